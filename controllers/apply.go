@@ -55,7 +55,7 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	switch {
 	case actions.Autoscaler != nil:
 		result.Autoscaler, refused, result.ApplyFailed = a.applyAutoscaler(ctx, actions.Autoscaler, o.Autoscaler,
-			actions.ApplyAnew)
+			actions.Reapply)
 	case actions.ScaledObject != nil:
 		result.ScaledObject, refused, result.ApplyFailed = a.applyScaledObject(ctx, actions.ScaledObject, o)
 	}

@@ -86,7 +86,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 		},
 		"Function Mesh left its own behind": {
 			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerOrphaned",
-			message: "Function Mesh left it behind, delete it, or set conflictPolicy: TakeOver",
+			message: "delete it, since Function Mesh does not, or set conflictPolicy: TakeOver",
 		},
 		"a ScaledObject on the Function": {
 			objects: []client.Object{
@@ -115,7 +115,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 		"a ScaledObject on a Deployment of the name": {objects: []client.Object{testScaledObject("", "", "resize")}},
 		"an autoscaler that another controller makes": {
 			objects: []client.Object{owned("Widget", "w")},
-			want:    "False/ConflictingAutoscaler", message: "Widget w made it and would make it again",
+			want:    "False/ConflictingAutoscaler", message: "Widget w created it and would recreate it,",
 		},
 		"two others": {
 			objects: []client.Object{owned("Widget", "w"), testScaledObject("apps/v1", "StatefulSet", "resize-function")},

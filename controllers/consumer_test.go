@@ -152,7 +152,7 @@ func TestConsumersBesideThoseOfTheTargetAreTold(t *testing.T) {
 	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/SurplusConsumers", status)
 	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
-		"leave at any time and are not counted on: disconnect them or give them a subscription of their own, or set "+
+		"disconnect at any time and do not count as capacity: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens", message)
 	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(4))}}
 	env.restart()

@@ -111,7 +111,7 @@ func TestAPauseOfOurScaledObjectIsRespectedAndToldOf(t *testing.T) {
 	require.Equal(t, "true", env.scaledObject().GetAnnotations()[cluster.AnnotationPaused])
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectPaused", status)
-	require.Contains(t, message, "remove it to go on")
+	require.Contains(t, message, "remove it to resume")
 	env.annotate(cluster.AnnotationPaused, "")
 	env.reconcile()
 	require.Equal(t, []int64{0}, env.written)
@@ -168,7 +168,7 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	}
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
-	require.Contains(t, message, "see that KEDA's operator runs")
+	require.Contains(t, message, "check that KEDA's operator runs")
 	require.Empty(t, env.reconcile(), "it is said once")
 	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
 		"nothing stands beside it")
@@ -225,7 +225,7 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 			env.reconcile()
 			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "False/OtherScaledObject", status)
-			require.Contains(t, message, "ScaledObject resize-so is for the same target")
+			require.Contains(t, message, "ScaledObject resize-so scales the same target")
 			require.Nil(t, env.scaledObject())
 			live := cluster.NewUnstructured(cluster.KindScaledObject)
 			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))

@@ -36,7 +36,7 @@ func TestAUsersPolicyTakesPrecedenceOverASets(t *testing.T) {
 	for range 2 {
 		env.reconcile()
 		_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
-		require.Contains(t, message, "AutoscalingPolicy media-resize gives way to this policy")
+		require.Contains(t, message, "AutoscalingPolicy media-resize defers to this policy")
 		require.Nil(t, env.autoscaler(), "two at once would stop both")
 		require.NoError(t, client.IgnoreNotFound(env.client.Delete(t.Context(), ofSet)))
 	}

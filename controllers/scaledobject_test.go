@@ -160,7 +160,7 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 	status, message = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status, message)
 	_, message = env.condition(v1alpha1.ConditionAutoscalerApplied)
-	require.Equal(t, "ScaledObject "+object.GetName()+" is as it should be", message)
+	require.Equal(t, "ScaledObject "+object.GetName()+" is up to date", message)
 	require.Equal(t, object.GetName(), env.policy().Status.ScaledObject)
 	require.Empty(t, env.policy().Status.HorizontalPodAutoscaler)
 	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "spec.actuator says so"},
@@ -239,13 +239,13 @@ func TestTheActuatorIsHandedOver(t *testing.T) {
 		env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator })
 		require.Equal(t, []string{"delete " + hpa.Name, "patch status"}, env.reconcile())
 		_, message = env.condition(v1alpha1.ConditionReady)
-		require.Equal(t, "waiting until KEDA has let ScaledObject "+hpa.Name+" go", message)
+		require.Equal(t, "waiting until KEDA finalizes ScaledObject "+hpa.Name, message)
 		require.Empty(t, env.reconcile(), "KEDA holds it back")
 		env.kedaWorks()
 		require.Nil(t, env.scaledObject())
 		require.Equal(t, []string{"patch status"}, env.reconcile(), "its HorizontalPodAutoscaler is still there")
 		_, message = env.condition(v1alpha1.ConditionReady)
-		require.Contains(t, message, "is gone, which KEDA made")
+		require.Contains(t, message, "is deleted, which follows its ScaledObject")
 		env.collectsGarbage()
 		want := "apply"
 		if actuator == v1alpha1.ActuatorDirect {
@@ -268,7 +268,7 @@ func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message,
-		"see that KEDA's operator runs, which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it")
+		"check that KEDA's operator runs, or if KEDA is uninstalled remove its finalizer finalizer.keda.sh")
 	require.NotNil(t, env.autoscaler())
 	env.kedaRuns()
 	require.Contains(t, env.reconcile(), "apply")

@@ -222,7 +222,7 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 	}{
 		"another controller makes one of them": {
 			objects: []client.Object{owned("Widget", "w")},
-			want:    "False/FunctionHasOwnAutoscaler", message: "Widget w made it",
+			want:    "False/FunctionHasOwnAutoscaler", message: "Widget w created it",
 		},
 		"one is too large to be given back": {
 			objects: []client.Object{large}, want: "False/FunctionHasOwnAutoscaler",
@@ -230,12 +230,12 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 		},
 		"there are too many": {
 			objects: many(), want: "False/FunctionHasOwnAutoscaler",
-			message: "at most 4 each can be given back",
+			message: "at most 4 each can be restored",
 		},
 		"another policy goes first": {objects: []client.Object{older}, want: "False/OlderPolicy"},
 		"a rollout is paused": {
 			change: pauseRollout, want: "False/FunctionHasOwnAutoscaler",
-			message: "it is not taken over for now: a rollout",
+			message: "the controller does not take it over now: a rollout",
 		},
 		"a Function has our autoscaler's name": {objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash"},
 	}
@@ -269,7 +269,7 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 			require.NotContains(t, env.reconcile(), "delete resize-function")
 		}
 		_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
-		require.Contains(t, message, "when the backlog is known")
+		require.Contains(t, message, "once the backlog is known")
 		require.Equal(t, int64(5), env.maxReplicas())
 	})
 	t.Run("the policy only recommends", func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 		},
 		"before the first decision": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){undecided},
-			want:    "no decision yet: the policy is new, the first one takes two answers of Pulsar",
+			want:    "no decision yet: the policy is new, the first one needs two answers from Pulsar",
 		},
 		"before the first decision, for the target is missing": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){

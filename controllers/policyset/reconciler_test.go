@@ -120,8 +120,8 @@ func TestAFunctionMeshThatMatches(t *testing.T) {
 	require.Empty(t, env.governed("media"))
 	status, message := env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "False/OwnedByFunctionMesh", status)
-	require.Equal(t, "Function/etl-resize: FunctionMesh etl sets its replicas: give the labels to the mesh, whose "+
-		"components then get policies", message)
+	require.Equal(t, "Function/etl-resize: FunctionMesh etl sets its replicas: label the mesh instead, so that "+
+		"its components get policies", message)
 }
 
 func TestPoliciesFollowTheTemplate(t *testing.T) {

@@ -181,7 +181,7 @@ func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
 	v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
 	require.Equal(t, v1alpha1.ReasonOwnedByAnotherController, v.Reason)
 	require.Equal(t,
-		"StatefulSet resize-function is controlled by Function resize, which sets its replicas back: set "+
+		"StatefulSet resize-function is controlled by Function resize, which resets its replicas: set "+
 			"spec.scaleTargetRef to kind "+
 			"Function, name resize instead", v.Message)
 }

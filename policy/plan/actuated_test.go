@@ -37,13 +37,13 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			0,
 			[]func(*plan.Observed){byDirect, mayBeZero},
 			"True/ScaledToZero", "True/ScaledToZero", "True/Direct",
-			"scaled to zero: replicas come back when there is something to do",
+			"scaled to zero: a backlog wakes replicas",
 		},
 		"at zero with an autoscaler that says that it is disabled": {
 			0,
 			[]func(*plan.Observed){mayBeZero, disabled},
 			"True/ScaledToZero", "True/ScaledToZero", "True/Applied",
-			"scaled to zero: replicas come back when there is something to do",
+			"scaled to zero: a backlog wakes replicas",
 		},
 		"at zero before the autoscaler looked": {
 			0, []func(*plan.Observed){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",

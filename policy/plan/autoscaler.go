@@ -20,18 +20,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// MetricDesiredReplicas is the metric that carries a decision to the HorizontalPodAutoscaler.
+// MetricDesiredReplicas is the metric through which the HorizontalPodAutoscaler reads a decision.
 const MetricDesiredReplicas = "pulsar_function_desired_replicas"
 
-// FieldManager owns the fields that we apply.
+// FieldManager owns the fields that the controller applies.
 const FieldManager = "pulsar-autoscaler"
 
-// LabelPolicy names the policy on the objects made for it.
+// LabelPolicy names the policy on the objects that the controller creates for it.
 const LabelPolicy = v1alpha1.Group + "/policy"
 
-// AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It never equals the name of a Function, Sink or
-// Source that Function Mesh might delete or adopt it for (<cr>, <cr>-function): those cannot end in a hash of ours. The
-// hash covers the whole policy name, so long names that are cut stay apart.
+// AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It ends in a hash, so it never equals that of a
+// Function, Sink or Source (<cr>, <cr>-function), which Function Mesh would delete or adopt it for. The hash covers the
+// whole policy name, so that long names stay distinct.
 func AutoscalerName(policy string) string {
 	const prefix, longest = "pap-", 63
 	hash := fnv.New32a()
@@ -43,17 +43,17 @@ func AutoscalerName(policy string) string {
 	return prefix + policy + suffix
 }
 
-// HorizontalPodAutoscaler is what we apply for a policy: one Object metric on the policy itself with AverageValue 1,
-// so that the HPA sets exactly the number that was decided; no tolerance and no windows, for those filters were
-// applied already.
+// HorizontalPodAutoscaler is the one to apply for a policy: an Object metric on the policy itself with AverageValue 1,
+// so that the HPA sets exactly the decided number. It has no tolerance and no windows, since the decision applies its
+// own.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
-	abilities Capabilities,
+	capabilities Capabilities,
 ) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
 	gv, ref := v1alpha1.GroupVersion().String(), target.Ref
 	least := policy.MinReplicas(p.Spec)
-	if target.NeverZero || !abilities.ScaleToZero {
+	if target.NeverZero || !capabilities.ScaleToZero {
 		least = max(1, least)
 	}
 	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
@@ -79,12 +79,12 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
 }
 
-// ownLabels are on what is made for a policy.
+// ownLabels are the labels of the objects that the controller creates for a policy.
 func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
 	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: labelValue(p.Name)}
 }
 
-// unfilteredRules let every change pass at once: the largest step that the API knows, every second.
+// unfilteredRules allow every change at once: the largest step of the API, every second.
 func unfilteredRules() autoscalingv2.HPAScalingRules {
 	largest, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
 	return autoscalingv2.HPAScalingRules{
@@ -96,7 +96,7 @@ func unfilteredRules() autoscalingv2.HPAScalingRules {
 	}
 }
 
-// unfiltered is unfilteredRules, to be applied.
+// unfiltered is unfilteredRules as an apply configuration.
 func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
 	rules := unfilteredRules()
 	return acautoscalingv2.HPAScalingRules().
@@ -108,8 +108,8 @@ func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
 			rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
 }
 
-// AutoscalerIsCurrent says whether the live HorizontalPodAutoscaler already is what we would apply. A server before
-// 1.35 drops the tolerance; that is not a difference that applying again could mend, until the server is upgraded.
+// AutoscalerIsCurrent says whether applying would change nothing. A server before 1.35 drops the tolerance: another
+// apply fixes that only after an upgrade.
 func AutoscalerIsCurrent(
 	live *autoscalingv2.HorizontalPodAutoscaler, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 ) (bool, error) {
@@ -132,7 +132,7 @@ func AutoscalerIsCurrent(
 	return equality.Semantic.DeepEqual(want.Spec, live.Spec), nil
 }
 
-// DecodeAutoscaler turns an apply configuration, the wanted one or the API server's answer to it, into the object.
+// DecodeAutoscaler turns an apply configuration, to apply or returned by the API server, into the object.
 func DecodeAutoscaler(
 	configuration *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 ) (*autoscalingv2.HorizontalPodAutoscaler, error) {
@@ -147,19 +147,19 @@ func DecodeAutoscaler(
 	return &decoded, nil
 }
 
-// ToleranceHonoured says whether the server kept the tolerance: without it the HPA ignores changes of up to 10 %.
+// ToleranceHonoured says whether the server kept the tolerance. Without it the HPA ignores changes of up to 10 %.
 func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 	behavior := live.Spec.Behavior
 	return behavior != nil && behavior.ScaleUp != nil && behavior.ScaleUp.Tolerance != nil &&
 		behavior.ScaleDown != nil && behavior.ScaleDown.Tolerance != nil
 }
 
-// FunctionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
+// FunctionMeshName is the name of the StatefulSet and the autoscaler that Function Mesh creates for an object.
 func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 
-// labelValue cuts a name to what a label may hold.
+// labelValue shortens a name to the length of a label value.
 func labelValue(name string) string {
 	if len(name) > 63 {
 		name = strings.TrimRight(name[:63], "-.")

@@ -10,27 +10,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Capabilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
+// Capabilities are the probed features of a cluster. The zero value is a cluster that was not probed yet.
 type Capabilities struct {
-	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter";
-	// empty when we do, or when that is not known.
+	// MetricsAPIHolder serves custom.metrics.k8s.io instead of the adapter, such as "Service
+	// monitoring/prometheus-adapter"; empty if the adapter does, or if that is unknown.
 	MetricsAPIHolder string
 	// NoMetricsAPI says that no APIService serves it.
 	NoMetricsAPI bool
-	// ScaleToZero says that a HorizontalPodAutoscaler takes minReplicas 0 (feature gate HPAScaleToZero).
+	// ScaleToZero says that a HorizontalPodAutoscaler accepts minReplicas 0 (feature gate HPAScaleToZero).
 	ScaleToZero bool
 	// KEDA says that its kinds are installed.
 	KEDA bool
-	// Scaler is how KEDA reaches ours; zero when the adapter was not told.
+	// Scaler is how KEDA reaches the external scaler; zero if the adapter's flags do not say.
 	Scaler Scaler
 }
 
-// Choose says who writes the number of replicas, and why. A named actuator is taken at its word; the API server refuses
-// HPA and KEDA for what has no scale subresource.
-func (a Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
+// Choose says what writes the replicas, and why. A named actuator is always chosen; the API server refuses HPA and KEDA
+// for targets without a scale subresource.
+func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
 	switch {
 	case wanted == v1alpha1.ActuatorHPA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + a.butMetrics()}
+		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + c.metricsWarning()}
 	case wanted == v1alpha1.ActuatorDirect, wanted == v1alpha1.ActuatorKEDA:
 		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
 	case scaling == ByMesh:
@@ -39,50 +39,50 @@ func (a Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 		}
 	case scaling == ByWorker:
 		return v1alpha1.ActuatorStatus{
-			Type: v1alpha1.ActuatorDirect, Reason: "what the function worker runs has no scale subresource",
+			Type: v1alpha1.ActuatorDirect, Reason: "a function of the function worker has no scale subresource",
 		}
-	case a.notAsked() != "":
-		return a.withoutMetrics()
+	case c.noMetricsReason() != "":
+		return c.withoutMetricsAPI()
 	default:
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
 	}
 }
 
-// notAsked says why no HorizontalPodAutoscaler of ours can work; empty when it can.
-func (a Capabilities) notAsked() string {
+// noMetricsReason says why the policy's HorizontalPodAutoscaler would get no metric; empty if it gets one.
+func (c Capabilities) noMetricsReason() string {
 	switch {
-	case a.MetricsAPIHolder != "":
-		return "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
-			", so no HorizontalPodAutoscaler can ask the adapter"
-	case a.NoMetricsAPI:
-		return "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
+	case c.MetricsAPIHolder != "":
+		return "custom.metrics.k8s.io is served by " + c.MetricsAPIHolder +
+			", so no HorizontalPodAutoscaler can read metrics from the adapter"
+	case c.NoMetricsAPI:
+		return "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
 	default:
 		return ""
 	}
 }
 
-// withoutMetrics is the choice where the adapter is not asked: KEDA's HorizontalPodAutoscaler asks KEDA, and KEDA our
+// withoutMetricsAPI is the choice if no HorizontalPodAutoscaler reaches the adapter: KEDA reads from the external
 // scaler.
-func (a Capabilities) withoutMetrics() v1alpha1.ActuatorStatus {
-	direct := v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: a.notAsked()}
+func (c Capabilities) withoutMetricsAPI() v1alpha1.ActuatorStatus {
+	direct := v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: c.noMetricsReason()}
 	switch {
-	case a.KEDA && a.Scaler.Address != "":
+	case c.KEDA && c.Scaler.Address != "":
 		return v1alpha1.ActuatorStatus{
 			Type:   v1alpha1.ActuatorKEDA,
-			Reason: a.notAsked() + "; KEDA is installed, and asks " + a.Scaler.Address,
+			Reason: c.noMetricsReason() + "; KEDA is installed, and reads decisions from " + c.Scaler.Address,
 		}
-	case a.NoMetricsAPI:
+	case c.NoMetricsAPI:
 		direct.Reason += ": apply its APIService"
-	case a.KEDA:
-		direct.Reason += "; KEDA is installed, and works with --" + FlagScalerAddress + " of the adapter"
+	case c.KEDA:
+		direct.Reason += "; to use KEDA, which is installed, set --" + FlagScalerAddress + " of the adapter"
 	}
 	return direct
 }
 
-// FlagScalerAddress is the flag of the adapter that says where KEDA reaches the scaler.
+// FlagScalerAddress is the flag of the adapter with the address of the external scaler.
 const FlagScalerAddress = "keda-scaler-address"
 
-// Choose says who writes the number of replicas of the target, and why: Auto does without KEDA where that would refuse.
+// Choose says what writes the replicas of the target, and why. Auto does not choose KEDA where KEDA would refuse.
 func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	if o.Target == nil {
 		return v1alpha1.ActuatorStatus{}
@@ -94,17 +94,17 @@ func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	}
 	without.KEDA = false
 	chosen = without.Choose(wanted, o.Target.Scaling)
-	chosen.Reason += fmt.Sprintf("; KEDA has %s %s on the same target already", kindScaledObject,
+	chosen.Reason += fmt.Sprintf("; KEDA already has %s %s on the same target", kindScaledObject,
 		strings.Join(o.OtherScaledObjects, ", "))
 	return chosen
 }
 
-// butMetrics warns of a choice that cannot work.
-func (a Capabilities) butMetrics() string {
+// metricsWarning warns of a named actuator HPA that gets no metric.
+func (c Capabilities) metricsWarning() string {
 	switch {
-	case a.MetricsAPIHolder != "":
-		return ", although custom.metrics.k8s.io is served by " + a.MetricsAPIHolder + " and not by the adapter: use Direct"
-	case a.NoMetricsAPI:
+	case c.MetricsAPIHolder != "":
+		return ", although custom.metrics.k8s.io is served by " + c.MetricsAPIHolder + " and not by the adapter: use Direct"
+	case c.NoMetricsAPI:
 		return ", although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
 	default:
 		return ""

@@ -41,23 +41,22 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		},
 		"Direct when another adapter serves the API": {
 			theirs, auto, plan.BySubresource, direct,
-			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
-				"the adapter",
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can read " +
+				"metrics from the adapter",
 		},
 		"Direct, and a word about KEDA": {
 			withKEDA, auto, plan.BySubresource, direct,
-			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
-				"the adapter; " +
-				"KEDA is installed, and works with --keda-scaler-address of the adapter",
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can read " +
+				"metrics from the adapter; to use KEDA, which is installed, set --keda-scaler-address of the adapter",
 		},
 		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},
 			auto, plan.BySubresource, direct,
-			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its " +
+			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: apply its " +
 				"APIService",
 		},
 		"Direct for what a worker runs": {
-			withKEDA, auto, plan.ByWorker, direct, "what the function worker runs has no scale subresource",
+			withKEDA, auto, plan.ByWorker, direct, "a function of the function worker has no scale subresource",
 		},
 		"Direct for a component of a FunctionMesh": {
 			withKEDA, auto, plan.ByMesh, direct, "a component of a FunctionMesh has no scale subresource",

@@ -13,17 +13,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Violation is something the user must mend before the target may be scaled. Nothing is written while there is one.
+// Violation is something that the user must fix before the controller scales the target. Until then it writes nothing.
 type Violation struct {
-	// Condition that turns False.
+	// Condition that becomes False.
 	Condition string
 	Reason    string
 	// Message names the fix.
 	Message string
 }
 
-// Check returns the first violation, or nil. The order is what to fix first. In mode Recommend nothing is scaled, so
-// other autoscalers do not conflict: to recommend beside one is what the mode is for.
+// Check returns the first violation, or nil; the order is what to fix first. In mode Recommend other autoscalers do not
+// conflict: the mode recommends beside them.
 func Check(o Observed) *Violation {
 	checks := []func(Observed) *Violation{
 		targetKindIsSupported,
@@ -37,17 +37,17 @@ func Check(o Observed) *Violation {
 	}
 	if o.Policy.Spec.Mode == v1alpha1.ModeAuto || o.Policy.Spec.Mode == "" {
 		checks = append(checks,
-			noOtherPolicyGoesFirst,
+			noPolicyTakesPrecedence,
 			autoscalerIsOurs,
 			nameIsOurs,
-			kedaIsThere,
+			kedaIsInstalled,
 			scaledObjectIsOurs,
 			kedaAdmitsOurs,
-			nothingIsBeingGivenBack,
-			// What follows may be suspended for the policy, so it comes last.
-			functionHasNoAutoscalerOfItsOwn,
-			noAutoscalerIsLeftBehind,
-			noOtherAutoscalerScalesIt,
+			nothingIsBeingRestored,
+			// The policy may suspend what the following checks find, so they come last.
+			functionMeshRunsNoAutoscaler,
+			noAutoscalerIsOrphaned,
+			noAutoscalerConflicts,
 		)
 	}
 	for _, check := range checks {
@@ -104,7 +104,7 @@ func nothingControlsTheTarget(o Observed) *Violation {
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(o.Target)}
 }
 
-// Controlled says that the replicas of a StatefulSet or Deployment are its owner's to set, and what to scale instead.
+// Controlled says that an owner sets the replicas of a StatefulSet or Deployment, and what to scale instead.
 func Controlled(target *Target) string {
 	kind, name, _ := strings.Cut(target.Owner, " ")
 	fix := "scale that instead"
@@ -112,7 +112,7 @@ func Controlled(target *Target) string {
 		v1alpha1.WorkloadKind(kind)) {
 		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
 	}
-	return fmt.Sprintf("%s %s is controlled by %s, which sets its replicas back: %s", target.Ref.Kind, target.Ref.Name,
+	return fmt.Sprintf("%s %s is controlled by %s, which resets its replicas: %s", target.Ref.Kind, target.Ref.Name,
 		target.Owner, fix)
 }
 
@@ -121,7 +121,7 @@ func targetHasReplicas(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s, which scaling begins from: set it to %d", withoutReplicas(o), max(1, policy.MinReplicas(o.Policy.Spec)))}
+		"%s, which scaling starts from: set it to %d", withoutReplicas(o), max(1, policy.MinReplicas(o.Policy.Spec)))}
 }
 
 func targetIsNotInAMesh(o Observed) *Violation {
@@ -129,7 +129,7 @@ func targetIsNotInAMesh(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf(
-		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with "+
+		"%s %s belongs to FunctionMesh %s, which resets its replicas at every change: replace this policy with one with "+
 			"scaleTargetRef %s",
 		o.Target.Ref.Kind, o.Target.Ref.Name, o.Target.MeshOwner, throughMesh(o.Target.Ref, o.Target.MeshOwner))}
 }

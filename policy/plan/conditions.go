@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// outcome is what was observed as it is after the writes, and which of them failed: what conditions tell of.
+// outcome is the observed state after the writes, with those that failed. Conditions report it.
 type outcome struct {
 	Observed
 	// decision that was made; nil where there is none.
@@ -33,7 +33,7 @@ func (o Observed) after(r Result) outcome {
 	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
 }
 
-// unknownReasons maps why a reading is missing to the reason of the condition. This is the one place where it happens.
+// unknownReasons maps the error of a missing reading to the reason of the condition, here alone.
 func unknownReasons() []struct {
 	err    error
 	reason string
@@ -42,7 +42,7 @@ func unknownReasons() []struct {
 		err    error
 		reason string
 	}{
-		// Stale wraps the trouble behind it, so it comes first.
+		// Stale wraps its cause, so it comes first.
 		{backlog.ErrStale, v1alpha1.ReasonStale},
 		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
 		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
@@ -61,7 +61,7 @@ func unknownReasons() []struct {
 	}
 }
 
-// UnknownReason is the condition reason for why a reading is missing.
+// UnknownReason is the condition reason for a missing reading.
 func UnknownReason(err error) string {
 	for _, row := range unknownReasons() {
 		if errors.Is(err, row.err) {
@@ -71,7 +71,7 @@ func UnknownReason(err error) string {
 	return v1alpha1.ReasonUnknown
 }
 
-// conditions are those of the policy, brought up to date.
+// conditions are the policy's, brought up to date.
 func (o outcome) conditions() []metav1.Condition {
 	before := o.Policy.Status.Conditions
 	if o.Policy.Spec.Mode == v1alpha1.ModePaused {
@@ -81,7 +81,7 @@ func (o outcome) conditions() []metav1.Condition {
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = o.Policy.Generation
 		c.LastTransitionTime = metav1.NewTime(o.Now)
-		// What others said may be of any length, and one text that is too long has the API server refuse the whole status.
+		// The API server refuses a status with one text that is too long, and texts of other systems have any length.
 		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after, c)
 	}
@@ -102,7 +102,7 @@ func (o outcome) conditions() []metav1.Condition {
 	return after
 }
 
-// pausedConditions are those of a policy that does nothing: all but Ready would go stale.
+// pausedConditions are Ready alone: in mode Paused all other conditions would go stale.
 func (o outcome) pausedConditions() []metav1.Condition {
 	var after []metav1.Condition
 	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
@@ -126,12 +126,12 @@ func targetFound(o Observed) metav1.Condition {
 	}
 }
 
-// backlogKnown is Unknown rather than False while the first answer is under way or nothing was asked yet.
+// backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
 func backlogKnown(o Observed) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
 	switch {
 	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
 	case o.Unknown == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Pulsar answers for every input topic"
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
@@ -148,7 +148,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.Violation != nil && o.Violation.Condition == c.Type:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
 	case o.Violation != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
 	case o.applyFailed != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
 		c.Message = "retrying after an error: " + o.applyFailed.Error()
@@ -156,32 +156,34 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
-		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
+		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
 	case o.Autoscaler == nil && !o.Target.mayHaveAutoscaler(o.Policy.Spec):
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
-		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may " +
+		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is created when they may " +
 			"change: " + o.Target.Frozen.Message
 	case o.Autoscaler == nil && o.Unknown != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is "+
-			"made when "+
-			"the first answer of Pulsar is in"
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
+		c.Message = "the HorizontalPodAutoscaler is created after the first answer from Pulsar"
 	case o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler):
 		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
 	default:
-		c.Reason, c.Message = v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(
-			o.Policy.Name)+" is as it should be"
+		c.Reason = v1alpha1.ReasonApplied
+		c.Message = "HorizontalPodAutoscaler " + AutoscalerName(o.Policy.Name) + " is up to date"
 	}
 	return c
 }
 
-const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up " +
-	"to 10 % are not carried out"
+const (
+	toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler, which then ignores " +
+		"changes of up to 10 %"
+	targetNotFoundYet = "the target must be found first"
+)
 
-// scalingActive mirrors the condition of our HPA, or what KEDA says; nil where there is nothing to mirror.
+// scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
 func scalingActive(o Observed) *metav1.Condition {
 	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
 		return nil
@@ -198,14 +200,12 @@ func scalingActive(o Observed) *metav1.Condition {
 		o.ownScaledObject().Paused:
 		return paused(o.ownScaledObject())
 	case *o.Target.Replicas == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero, "scaled to zero: replicas come "+
-			"back when there "+
-			"is something to do"
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
+		c.Message = "scaled to zero: a backlog wakes replicas"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonDirect, "the controller writes the number of "+
-			"replicas "+
-			"itself"
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDirect
+		c.Message = "the controller writes the number of replicas itself"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = kedaScales(o)
@@ -217,7 +217,7 @@ func scalingActive(o Observed) *metav1.Condition {
 	return &c
 }
 
-// mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
+// mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
 func mirrored(o Observed, c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
@@ -225,14 +225,14 @@ func mirrored(o Observed, c metav1.Condition,
 		switch {
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
-			// It says so of zero replicas, and there are some: it has not looked since.
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaling, "replicas are back from zero; the "+
-				"HorizontalPodAutoscaler goes on at its next look"
+			// The HPA is disabled at zero replicas, and there are some: it has not synced since.
+			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
+			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
 		default:
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
-				c.Message = ambiguity(o, theirs.Message)
+				c.Message = ambiguousSelectorMessage(o, theirs.Message)
 			}
 		}
 	}

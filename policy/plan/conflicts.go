@@ -18,10 +18,10 @@ const (
 	kindStatefulSet  = "StatefulSet"
 )
 
-// orTakeOver ends the message of what conflictPolicy TakeOver mends.
+// orTakeOver ends the message of a conflict that conflictPolicy TakeOver resolves.
 const orTakeOver = ", or set conflictPolicy: TakeOver"
 
-func noOtherPolicyGoesFirst(o Observed) *Violation {
+func noPolicyTakesPrecedence(o Observed) *Violation {
 	why := "is older and scales"
 	switch {
 	case o.OlderPolicy == "":
@@ -33,8 +33,8 @@ func noOtherPolicyGoesFirst(o Observed) *Violation {
 		"AutoscalingPolicy %s %s the same target: delete one of the two", o.OlderPolicy, why)}
 }
 
-// nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
-// its own name, even one that Function Mesh did not make.
+// nameIsOurs: without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
+// its name, even one that Function Mesh did not create.
 //
 // Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
 func nameIsOurs(o Observed) *Violation {
@@ -42,23 +42,22 @@ func nameIsOurs(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameClash, fmt.Sprintf(
-		"%s has the name of this policy's HorizontalPodAutoscaler, which Function Mesh would delete again and again: make "+
-			"the policy anew under another name",
+		"%s has the name of this policy's HorizontalPodAutoscaler, so Function Mesh would delete it repeatedly: recreate "+
+			"the policy under another name",
 		o.NameClash)}
 }
 
-// nothingIsBeingGivenBack: what another policy restores would stand beside our autoscaler, and both would stop. One
-// that runs already goes on, for nothing is given back beside it.
-func nothingIsBeingGivenBack(o Observed) *Violation {
+// nothingIsBeingRestored: an autoscaler that another policy restores would stop ours, and ours would stop it. One of
+// ours that runs already continues, since nothing is restored beside it.
+func nothingIsBeingRestored(o Observed) *Violation {
 	if o.Restoring == "" || o.Autoscaler != nil || o.kedaRemains() {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonRestoring, fmt.Sprintf(
-		"AutoscalingPolicy %s goes, and first restores what it took over on the same target, which is seen to within a "+
-			"minute", o.Restoring)}
+		"AutoscalingPolicy %s restores what it took over on the same target: wait for it, up to a minute", o.Restoring)}
 }
 
-func functionHasNoAutoscalerOfItsOwn(o Observed) *Violation {
+func functionMeshRunsNoAutoscaler(o Observed) *Violation {
 	if !o.Target.OwnAutoscaler {
 		return nil
 	}
@@ -72,37 +71,37 @@ func functionHasNoAutoscalerOfItsOwn(o Observed) *Violation {
 		Name(o.Policy.Spec), field, field, FunctionMeshName(o.Target.Ref))}
 }
 
-// noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong
-// name.
-func noAutoscalerIsLeftBehind(o Observed) *Violation {
-	at := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return leftBehind(o, r) })
+// noAutoscalerIsOrphaned: when maxReplicas is removed, Function Mesh looks for its autoscaler under a wrong name and
+// does not delete it.
+func noAutoscalerIsOrphaned(o Observed) *Violation {
+	at := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return isOrphaned(o, r) })
 	if at < 0 {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: Function Mesh left it behind, delete "+
-			"it"+orTakeOver,
+		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: delete it, since Function Mesh does "+
+			"not"+orTakeOver,
 		o.Conflicting[at].Name, o.Conflicting[at].TargetKind, o.Conflicting[at].TargetName)}
 }
 
-// leftBehind says that Function Mesh made the conflicting autoscaler for the target, and forgot it.
-func leftBehind(o Observed, r ConflictingAutoscaler) bool {
+// isOrphaned says that Function Mesh created the conflicting autoscaler for the target, and does not delete it.
+func isOrphaned(o Observed, r ConflictingAutoscaler) bool {
 	return !o.Target.OwnAutoscaler && ofFunctionMesh(o, r)
 }
 
-// ofFunctionMesh says that Function Mesh made the conflicting autoscaler for the target.
+// ofFunctionMesh says that Function Mesh created the conflicting autoscaler for the target.
 func ofFunctionMesh(o Observed, r ConflictingAutoscaler) bool {
 	ref := o.Target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
-// noOtherAutoscalerScalesIt names all that do, the first with what it does and what to do about it.
-func noOtherAutoscalerScalesIt(o Observed) *Violation {
+// noAutoscalerConflicts names all conflicting autoscalers, the first with its effect and the fix.
+func noAutoscalerConflicts(o Observed) *Violation {
 	if len(o.Conflicting) == 0 {
 		return nil
 	}
 	first := o.Conflicting[0]
-	message := first.String() + harm(o, first) + ": " + remedy(first)
+	message := first.String() + consequence(o, first) + ": " + conflictFix(first)
 	if len(o.Conflicting) > 1 {
 		var others []string
 		for _, r := range o.Conflicting[1:] {
@@ -113,54 +112,53 @@ func noOtherAutoscalerScalesIt(o Observed) *Violation {
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonConflictingAutoscaler, message}
 }
 
-// String says what scales what.
+// String names the autoscaler and its target.
 func (r ConflictingAutoscaler) String() string {
 	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)
 }
 
-// harm is what comes of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a
-// StatefulSet that was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the
-// HorizontalPodAutoscaler, without end.
-func harm(o Observed, r ConflictingAutoscaler) string {
+// consequence is the effect of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: after
+// a StatefulSet was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the HPA, without end.
+func consequence(o Observed, r ConflictingAutoscaler) string {
 	if r.TargetKind == kindStatefulSet && o.Target.Ref.Kind != kindStatefulSet {
-		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
+		return fmt.Sprintf(", which belongs to %s %s: Function Mesh resets its replicas each time, so pods are DELETED "+
 			"AND RECREATED AT EVERY SYNC",
 			o.Target.Ref.Kind, o.Target.Ref.Name)
 	}
 	return ", and two autoscalers on the same pods stop both"
 }
 
-// ofPolicy says that a policy made it.
+// ofPolicy says that a policy created it.
 func (r ConflictingAutoscaler) ofPolicy() bool {
 	return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ")
 }
 
-// remedy says how to get rid of a conflicting autoscaler.
-func remedy(r ConflictingAutoscaler) string {
+// conflictFix says how to resolve a conflict.
+func conflictFix(r ConflictingAutoscaler) string {
 	switch {
 	case r.Terminating && r.ofPolicy():
-		return r.Owner + " gives way to this policy, and it goes with it within seconds"
+		return r.Owner + " defers to this policy and deletes it within seconds"
 	case r.Terminating:
-		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is gone", r.Owner)
+		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is uninstalled", r.Owner)
 	case r.Kind == kindScaledObject && !r.ofPolicy():
 		return `delete it, or pause it with the annotation autoscaling.keda.sh/paused: "true"` + orTakeOver
 	case r.ofPolicy():
 		return "delete " + r.Owner
 	case r.Owner != "":
-		return fmt.Sprintf("%s made it and would make it again, so have that leave the target alone", r.Owner)
+		return fmt.Sprintf("%s created it and would recreate it, so remove it there", r.Owner)
 	default:
 		return "delete it" + orTakeOver
 	}
 }
 
-// reasonAmbiguousSelector is what a HorizontalPodAutoscaler says when another one selects the same pods: both stop.
+// reasonAmbiguousSelector is the reason of a HorizontalPodAutoscaler if another one selects the same pods: both stop.
 const reasonAmbiguousSelector = "AmbiguousSelector"
 
-// ambiguity names the others of a message such as "pods by selector ... are controlled by multiple HPAs: [media/ours
-// media/theirs]".
+// ambiguousSelectorMessage names the other autoscalers of a message such as "pods by selector ... are controlled by
+// multiple HPAs: [media/ours media/theirs]".
 //
 // Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
-func ambiguity(o Observed, theirs string) string {
+func ambiguousSelectorMessage(o Observed, theirs string) string {
 	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
 	if begin < 0 || end < begin {
 		return theirs

@@ -7,7 +7,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Because is the equation of a decision and what kept it from being followed.
+// Because is the equation of a decision, with the hold and the bound that changed its result.
 func Because(decision *v1alpha1.Decision) string {
 	if decision == nil {
 		return ""

@@ -11,18 +11,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// scalesWithoutRestart warns of targets that restart their replicas when the number changes. It does not stop scaling:
-// the decision makes fewer and larger changes there.
+// scalesWithoutRestart warns of targets that restart their replicas when the number changes. The controller still
+// scales them, in fewer and larger steps.
 func scalesWithoutRestart(o Observed) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
 	target := o.Target
 	switch {
 	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
 	case len(target.Disturbances) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed, "a change of the number of "+
-			"replicas "+
-			"leaves those that run alone"
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed
+		c.Message = "a change of the number of replicas restarts none that run"
 	default:
 		var messages []string
 		for _, d := range target.Disturbances {
@@ -34,7 +33,7 @@ func scalesWithoutRestart(o Observed) metav1.Condition {
 	return c
 }
 
-// Restarts says that each change of the number of replicas is known to restart those that run.
+// Restarts says that each change of the replicas is known to restart those that run.
 func (t *Target) Restarts() bool {
 	for _, d := range t.Disturbances {
 		if d.Restarts {

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	// settleFor is how long after a write the caches may still show what was before: watches lag by milliseconds as a
-	// rule.
-	settleFor = 5 * time.Second
-	// retryRefusedEvery is how often a refused apply is retried when nothing that we see changed: permissions and
-	// admission rules change out of our sight.
+	// cacheLag is how long after a write the caches may be out of date: usually milliseconds.
+	cacheLag = 5 * time.Second
+	// retryRefusedEvery is how often a refused apply is retried while the observed objects stay the same: permissions and
+	// admission rules may have changed.
 	retryRefusedEvery = time.Minute
-	// retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded
-	// to 1.35 keeps it then. At 10k policies on an older one that is 3 applies a second, which change nothing.
+	// retryToleranceEvery is how often an autoscaler without the tolerance is applied again: a server keeps it after an
+	// upgrade to 1.35. With 10k policies on an older server that is 3 applies a second, which change nothing.
 	retryToleranceEvery = time.Hour
 )
 
 // History is what earlier reconciles of a policy in this process wrote, as far as later ones depend on it.
 type History struct {
-	// target is the UID of what the last decision on a reading was about.
+	// target is the UID of the target of the last decision with a reading.
 	target string
 	// refusal is the last apply, where the API server refused it.
 	refusal *refusal
 	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was deleted last.
 	autoscalerDeletedAt time.Time
-	// lackingSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
+	// lackingSince is since when the autoscaler has lacked the tolerance, or when it was last reapplied for that.
 	lackingSince time.Time
 	// suspended is when each autoscaler was suspended first for this generation of the policy.
 	suspended  map[string]time.Time
@@ -41,16 +40,16 @@ type History struct {
 	scales scaleHistory
 }
 
-// refusal is an apply that the API server turned down and that nothing but a change elsewhere can fix.
+// refusal is an apply that the API server refused, and that only a change elsewhere can fix.
 type refusal struct {
 	violation  Violation
 	at         time.Time
 	generation int64
-	// found is what the apply found: see Observed.identity.
+	// found is the identity of the autoscaler before the apply.
 	found string
 }
 
-// After is the history once the actions were carried out.
+// After is the history after the actions.
 func (h History) After(o Observed, actions Actions, result Result) History {
 	if o.Reading != nil && o.Subscription() != nil {
 		h.target = o.Target.UID
@@ -71,7 +70,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 		h.generation, h.suspended = o.Policy.Generation, nil
 	}
 	if result.Suspended {
-		h.suspended = noted(h.suspended, actions.Suspend.String(), o.Now)
+		h.suspended = withFirst(h.suspended, actions.Suspend.String(), o.Now)
 	}
 	if result.Restored {
 		h.restoredAt = o.Now
@@ -79,8 +78,8 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	return h
 }
 
-// noted is the times with one more, where it is the first of its name.
-func noted(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
+// withFirst adds the time of a name that has none.
+func withFirst(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
 	if _, found := times[name]; found {
 		return times
 	}
@@ -92,12 +91,12 @@ func noted(times map[string]time.Time, name string, now time.Time) map[string]ti
 	return times
 }
 
-// recreated says that the target is not the object that the last decision on a reading was about.
+// recreated says that the target is another object than at the last decision with a reading.
 func (h History) recreated(uid string) bool {
 	return h.target != "" && uid != "" && h.target != uid
 }
 
-// standingRefusal is why the API server would refuse our autoscaler again; nil when it may take it.
+// standingRefusal is why the API server would refuse the autoscaler again; nil if it may accept it.
 func (h History) standingRefusal(o Observed) *Violation {
 	r := h.refusal
 	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o) ||
@@ -107,8 +106,7 @@ func (h History) standingRefusal(o Observed) *Violation {
 	return &r.violation
 }
 
-// identity is what an apply finds: the autoscaler of one actuator or the other, by what does not change with the status
-// that is written of it at every sync.
+// identity of the autoscaler that an apply changes, without its status, which changes at every sync.
 func identity(o Observed) string {
 	identity := string(o.Actuator.Type) + " "
 	switch {
@@ -120,7 +118,7 @@ func identity(o Observed) string {
 	return identity
 }
 
-// toleranceDue says that it is time to apply an autoscaler anew that lacks the tolerance.
+// toleranceDue says that it is time to reapply an autoscaler that lacks the tolerance.
 func (h History) toleranceDue(o Observed) bool {
 	since := h.lackingSince
 	return o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler) && !since.IsZero() &&
@@ -131,22 +129,22 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 	switch since := h.lackingSince; {
 	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
 		return time.Time{}
-	case since.IsZero() || actions.ApplyAnew:
+	case since.IsZero() || actions.Reapply:
 		return o.Now
 	default:
 		return since
 	}
 }
 
-// RecentlyDeleted says that KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
-func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < settleFor }
+// RecentlyDeleted says that KEDA's webhook may still see the deleted HorizontalPodAutoscaler.
+func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < cacheLag }
 
-// recentlyRestored says that the caches may still show the target without what was restored.
-func (h History) recentlyRestored(o Observed) bool { return o.Now.Sub(h.restoredAt) < settleFor }
+// recentlyRestored says that the caches may not show yet what was restored.
+func (h History) recentlyRestored(o Observed) bool { return o.Now.Sub(h.restoredAt) < cacheLag }
 
-// suspendedAgain says that something was suspended more than a moment ago, and is back. The tool that writes it, such
-// as a GitOps controller, is not fought.
+// suspendedAgain says that a suspended autoscaler was recreated. The controller does not fight the tool that does so,
+// such as a GitOps controller.
 func (h History) suspendedAgain(o Observed, step Suspension) bool {
 	since, found := h.suspended[step.String()]
-	return found && !step.LeftBehind && h.generation == o.Policy.Generation && o.Now.Sub(since) > settleFor
+	return found && !step.Orphaned && h.generation == o.Policy.Generation && o.Now.Sub(since) > cacheLag
 }

@@ -64,7 +64,7 @@ func TestAnAutoscalerWithoutToleranceIsAppliedAnewEachHour(t *testing.T) {
 	for at := time.Duration(0); at <= 150*time.Minute; at += 30 * time.Minute {
 		o.Now = noon().Add(at)
 		actions := plan.New(o, &policy.Decision{Replicas: 3})
-		if actions.ApplyAnew {
+		if actions.Reapply {
 			anew = append(anew, at)
 		}
 		o.History = o.History.After(o, actions, plan.Unwritten(o, actions))

@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Input is what a decision about the policy rests on. The target has replicas: Check made sure of it.
+// Input is the input of a decision. The target has replicas: Check made sure of it.
 func Input(o Observed) policy.Input {
 	in := policy.Input{
 		Now: o.Now, Spec: o.Policy.Spec, CurrentReplicas: *o.Target.Replicas, Unknown: o.Unknown, FreshFor: o.FreshFor,
@@ -25,17 +25,16 @@ func Input(o Observed) policy.Input {
 	return in
 }
 
-// Waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that
-// just took over, or a new input topic. What stands in the status stays in force for that second or two; an answer that
-// fails has another reason, so this ends. Writing it down would turn every policy's status over at every change of
-// the leader. A changed spec does not wait: a Pulsar that hangs may take minutes to be asked about every topic.
+// Waiting says that a policy with a decision waits for its first answer from Pulsar, after a change of the leader or of
+// its topics. The status stays for that second or two, which saves a write for every policy. A changed spec does not
+// wait, since a slow Pulsar may take minutes.
 func (o Observed) Waiting() bool {
 	return o.Violation == nil && errors.Is(o.Unknown, backlog.ErrNoData) &&
 		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
 }
 
-// Subscription to read and to decide on; nil while there is none: the mode is Paused, or the target is missing or
-// cannot be scaled. A conflicting autoscaler is no reason: the status goes on showing what would be done.
+// Subscription to read and to decide on; nil if the mode is Paused, or the target is missing or cannot be scaled. With
+// a conflicting autoscaler the status still shows decisions.
 func (o Observed) Subscription() *backlog.Subscription {
 	if o.nothingToDecide() {
 		return nil

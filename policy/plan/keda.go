@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// ownScaledObject is the one of our name if it is the policy's; else nil.
+// ownScaledObject is the ScaledObject of the policy's name if the policy controls it; else nil.
 func (o Observed) ownScaledObject() *LiveScaledObject {
 	if o.ScaledObject == nil || !metav1.IsControlledBy(o.ScaledObject, o.Policy) {
 		return nil
@@ -20,12 +20,12 @@ func (o Observed) ownScaledObject() *LiveScaledObject {
 	return o.ScaledObject
 }
 
-// kedaRemains says that KEDA may still scale the target for us: the ScaledObject is there, which KEDA holds back for as
-// long as it takes to stop, or the HorizontalPodAutoscaler that goes after it.
+// kedaRemains says that KEDA may still scale the target for the policy: the ScaledObject exists, or its
+// HorizontalPodAutoscaler, which KEDA deletes later.
 func (o Observed) kedaRemains() bool { return o.ownScaledObject() != nil || o.KEDAAutoscaler != nil }
 
-// kedaIsThere: a policy that names KEDA goes without it nowhere else.
-func kedaIsThere(o Observed) *Violation {
+// kedaIsInstalled: actuator KEDA has no fallback.
+func kedaIsInstalled(o Observed) *Violation {
 	if o.Policy.Spec.Actuator != v1alpha1.ActuatorKEDA {
 		return nil
 	}
@@ -33,13 +33,13 @@ func kedaIsThere(o Observed) *Violation {
 	case o.Capabilities.Scaler.Address == "":
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
-			"actuator is KEDA, and the adapter was not told where KEDA reaches its scaler: " +
+			"actuator is KEDA, and the adapter does not know the address of its scaler: " +
 				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
 		}
 	case !o.Capabilities.KEDA:
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonKEDAMissing,
-			"actuator is KEDA, and there are no ScaledObjects in this cluster that the adapter may see: " +
+			"actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +
 				"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto",
 		}
 	default:
@@ -55,8 +55,8 @@ func scaledObjectIsOurs(o Observed) *Violation {
 		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, o.ScaledObject.Name)}
 }
 
-// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject of a target, even beside one that is paused. What scales
-// now goes on.
+// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused. An autoscaler
+// that runs already continues.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects.
 func kedaAdmitsOurs(o Observed) *Violation {
@@ -64,15 +64,14 @@ func kedaAdmitsOurs(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOtherScaledObject, fmt.Sprintf(
-		"%s %s is for the same target, and KEDA admits one of a target even where it is paused: delete it, or set "+
+		"%s %s scales the same target, and KEDA admits only one for a target, paused or not: delete it, or set "+
 			"actuator: HPA or Direct",
 		kindScaledObject, strings.Join(o.OtherScaledObjects, ", "))}
 }
 
-// planKEDA plans for actuator KEDA: one thing at a time, so that there are never two autoscalers, which KEDA's webhook
-// refuses. KEDA takes a target from 0 to 1, and then its HorizontalPodAutoscaler goes on: the controller writes the
-// number that is needed itself. It tells the status before, in both directions: else KEDA would take back what was
-// written by what was decided before.
+// planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales from 0 to 1 only, so
+// the controller writes the whole number itself. It writes the status first, in both directions: otherwise KEDA would
+// revert the replicas to the last decision.
 func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	live := o.ownScaledObject()
 	var actions Actions
@@ -86,27 +85,27 @@ func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	default:
 		actions.ScaledObject = ScaledObject(o.Policy, o.Target, o.Capabilities.Scaler)
 	}
-	actions.Replicas = besideAutoscaler(o, current, decided, off || live.keeps(current, decided))
-	told := o.Policy.Status.DesiredReplicas
-	// the scaler has to know by then
-	untold := actions.ScaledObject != nil && live == nil && (told == nil || *told != decided)
-	actions.StatusFirst = untold || (actions.Replicas != nil && (current == 0 || *actions.Replicas == 0))
+	actions.Replicas = replicasBesideAutoscaler(o, current, decided, off || live.forbids(current, decided))
+	served := o.Policy.Status.DesiredReplicas
+	// the scaler reads it from the status
+	unserved := actions.ScaledObject != nil && live == nil && (served == nil || *served != decided)
+	actions.StatusFirst = unserved || (actions.Replicas != nil && (current == 0 || *actions.Replicas == 0))
 	return actions
 }
 
-// keeps says that the user told KEDA by an annotation to leave such a change alone.
-func (l *LiveScaledObject) keeps(current, decided int32) bool {
+// forbids says that an annotation of the user makes KEDA skip such a change.
+func (l *LiveScaledObject) forbids(current, decided int32) bool {
 	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
-// mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any
-// autoscaler, and one that the user set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
+// mayHaveScaledObject is false where KEDA would move frozen replicas. It brings a target within bounds like any
+// autoscaler, and also one that the user set to 0, unlike a HorizontalPodAutoscaler.
 func mayHaveScaledObject(o Observed) bool {
 	return o.Target.mayHaveAutoscaler(o.Policy.Spec) && !SwitchedOff(o)
 }
 
-// scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: the
-// controller cannot foresee what KEDA makes of a scaler that knows nothing yet.
+// scaledObjectHasToWait until the last one is deleted with its autoscaler, and for the first decision: KEDA's behavior
+// without an answer from the scaler is not predictable.
 func scaledObjectHasToWait(o Observed) bool {
 	live := o.ownScaledObject()
 	if live == nil {

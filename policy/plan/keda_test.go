@@ -259,15 +259,15 @@ func TestConditionsOfKEDA(t *testing.T) {
 			"True/ValidMetricFound", "fine",
 		},
 		"all is applied":      {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
-		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not looked"},
+		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not reconciled"},
 		"KEDA made nothing yet": {
 			changes{ready, func(o *plan.Observed) { o.KEDAAutoscaler = nil }},
 			active,
-			"Unknown/Pending", "KEDA has not made its HorizontalPodAutoscaler yet",
+			"Unknown/Pending", "KEDA has not created its HorizontalPodAutoscaler yet",
 		},
 		"KEDA finds fault": {
 			changes{says("Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed",
-				"no scaler")}, active, "False/ScaledObjectCheckFailed", "KEDA says of ScaledObject pap-resize-",
+				"no scaler")}, active, "False/ScaledObjectCheckFailed", "KEDA reports for ScaledObject pap-resize-",
 		},
 		"the HPA gets no metric": {
 			changes{
@@ -280,24 +280,24 @@ func TestConditionsOfKEDA(t *testing.T) {
 				ready, says("Fallback", metav1.ConditionTrue, "FallbackExists", "one trigger"),
 				hpaSays("True", "ValidMetricFound", ""),
 			},
-			active, "False/Fallback", "KEDA gets no answer of the scaler",
+			active, "False/Fallback", "KEDA gets no answer from the scaler",
 		},
 		"KEDA is about to take the last": {
 			changes{
 				ready, mayBeZero, hpaSays("True", "ValidMetricFound", ""),
 				says("Active", metav1.ConditionFalse, "ScalerCooldown", "cooling down"),
 			},
-			active, "True/ValidMetricFound", "KEDA is about to take the last replica (ScalerCooldown): cooling down",
+			active, "True/ValidMetricFound", "KEDA is about to remove the last replica (ScalerCooldown): cooling down",
 		},
 		"KEDA is back from zero": {
 			changes{ready, hpaSays("False", "ScalingDisabled", "zero")},
 			active, "True/Scaling",
-			"back from zero",
+			"replicas woke from zero",
 		},
 		"somebody paused it": {
 			changes{ready, func(o *plan.Observed) { o.ScaledObject.Paused = true }},
 			active,
-			"False/ScaledObjectPaused", "remove it to go on",
+			"False/ScaledObjectPaused", "remove it to resume",
 		},
 		"somebody paused it at zero": {
 			changes{
@@ -305,8 +305,8 @@ func TestConditionsOfKEDA(t *testing.T) {
 				func(o *plan.Observed) { o.ScaledObject.Paused = true },
 			}, active, "False/ScaledObjectPaused", "switches scaling off",
 		},
-		"at zero":      {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "replicas come back"},
-		"switched off": {changes{at(0), none}, applied, "True/SwitchedOff", "KEDA would set the replicas again"},
+		"at zero":      {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "a backlog wakes replicas"},
+		"switched off": {changes{at(0), none}, applied, "True/SwitchedOff", "there is no ScaledObject while replicas are 0"},
 		"an old server": {
 			changes{func(o *plan.Observed) { o.KEDAAutoscaler.Spec.Behavior = nil }},
 			applied, "True/ToleranceUnsupported", "changes of up to 10 %",
@@ -314,16 +314,16 @@ func TestConditionsOfKEDA(t *testing.T) {
 		"nothing is decided yet": {
 			changes{none, func(o *plan.Observed) { o.Unknown = backlog.ErrUnreachable }},
 			applied,
-			"Unknown/Pending", "when there is a first decision",
+			"Unknown/Pending", "after the first decision",
 		},
-		"our HPA was deleted now": {changes{none}, applied, "Unknown/Pending", "is gone"},
+		"our HPA was deleted now": {changes{none}, applied, "Unknown/Pending", "is deleted"},
 		"the one before is leaving": {
 			changes{leaving},
 			applied, "Unknown/Pending",
-			"waiting until KEDA has let ScaledObject",
+			"waiting until KEDA finalizes ScaledObject",
 		},
-		"its HPA is left":        {changes{left}, applied, "Unknown/Pending", "which KEDA made"},
-		"it stays":               {changes{stays}, applied, "False/ScaledObjectStays", "see that KEDA's operator runs"},
+		"its HPA is left":        {changes{left}, applied, "Unknown/Pending", "which follows its ScaledObject"},
+		"it stays":               {changes{stays}, applied, "False/ScaledObjectStays", "check that KEDA's operator runs"},
 		"it stays before an HPA": {changes{stays, hpa}, applied, "False/ScaledObjectStays", "deleted at 11:58:00"},
 		"frozen out of bounds": {
 			changes{
@@ -378,7 +378,7 @@ func TestChecksOfKEDA(t *testing.T) {
 		"another, paused": {
 			changes{named, other},
 			v1alpha1.ReasonOtherScaledObject,
-			"ScaledObject theirs is for the same target",
+			"ScaledObject theirs scales the same target",
 		},
 		"Auto does without": {changes{auto, other}, "", ""},
 		"the HPA is not KEDA": {changes{
@@ -406,14 +406,14 @@ func TestChecksOfKEDA(t *testing.T) {
 
 func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
-	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
+	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
 	for name, test := range map[string]struct {
 		change func(*plan.Observed)
 		want   v1alpha1.ActuatorStatus
 	}{
 		"with all there": {
 			func(*plan.Observed) {},
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and asks scaler:9090"},
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and reads decisions from scaler:9090"},
 		},
 		"without the scaler": {
 			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },
@@ -422,14 +422,14 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 		"what a worker runs": {
 			func(w *plan.Observed) { w.Target.Scaling = plan.ByWorker },
 			v1alpha1.ActuatorStatus{
-				Type: v1alpha1.ActuatorDirect, Reason: "what the function worker runs has no scale subresource",
+				Type: v1alpha1.ActuatorDirect, Reason: "a function of the function worker has no scale subresource",
 			},
 		},
 		"where KEDA would refuse": {
 			func(w *plan.Observed) { w.OtherScaledObjects = []string{"theirs"} },
 			v1alpha1.ActuatorStatus{
 				Type:   v1alpha1.ActuatorDirect,
-				Reason: reason + ": apply its APIService; KEDA has ScaledObject theirs on the same target already",
+				Reason: reason + ": apply its APIService; KEDA already has ScaledObject theirs on the same target",
 			},
 		},
 		"where the adapter is asked": {

@@ -38,7 +38,7 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 	}{
 		"without replicas": {
 			func(w *plan.Observed) { w.Target.Replicas = nil },
-			"entry resize in spec.functions of FunctionMesh etl has no replicas, which scaling begins from: set it to 1",
+			"entry resize in spec.functions of FunctionMesh etl has no replicas, which scaling starts from: set it to 1",
 		},
 		"with an autoscaler of Function Mesh": {
 			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
@@ -55,8 +55,8 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 			func(w *plan.Observed) {
 				w.Policy.Spec.ScaleTargetRef, w.Target.Scaling, w.Target.MeshOwner = w.Target.Ref, plan.BySubresource, "etl"
 			},
-			"Function etl-resize belongs to FunctionMesh etl, which sets its replicas back at every change: replace this " +
-				"policy by one with " +
+			"Function etl-resize belongs to FunctionMesh etl, which resets its replicas at every change: replace this " +
+				"policy with one with " +
 				"scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: etl, component: {kind: " +
 				"Function, name: resize}}",
 		},

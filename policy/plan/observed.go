@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Observed is what was read about one policy, before anything is decided or written.
+// Observed is what the controller read about one policy, before it decides or writes.
 type Observed struct {
 	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
@@ -32,117 +32,114 @@ type Observed struct {
 	Capabilities Capabilities
 	// Target is nil when it does not exist.
 	Target *Target
-	// Unsupported is why the kind of the target cannot be scaled; empty when it can.
+	// Unsupported is why the kind of the target cannot be scaled; empty if it can.
 	Unsupported string
 	// Conflicting are other autoscalers on the same target or on what the target owns.
 	Conflicting []ConflictingAutoscaler
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
-	// OlderPolicy is the name of a policy on the same target that takes precedence; empty when there is none.
-	// OlderNames says that it does because a user wrote it, and an AutoscalingPolicySet made this one.
+	// OlderPolicy is the name of a policy on the same target that takes precedence; empty for none. OlderNames says that a
+	// user wrote it, while an AutoscalingPolicySet made this one.
 	OlderPolicy string
 	OlderNames  bool
-	// Restoring is the name of a policy on the same target that goes, and first restores what it took over; empty when
-	// there is none.
+	// Restoring is the name of a policy on the same target that restores what it took over; empty for none.
 	Restoring string
-	// NameClash is an object for which Function Mesh would delete our HorizontalPodAutoscaler, as both have one name, such
-	// as "Function pap-x"; empty when there is none.
+	// NameClash is an object of the same name as our HorizontalPodAutoscaler, such as "Function pap-x", for which Function
+	// Mesh would delete ours; empty for none.
 	NameClash string
-	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
+	// Autoscaler is our HorizontalPodAutoscaler; nil if it does not exist.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// ScaledObject is the one of our name as it is, and KEDAAutoscaler what KEDA made of it, under that name too; nil when
-	// they do not exist. KEDA's goes some time after the ScaledObject.
+	// ScaledObject is the one of our name, and KEDAAutoscaler the HorizontalPodAutoscaler that KEDA created for it; nil if
+	// they do not exist. KEDA deletes its HorizontalPodAutoscaler some time after the ScaledObject.
 	ScaledObject   *LiveScaledObject
 	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// OtherScaledObjects are those of others on what ours would scale, even where they are paused, sorted: KEDA admits
+	// OtherScaledObjects are those that the policy does not own on the same target, paused or not, sorted. KEDA admits
 	// one.
 	OtherScaledObjects []string
 }
 
-// Measured is what the store and the watch of pods know of a target.
+// Measured is what the store and the watch of pods report about a target.
 type Measured struct {
 	// Reading of the target's subscription; nil while it is unknown.
 	Reading *backlog.Reading
-	// Unknown is why there is no reading; nil where there is one, and where nothing is read.
+	// Unknown is why there is no reading; nil if there is one, or if none is wanted.
 	Unknown error
-	// ReadyAtLeast are ready messages that are there although the reading is unknown; of a target at zero alone.
+	// ReadyAtLeast is the backlog of the known topics while the reading is unknown, for a target at zero alone.
 	ReadyAtLeast float64
-	// Partitions of a Failover subscription, of which each has one active consumer; of other types nil.
+	// Partitions of a Failover subscription, which each have one active consumer; nil for other types.
 	Partitions []backlog.PartitionReading
 	// Pods of the target; nil while their health is unknown.
 	Pods *policy.Pods
-	// FreshFor is how old a reading may be to take replicas down on.
+	// FreshFor is the maximum age of a reading for a scale-down.
 	FreshFor time.Duration
 }
 
-// Target is what a policy scales, as its own fields say.
+// Target is the scale target of a policy, by its own fields.
 type Target struct {
-	// Ref is the object that runs the replicas: what the policy names, or the child of a FunctionMesh; zero for what a
-	// function worker runs.
+	// Ref is the object that runs the replicas: the one that the policy names, or the child of a FunctionMesh; zero for a
+	// function of a worker.
 	Ref v1alpha1.ScaleTargetRef
-	// Scaling is how a number of replicas gets to it.
+	// Scaling is how the controller changes its replicas.
 	Scaling Scaling
-	// Scaled are the objects that have the target's replicas: autoscalers on them are conflicting autoscalers. The
-	// target's own is among them.
+	// Scaled are the objects that share the target's replicas, itself included: an autoscaler on any of them conflicts.
 	Scaled []v1alpha1.ScaleTargetRef
-	// UID changes when the target is deleted and recreated; empty where that is not told.
+	// UID changes when the target is deleted and recreated; empty if unknown.
 	UID string
-	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
+	// Replicas is spec.replicas; nil if the field is absent, which the scale subresource needs.
 	Replicas *int32
-	// Reported is how many replicas its status, or that of its StatefulSet, says; nil where neither does. It is more
-	// than Replicas while pods of a Deployment are replaced.
+	// Reported is status.replicas of the target or of its StatefulSet; nil if neither reports it. It exceeds Replicas
+	// while a rollout of a Deployment replaces pods.
 	Reported *int32
-	// PodSelector selects its pods, as its scale subresource says it; empty where that is not told.
+	// PodSelector selects its pods, by its scale subresource; empty if unknown.
 	PodSelector string
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
-	// SubscriptionType is how the replicas subscribe by the target's fields.
+	// SubscriptionType is the type by the target's fields.
 	SubscriptionType backlog.SubscriptionType
-	// Component is what the replicas call themselves to Pulsar: tenant/namespace/name.
+	// Component is the name of the replicas in Pulsar: tenant/namespace/name.
 	Component string
-	// NeverAcknowledges is true for a window function that leaves messages in the backlog for ever.
+	// NeverAcknowledges is true for a window function that leaves messages in the backlog forever.
 	NeverAcknowledges bool
-	// NeverZero is true for what needs a replica although nothing waits: batch sources, and what a worker runs.
+	// NeverZero is true for targets that always need a replica: batch sources, and functions of a worker.
 	NeverZero bool
-	// Invalid is why its inputs or its Pulsar cluster cannot be told; empty when they can.
+	// Invalid is why its inputs or its Pulsar cluster are unknown; empty if they are known.
 	Invalid string
-	// InvalidReason is the reason of the condition then; empty for ReasonTargetInvalid.
+	// InvalidReason is the reason of the condition; empty for ReasonTargetInvalid.
 	InvalidReason string
-	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own: MaxReplicas is its
-	// spec.maxReplicas.
+	// OwnAutoscaler is true if the target's operator creates an autoscaler of its own, up to MaxReplicas
+	// (spec.maxReplicas).
 	OwnAutoscaler bool
 	MaxReplicas   *int32
-	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none, or when
-	// the policy scales it through the mesh.
+	// MeshOwner is the FunctionMesh that controls the target and resets its replicas; empty for none, or if the policy
+	// scales through the mesh.
 	MeshOwner string
-	// Owner is what controls a StatefulSet or Deployment that is to be scaled, such as "Function resize"; empty when
-	// nothing does.
+	// Owner controls the StatefulSet or Deployment that is the target, such as "Function resize"; empty for none.
 	Owner string
-	// Unmanaged is true when the operator was told to leave the target alone, so that scaling it has no effect.
+	// Unmanaged is true if an annotation makes the operator ignore the target, so that scaling it has no effect.
 	Unmanaged bool
-	// UnmanagedBy is the object that says so, such as "FunctionMesh etl", where it may be another than Ref.
+	// UnmanagedBy is the object with that annotation, such as "FunctionMesh etl", if it is not Ref.
 	UnmanagedBy string
 	// Stopped is true for a function of a worker that the user stopped.
 	Stopped bool
-	// Updating says that its pods are being replaced by those of a new revision.
+	// Updating says that a rollout is replacing its pods.
 	Updating bool
-	// Frozen is why its replicas have to stay as they are for now; nil when they may change.
+	// Frozen is why its replicas cannot change now; nil if they can.
 	Frozen *policy.Hold
-	// Disturbances are what makes a change of replicas restart those that run, or changes what is learned of them.
+	// Disturbances are why a change of the replicas restarts those that run, or changes what is learned of them.
 	Disturbances []Disturbance
 }
 
-// Disturbance is a reason and a message with the fix, of condition ScalesWithoutRestart.
+// Disturbance is a reason and a message with the fix, for condition ScalesWithoutRestart.
 type Disturbance struct {
 	Reason, Message string
-	// Restarts says that each change of the number of replicas restarts all that run.
+	// Restarts says that each change of the replicas restarts all that run.
 	Restarts bool
 }
 
-// Scaling is how a number of replicas gets to a target.
+// Scaling is how the controller changes the replicas of a target.
 type Scaling int
 
-// The ways.
+// The ways to scale.
 const (
 	// BySubresource is the scale subresource of the target itself.
 	BySubresource Scaling = iota
@@ -152,16 +149,17 @@ const (
 	ByWorker
 )
 
-// ConflictingAutoscaler is another autoscaler that writes the same replicas.
+// ConflictingAutoscaler is another autoscaler of the same replicas.
 type ConflictingAutoscaler struct {
 	Kind, Name string
-	// TargetKind and TargetName are what it scales: our target or the StatefulSet behind it.
+	// TargetKind and TargetName name its scale target: ours, or the StatefulSet behind it.
 	TargetKind, TargetName string
-	// Owner is what controls it, such as "Function resize" or "ScaledObject resize"; empty when nothing does.
+	// Owner controls it, such as "Function resize" or "ScaledObject resize"; empty for none.
 	Owner string
 	UID   types.UID
-	// Leaving says that it is about to be deleted: its owner is a ScaledObject that is paused, or a policy that goes.
+	// Terminating says that it is about to be deleted: its owner is a paused ScaledObject, or a policy that defers to this
+	// one.
 	Terminating bool
-	// Manifest is what it takes to make it again; empty where that is more than a status can hold, or was not asked for.
+	// Manifest recreates it; empty if it is too large for a status, or was not requested.
 	Manifest v1alpha1.Manifest
 }

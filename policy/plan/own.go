@@ -5,9 +5,9 @@ package plan
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 
-// OwnReplicas is how many replicas of the target may consume: its pods that run, where they are known, so that those of
-// a rolling update and those that end count; else as many replicas as it has or reports. Nil for a target that says
-// itself what it consumes: who shares its subscription is known by other means.
+// OwnReplicas is how many replicas of the target may consume: its running pods, which include those of a rollout and
+// terminating ones, or else its replicas. Nil for a target without spec.subscription: its other consumers are known by
+// their names.
 func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
 	switch {
 	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:

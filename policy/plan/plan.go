@@ -17,60 +17,60 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Actions are what is to be written for a policy. Nil fields are left alone.
+// Actions are the writes for a policy. Nil fields are not written.
 type Actions struct {
 	// Autoscaler to apply.
 	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
-	// RemoveAutoscaler deletes ours.
+	// RemoveAutoscaler deletes our HorizontalPodAutoscaler.
 	RemoveAutoscaler bool
 	// ScaledObject to apply.
 	ScaledObject *ScaledObjectConfiguration
-	// RemoveScaledObject deletes ours.
+	// RemoveScaledObject deletes our ScaledObject.
 	RemoveScaledObject bool
 	// Replicas to write to the target.
 	Replicas *int32
-	// ApplyAnew applies Autoscaler although it is as it should be.
-	ApplyAnew bool
-	// Suspend is the conflicting autoscaler to suspend, and nothing else is written then.
+	// Reapply applies Autoscaler although it is up to date.
+	Reapply bool
+	// Suspend is the conflicting autoscaler to suspend, as the only write.
 	Suspend *Suspension
-	// Restore is what was suspended and is restored, and nothing else is written then.
+	// Restore is what to restore, as the only write.
 	Restore *Restoration
-	// Wait says that nothing is written, the status included: the caches may show what was before the last write.
+	// Wait says that the controller writes nothing, the status included: the caches may be out of date after the last
+	// write.
 	Wait bool
-	// Violation is what stands in the way; nil when nothing does.
+	// Violation is what the user has to fix; nil for none.
 	Violation *Violation
-	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on
-	// the moment there are replicas: it would take them down to what the metric said before.
+	// StatusFirst says that the controller writes the status before Replicas. An autoscaler resumes as soon as there are
+	// replicas, and would set the number of the last status.
 	StatusFirst bool
 }
 
-// New says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
-// the target to a conflicting autoscaler, which knows nothing of the backlog. Every violation thus freezes what runs
-// until the user has decided. There is one exception: a policy gives way to one that takes precedence, else that one
-// would wait for ever.
+// New plans the writes. A violation freezes the target and our autoscaler: without ours, a conflicting autoscaler that
+// ignores the backlog would take over. One exception: a policy defers to one that takes precedence, which would
+// otherwise wait forever.
 //
 // The controller writes nothing to a frozen target, nor to one that the user set to 0 replicas while minReplicas is
-// more: as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that a user or another
-// autoscaler writes is taken for the present one: Decide goes on from it.
+// more: that switches scaling off, as for a HorizontalPodAutoscaler. Any other number that a user or an autoscaler
+// writes becomes the current one, from which Decide continues.
 func New(o Observed, decision *policy.Decision) Actions {
 	switch {
 	case o.History.recentlyRestored(o):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
-		back := Restore(o)
-		return Actions{Restore: &back, Violation: kedaStays(o)}
+		restoration := Restore(o)
+		return Actions{Restore: &restoration, Violation: stuckScaledObject(o)}
 	}
 	step, violation := NextSuspension(o)
 	if step != nil {
 		return Actions{Suspend: step}
 	}
 	o.Violation = violation
-	actions := carryOut(o, decision)
+	actions := planWrites(o, decision)
 	actions.Violation = violation
 	return withoutRefused(o, actions)
 }
 
-// withoutRefused leaves out what the API server refused lately and would refuse again.
+// withoutRefused leaves out an apply that the API server would refuse again.
 func withoutRefused(o Observed, actions Actions) Actions {
 	refused := o.History.standingRefusal(o)
 	if refused == nil || (actions.Autoscaler == nil && actions.ScaledObject == nil) ||
@@ -82,8 +82,8 @@ func withoutRefused(o Observed, actions Actions) Actions {
 	}
 }
 
-// carryOut says how the decision reaches the target.
-func carryOut(o Observed, decision *policy.Decision) Actions {
+// planWrites plans how the decision reaches the target.
+func planWrites(o Observed, decision *policy.Decision) Actions {
 	p := o.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModePaused {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
@@ -95,65 +95,66 @@ func carryOut(o Observed, decision *policy.Decision) Actions {
 	current := *o.Target.Replicas
 	decided := current
 	if decision != nil {
-		decided = decision.Replicas // which is the present number while the backlog is unknown: see keep
+		decided = decision.Replicas // the current number while the backlog is unknown
 	}
 	off := SwitchedOff(o) || o.Target.Frozen != nil
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		return planKEDA(o, current, decided, off)
 	case o.kedaRemains():
-		return Actions{RemoveScaledObject: true} // two writers at once would be one too many
+		return Actions{RemoveScaledObject: true} // first: two autoscalers would stop each other
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		return Actions{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
+		return Actions{RemoveAutoscaler: true, Replicas: changedReplicas(decided, current, off)}
 	}
 	var actions Actions
 	switch {
 	case !o.Target.mayHaveAutoscaler(p.Spec):
 		actions.RemoveAutoscaler = true
-	case !o.undecided(): // an autoscaler without a metric only complains
+	case !o.undecided(): // an autoscaler without a metric only reports errors
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target, o.Capabilities)
-		actions.ApplyAnew = o.History.toleranceDue(o)
+		actions.Reapply = o.History.toleranceDue(o)
 	}
-	actions.Replicas = besideAutoscaler(o, current, decided, off)
+	actions.Replicas = replicasBesideAutoscaler(o, current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
 	return actions
 }
 
-// undecided says that the first answer of Pulsar is under way, for a second or two.
+// undecided says that the policy has no decision and waits for the first answer from Pulsar, a second or two.
 func (o Observed) undecided() bool {
 	return errors.Is(o.Unknown, backlog.ErrNoData) && o.Policy.Status.DesiredReplicas == nil
 }
 
-// besideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for none.
-func besideAutoscaler(o Observed, current, decided int32, off bool) *int32 {
+// replicasBesideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for
+// none.
+func replicasBesideAutoscaler(o Observed, current, decided int32, off bool) *int32 {
 	if !throughZero(o, decided, current) {
 		return nil
 	}
-	return differing(decided, current, off)
+	return changedReplicas(decided, current, off)
 }
 
-// throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
-// backlog is unknown, for it gets no metric then.
+// throughZero says that the change starts or ends at zero, where our autoscaler does nothing: it cannot, or it gets no
+// metric while the backlog is unknown.
 func throughZero(o Observed, decided, current int32) bool {
 	return (decided == 0 || current == 0) && (o.Unknown != nil || !autoscalerReachesZero(o))
 }
 
-// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and
-// one that is there does so as soon as the bounds change, for they bound the metric.
+// mayHaveAutoscaler is false for a target that is frozen out of bounds: an autoscaler would bring it within them at
+// once, and an existing one does so when the bounds change.
 func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.Frozen == nil || (*t.Replicas >= policy.MinReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }
 
-// differing is the number to write, nil for none.
-func differing(decided, current int32, off bool) *int32 {
+// changedReplicas is the number to write, nil for none.
+func changedReplicas(decided, current int32, off bool) *int32 {
 	if off || decided == current {
 		return nil
 	}
 	return &decided
 }
 
-// autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing
-// at zero (ScalingDisabled).
+// autoscalerReachesZero says that our autoscaler scales to zero and back. At zero it is disabled (ScalingDisabled)
+// unless it scaled there itself.
 func autoscalerReachesZero(o Observed) bool {
 	live := o.Autoscaler
 	if !o.Capabilities.ScaleToZero || live == nil {
@@ -167,12 +168,11 @@ func autoscalerReachesZero(o Observed) bool {
 	return true
 }
 
-// reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
+// reasonScalingDisabled is the reason of a HorizontalPodAutoscaler for a target at zero that it did not scale there.
 const reasonScalingDisabled = "ScalingDisabled"
 
-// SwitchedOff says that the user set the target's replicas to 0 although the policy wants some. A target that was at
-// zero because there was nothing to do is not switched off when minReplicas is raised: the condition of the last
-// reconcile tells.
+// SwitchedOff says that the user set the replicas to 0 although minReplicas is more. A target that scaled to zero is
+// not switched off when minReplicas is raised: its last condition tells.
 func SwitchedOff(o Observed) bool {
 	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
 		(policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {
@@ -182,7 +182,7 @@ func SwitchedOff(o Observed) bool {
 	return last == nil || last.Reason != v1alpha1.ReasonScaledToZero
 }
 
-// Frozen is why the replicas have to stay as they are whatever the backlog; nil when they may change.
+// Frozen is why the replicas stay whatever the backlog; nil if they may change.
 func Frozen(o Observed) *policy.Hold {
 	switch {
 	case o.Target == nil:

@@ -16,43 +16,43 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// kindFunctionMesh is what owns the objects of a mesh.
+// kindFunctionMesh is the kind that owns the objects of a mesh.
 const kindFunctionMesh = "FunctionMesh"
 
-// Selectable is what the selector of an AutoscalingPolicySet may match: an object, or a component of a FunctionMesh.
+// Selectable is an object that the selector of an AutoscalingPolicySet may match, or a component of a FunctionMesh.
 type Selectable struct {
-	// Ref names it as a policy does.
+	// Ref names it as a policy's scaleTargetRef does.
 	Ref v1alpha1.ScaleTargetRef
 	// Labels of the object; of a component, those of its FunctionMesh.
 	Labels map[string]string
-	// Mesh is the FunctionMesh that owns the object; empty for others, and for a component.
+	// Mesh is the FunctionMesh that owns the object; empty for none, and for a component.
 	Mesh string
-	// Unscalable is why no policy can scale it; empty when one can.
+	// Unscalable is why no policy can scale it; empty if one can.
 	Unscalable string
 }
 
-// ObservedSet is what was read about one AutoscalingPolicySet.
+// ObservedSet is what the controller read about one AutoscalingPolicySet.
 type ObservedSet struct {
 	Set *v1alpha1.AutoscalingPolicySet
-	// Violation is why it is not known which objects match. Then all stays as it is.
+	// Violation is why the matching objects are unknown. Then nothing is written but the status.
 	Violation *Violation
 	// Matched objects, by kind and name.
 	Matched []MatchedObject
-	// Policies are those that the set controls, whether their objects match or not.
+	// Policies that the set controls, whether their objects match or not.
 	Policies []*v1alpha1.AutoscalingPolicy
-	// Kept are the names of policies whose objects do not match, and which are not deleted yet.
+	// Kept are the names of policies of objects that do not match any more, which are not deleted yet.
 	Kept map[string]bool
 }
 
 // MatchedObject is an object that the selector matches.
 type MatchedObject struct {
 	Ref v1alpha1.ScaleTargetRef
-	// NotGoverned is why the set does not govern it; nil when it does.
+	// NotGoverned is why the set does not govern it; nil if it does.
 	NotGoverned *NotGoverned
-	// PolicyName is what SetPolicyName calls its policy, and Live the policy of that name; nil when there is none.
+	// PolicyName is SetPolicyName of it, and Live the policy of that name; nil for none.
 	PolicyName string
 	Live       *v1alpha1.AutoscalingPolicy
-	// Refused is why the API server does not take its policy; empty when it does.
+	// Refused is why the API server refuses its policy; empty if it does not.
 	Refused string
 }
 
@@ -60,11 +60,11 @@ type MatchedObject struct {
 type NotGoverned struct {
 	Reason  string
 	Message string
-	// Policy that governs the object instead; empty where there is none.
+	// Policy that governs the object instead; empty for none.
 	Policy string
 }
 
-// PolicySetOf is what controls a policy that a set made; nil for a policy that a user wrote.
+// PolicySetOf is the set that controls a policy; nil for a policy that a user wrote.
 func PolicySetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil || owner.Kind != v1alpha1.KindAutoscalingPolicySet {
@@ -93,8 +93,8 @@ type Neighbors struct {
 	Policies []v1alpha1.AutoscalingPolicy
 }
 
-// ObserveSet says which objects match and which of them the set governs. A policy that names an object takes
-// precedence, whatever its age and mode; of two sets the older.
+// ObserveSet returns the matching objects, and which of them the set governs. A policy that names an object takes
+// precedence, whatever its age and mode; of two sets, the older.
 func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects []Selectable) ObservedSet {
 	observed := ObservedSet{Set: set}
 	selector, violation := Selector(set)
@@ -121,7 +121,7 @@ func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects
 		}
 		name := SetPolicyName(set.Name, object.Ref)
 		observed.Matched = append(observed.Matched, MatchedObject{
-			Ref: object.Ref, NotGoverned: claims.before(object), PolicyName: name, Live: claims.byName[name],
+			Ref: object.Ref, NotGoverned: claims.precedence(object), PolicyName: name, Live: claims.byName[name],
 		})
 	}
 	slices.SortFunc(observed.Matched, func(a, b MatchedObject) int { return compareRefs(a.Ref, b.Ref) })
@@ -134,9 +134,9 @@ func compareRefs(a, b v1alpha1.ScaleTargetRef) int {
 		strings.Compare(a.Component.Name, b.Component.Name))
 }
 
-// claims are what the policies and sets of a namespace say about objects.
+// claims are the objects that the policies and sets of a namespace claim.
 type claims struct {
-	// naming is the user's policy for each object that has one.
+	// naming is the user's policy for each object that one names.
 	naming map[replicasKey]string
 	// older sets, the oldest first.
 	older  []olderSet
@@ -150,7 +150,7 @@ type olderSet struct {
 	selector labels.Selector
 }
 
-// replicasKey is the object whose replicas a policy changes: of a component, what Function Mesh makes of it.
+// replicasKey is the object that a policy scales: for a component, its child.
 type replicasKey struct {
 	schema.GroupKind
 	name string
@@ -184,7 +184,7 @@ func newClaims(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors) claims {
 		if other.Name == set.Name || other.DeletionTimestamp != nil || ByAge(other, set) > 0 {
 			continue
 		}
-		if selector, violation := Selector(other); violation == nil { // one that cannot be read governs nothing
+		if selector, violation := Selector(other); violation == nil { // a set with an invalid selector governs nothing
 			c.older = append(c.older, olderSet{other, selector})
 		}
 	}
@@ -192,21 +192,21 @@ func newClaims(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors) claims {
 	return c
 }
 
-// ByAge orders objects by when they were created, then by name and namespace where two are of the same second.
+// ByAge orders objects by creation time, then by name and namespace.
 func ByAge(a, b metav1.Object) int {
 	created := a.GetCreationTimestamp()
 	return cmp.Or(created.Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()),
 		strings.Compare(a.GetNamespace(), b.GetNamespace()))
 }
 
-// before says what takes precedence over the set; nil when the set governs the object.
-func (c claims) before(object Selectable) *NotGoverned {
+// precedence says what takes precedence over the set; nil if the set governs the object.
+func (c claims) precedence(object Selectable) *NotGoverned {
 	if name, named := c.naming[replicasOf(object.Ref)]; named {
 		return &NotGoverned{v1alpha1.ReasonNamedByPolicy, fmt.Sprintf("AutoscalingPolicy %s names it", name), name}
 	}
 	if object.Mesh != "" {
 		return &NotGoverned{Reason: v1alpha1.ReasonOwnedByFunctionMesh, Message: fmt.Sprintf(
-			"FunctionMesh %s sets its replicas: give the labels to the mesh, whose components then get policies",
+			"FunctionMesh %s sets its replicas: label the mesh instead, so that its components get policies",
 			object.Mesh)}
 	}
 	if object.Unscalable != "" {
@@ -223,13 +223,13 @@ func (c claims) before(object Selectable) *NotGoverned {
 	return nil
 }
 
-// isTaken says that a policy that the set does not control has the name of the object's policy.
+// isTaken says that the object's policy name belongs to a policy that the set does not control.
 func (object MatchedObject) isTaken(set *v1alpha1.AutoscalingPolicySet) bool {
 	return object.Live != nil && !metav1.IsControlledBy(object.Live, set) && !object.isLeaving(set)
 }
 
-// isLeaving says that a policy is being deleted, of this set or of one that had its name before: it is recreated once
-// it is gone.
+// isLeaving says that a policy is being deleted, of this set or of a deleted set of its name. The controller recreates
+// it then.
 func (object MatchedObject) isLeaving(set *v1alpha1.AutoscalingPolicySet) bool {
 	if object.Live == nil {
 		return false
@@ -238,25 +238,25 @@ func (object MatchedObject) isLeaving(set *v1alpha1.AutoscalingPolicySet) bool {
 	return owner != nil && owner.Name == set.Name && (object.Live.DeletionTimestamp != nil || owner.UID != set.UID)
 }
 
-// PolicySetPlan is what to write for a set, except its status.
+// PolicySetPlan lists the writes for a set, except its status.
 type PolicySetPlan struct {
-	// Apply are policies that are missing, or not as the template says.
+	// Apply are policies that are missing or differ from the template.
 	Apply []PlannedPolicy
-	// Delete are policies of objects that are gone, or that the set does not govern any more.
+	// Delete are policies of objects that are deleted, or that the set does not govern any more.
 	Delete []*v1alpha1.AutoscalingPolicy
 }
 
 // PlannedPolicy is a policy to apply.
 type PlannedPolicy struct {
 	Policy *PolicyApplyConfiguration
-	// Create says that there is no such policy yet. Then one that came meanwhile must not be overwritten.
+	// Create says that there is no such policy yet. Then the controller must not overwrite one that was created meanwhile.
 	Create bool
 }
 
-// Ref is the object that the policy is for.
+// Ref is the object that the policy scales.
 func (p PlannedPolicy) Ref() v1alpha1.ScaleTargetRef { return p.Policy.Spec.ScaleTargetRef }
 
-// NewPolicySetPlan says what to write. While it is not known what matches, all stays as it is.
+// NewPolicySetPlan plans the writes. It writes nothing while the matching objects are unknown.
 func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
 	var actions PolicySetPlan
 	if observed.Violation != nil {

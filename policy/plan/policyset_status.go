@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// maxNotReady is how many objects the status lists: 100 of up to 1 KB, and mostly 0.3 KB.
+	// maxNotReady is how many objects the status lists: 100 of up to 1 KB, usually 0.3 KB.
 	maxNotReady = 100
-	// setRefreshEvery bounds how often a set's status is written while no condition changes: 1000 objects of which each
-	// becomes ready by itself would ask for as many writes of 30 KB, and get one in ten seconds.
+	// setRefreshEvery bounds how often a set's status is written while no condition changes: 1000 objects that become
+	// ready one by one would need as many writes of 30 KB.
 	setRefreshEvery = 10 * time.Second
-	// maxNamed is how many objects a message names, and maxNamedText how much it says of each.
+	// maxNamed is how many objects a message names, and maxNamedText bounds the text of each.
 	maxNamed, maxNamedText = 3, 250
-	// maxObjectMessage bounds what the status says of an object.
+	// maxObjectMessage bounds the message of an object in the status.
 	maxObjectMessage = 256
 )
 
-// SetOutcome is what became of one reconcile of a set.
+// SetOutcome is the result of one reconcile of a set.
 type SetOutcome struct {
 	Now      time.Time
 	Observed ObservedSet
-	// Failed is why policies were not written as planned, to be tried again; nil when they were.
+	// Failed is why policies were not written, which is retried; nil if they were.
 	Failed error
 }
 
@@ -66,8 +66,8 @@ func PolicySetStatus(before v1alpha1.AutoscalingPolicySetStatus, o SetOutcome) v
 	return after
 }
 
-// PolicySetStatusDue says how long to wait before a status is written that was last written so long ago: not at all
-// when a condition changed its status or the spec changed; false when there is nothing to write.
+// PolicySetStatusDue says how long to wait before writing a status, by the time since the last write: not at all if the
+// spec or the status of a condition changed; false if there is nothing to write.
 func PolicySetStatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since time.Duration) (wait time.Duration,
 	differs bool,
 ) {
@@ -85,7 +85,7 @@ func PolicySetStatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since
 	return max(0, setRefreshEvery-since), true
 }
 
-// The order in which the status lists objects: what needs a fix comes first.
+// The order in which the status lists objects: those that need a fix come first.
 const (
 	rankFalse = iota
 	rankUnknown
@@ -97,11 +97,11 @@ const (
 type rankedObject struct {
 	v1alpha1.PolicySetObject
 	rank int
-	// governed says that it has a policy of the set, or is about to get one.
+	// governed says that it has a policy of the set, or gets one.
 	governed bool
 }
 
-// objects that matched, by rank.
+// objects that match, by rank.
 func (observed ObservedSet) objects() []rankedObject {
 	all := make([]rankedObject, 0, len(observed.Matched))
 	for _, object := range observed.Matched {
@@ -124,7 +124,7 @@ func (observed ObservedSet) describe(object MatchedObject) rankedObject {
 	case object.NotGoverned != nil:
 		return of(rankNotGoverned, object.NotGoverned.Policy, object.NotGoverned.Reason, object.NotGoverned.Message)
 	case object.isTaken(observed.Set):
-		return of(rankFalse, "", v1alpha1.ReasonPolicyNameTaken, taken(object))
+		return of(rankFalse, "", v1alpha1.ReasonPolicyNameTaken, nameTaken(object))
 	case object.Refused != "" && object.Live == nil:
 		return of(rankFalse, "", v1alpha1.ReasonRefused, object.Refused)
 	}
@@ -154,12 +154,12 @@ func rankOf(status metav1.ConditionStatus) int {
 	}
 }
 
-func taken(object MatchedObject) string {
+func nameTaken(object MatchedObject) string {
 	return fmt.Sprintf("AutoscalingPolicy %s, which this set does not control, has the name of its policy: rename or "+
 		"delete it", object.Live.Name)
 }
 
-// targetFound is False when there is nothing that a policy could scale.
+// targetFound is False if there is nothing that a policy could scale.
 func (observed ObservedSet) targetFound(objects []rankedObject) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionFalse}
 	unscalable := func(object rankedObject) bool {
@@ -171,7 +171,7 @@ func (observed ObservedSet) targetFound(objects []rankedObject) metav1.Condition
 	case len(objects) == 0:
 		c.Reason = v1alpha1.ReasonNothingMatches
 		c.Message = fmt.Sprintf("no Function, Sink, Source or FunctionMesh in namespace %s, and no StatefulSet there that "+
-			"Pulsar's function worker made, matches %q: label one so, or correct spec.selector",
+			"Pulsar's function worker created, matches %q: label one so, or correct spec.selector",
 			observed.Set.Namespace, metav1.FormatLabelSelector(&observed.Set.Spec.Selector))
 	case !slices.ContainsFunc(objects, func(object rankedObject) bool { return !unscalable(object) }):
 		c.Reason, c.Message = objects[0].Reason, enumerate(objects)
@@ -182,7 +182,7 @@ func (observed ObservedSet) targetFound(objects []rankedObject) metav1.Condition
 	return c
 }
 
-// policiesApplied is True when each governed object has the policy that the template says.
+// policiesApplied is True if each governed object has the policy of the template.
 func (o SetOutcome) policiesApplied() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionPoliciesApplied, Status: metav1.ConditionFalse}
 	var refused, names []string
@@ -190,7 +190,7 @@ func (o SetOutcome) policiesApplied() metav1.Condition {
 		switch {
 		case object.NotGoverned != nil:
 		case object.isTaken(o.Observed.Set):
-			names = append(names, shortRef(object.Ref)+": "+taken(object))
+			names = append(names, shortRef(object.Ref)+": "+nameTaken(object))
 		case object.Refused != "":
 			refused = append(refused, shortRef(object.Ref)+": "+object.Refused)
 		}
@@ -198,7 +198,7 @@ func (o SetOutcome) policiesApplied() metav1.Condition {
 	switch {
 	case o.Observed.Violation != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
-		c.Message = "the selector must be readable first; policies stay as they are"
+		c.Message = "the selector must be valid first; policies stay as they are"
 	case len(names) > 0:
 		c.Reason, c.Message = v1alpha1.ReasonPolicyNameTaken, listed(names)
 	case len(refused) > 0:
@@ -212,7 +212,7 @@ func (o SetOutcome) policiesApplied() metav1.Condition {
 	return c
 }
 
-// allReady is the condition Ready: True when all that the set governs is ready.
+// allReady is the condition Ready: True if all that the set governs is ready.
 func allReady(objects []rankedObject, found, applied metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	count := func(has func(rank int) bool) (n int) {
@@ -246,7 +246,7 @@ func allReady(objects []rankedObject, found, applied metav1.Condition) metav1.Co
 	return c
 }
 
-// enumerate says of the first objects why they are not ready or not governed.
+// enumerate lists the first objects with why they are not ready or not governed.
 func enumerate(objects []rankedObject) string {
 	texts := make([]string, 0, len(objects))
 	for _, object := range objects {
@@ -261,7 +261,7 @@ func shortRef(ref v1alpha1.ScaleTargetRef) string {
 	return ShortName(v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref})
 }
 
-// listed are the first of some texts, and how many there are besides.
+// listed joins the first texts, and says how many more there are.
 func listed(texts []string) string {
 	var short []string
 	for _, text := range texts[:min(maxNamed, len(texts))] {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// LabelPolicySet names the set on the policies made for it.
+	// LabelPolicySet names the set on its policies.
 	LabelPolicySet = v1alpha1.Group + "/policy-set"
-	// AnnotationTemplateHash tells which template a policy was last made from. Without it the controller would not
-	// notice that a field is gone from the template: one that the template does not say is the policy's own.
+	// AnnotationTemplateHash identifies the template of the last apply. It shows that a field was removed from the
+	// template: fields that the template does not have are the policy's own.
 	AnnotationTemplateHash = v1alpha1.Group + "/template-hash"
 )
 
 // SetPolicyName is the name of a set's policy for one object: <set>-<object>-<hash>, of at most 50 bytes, so that
-// AutoscalerName need not cut it. The hash, of 40 bits, covers the whole names and the kind.
+// AutoscalerName does not shorten it. The hash of 40 bits covers the full names and the kind.
 func SetPolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
 	const longest = 50
 	object, hash := ref.Name, fnv.New64a()
@@ -41,7 +41,7 @@ func SetPolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
 	return cutName(set, room-len(object)) + "-" + object + suffix
 }
 
-// cutName to so many bytes; what is left may be followed by a dash.
+// cutName shortens a name; a dash may follow it.
 func cutName(name string, most int) string {
 	if len(name) <= most {
 		return name
@@ -49,8 +49,8 @@ func cutName(name string, most int) string {
 	return strings.TrimRight(name[:most], "-.")
 }
 
-// PolicyApplyConfiguration is a policy as it is applied; there is no generated one for this API. It is typed, for the
-// client waits for what it wrote unstructured in a second cache of all policies.
+// PolicyApplyConfiguration is a policy to apply; this API has no generated one. It is typed: for unstructured objects
+// the client would keep a second cache of all policies.
 type PolicyApplyConfiguration struct {
 	acmetav1.TypeMetaApplyConfiguration    `json:",inline"`
 	*acmetav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
@@ -60,7 +60,7 @@ type PolicyApplyConfiguration struct {
 // IsApplyConfiguration marks it for clients.
 func (PolicyApplyConfiguration) IsApplyConfiguration() {}
 
-// policyTemplate is what all policies of a set have in common.
+// policyTemplate is what all policies of a set share.
 type policyTemplate struct {
 	set    *v1alpha1.AutoscalingPolicySet
 	labels map[string]string
@@ -87,8 +87,8 @@ func newPolicyTemplate(set *v1alpha1.AutoscalingPolicySet) (policyTemplate, erro
 	return t, nil
 }
 
-// specFor an object. It shares what it points to with the set. A component of a FunctionMesh has no scale subresource
-// for an autoscaler: there the API server refuses the actuators HPA and KEDA.
+// specFor an object shares pointers with the set. The API server refuses the actuators HPA and KEDA for a component of
+// a FunctionMesh, which has no scale subresource.
 func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicySpec {
 	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: t.set.Spec.Template.Spec}
 	if autoscaled := spec.Actuator == v1alpha1.ActuatorHPA || spec.Actuator == v1alpha1.ActuatorKEDA; autoscaled &&
@@ -98,7 +98,7 @@ func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.Autoscalin
 	return spec
 }
 
-// policy to apply. One that exists is meant by its UID: it may have been deleted and its name taken since.
+// policy to apply. The UID identifies an existing one, since its name may belong to another policy by now.
 func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
 	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(object.Ref)
 	p := &PolicyApplyConfiguration{
@@ -117,8 +117,8 @@ func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
 	return p
 }
 
-// isCurrent says whether applying would change nothing: the policy says what the template says. What it says beyond
-// that is its own.
+// isCurrent says whether applying would change nothing: all fields of the template match. Other fields are the policy's
+// own.
 func (t policyTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
 	if live == nil || !hasAll(live.Labels, t.labels) || !hasAll(live.Annotations, t.annotations) {
 		return false, nil
@@ -135,7 +135,7 @@ func (t policyTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1
 	if err != nil {
 		return false, err
 	}
-	return holdsAll(has, wanted), nil
+	return containsAll(has, wanted), nil
 }
 
 func hasAll(has, wanted map[string]string) bool {
@@ -159,9 +159,9 @@ func asFields(spec v1alpha1.AutoscalingPolicySpec) (any, error) {
 	return fields, nil
 }
 
-// holdsAll says that each field that is wanted is there and the same; lists are one field, as in the schema of a
+// containsAll says that all wanted fields are there with the same values. A list is one field, as in the schema of a
 // policy.
-func holdsAll(has, wanted any) bool {
+func containsAll(has, wanted any) bool {
 	fields, isObject := wanted.(map[string]any)
 	if !isObject {
 		return reflect.DeepEqual(has, wanted)
@@ -171,7 +171,7 @@ func holdsAll(has, wanted any) bool {
 		return false
 	}
 	for key, value := range fields {
-		if inner, found := there[key]; !found || !holdsAll(inner, value) {
+		if inner, found := there[key]; !found || !containsAll(inner, value) {
 			return false
 		}
 	}

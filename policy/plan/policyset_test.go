@@ -155,7 +155,7 @@ func TestPrecedenceOverASet(t *testing.T) {
 		"an older set that is being deleted":      {sets(*leaving), resize, nil},
 		"an object whose FunctionMesh is not here": {plan.Neighbors{}, inMesh, &plan.NotGoverned{
 			Reason:  "OwnedByFunctionMesh",
-			Message: "FunctionMesh etl sets its replicas: give the labels to the mesh, whose components then get policies",
+			Message: "FunctionMesh etl sets its replicas: label the mesh instead, so that its components get policies",
 		}},
 		"an object without a backlog": {plan.Neighbors{}, source, &plan.NotGoverned{
 			Reason: "NothingToScale", Message: "it consumes nothing",
@@ -347,7 +347,7 @@ func TestConditionsOfASet(t *testing.T) {
 		},
 		"nothing matches": {plan.Neighbors{}, nil, nil, []string{
 			"Ready False NothingMatches: no Function, Sink, Source or FunctionMesh in namespace media, and no StatefulSet " +
-				`there that Pulsar's function worker made, matches "team=media": label one so, or correct spec.selector`,
+				`there that Pulsar's function worker created, matches "team=media": label one so, or correct spec.selector`,
 			"TargetFound False NothingMatches", "PoliciesApplied True",
 		}, []int32{0, 0, 0}},
 		"nothing that matches can be scaled": {

@@ -10,8 +10,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// ready summarises: the first condition that is not True, in the order in which a user fixes them. ScalingActive comes
-// last, for it is False whenever an earlier one is.
+// ready is the first condition that is not True, in the order in which a user fixes them. ScalingActive comes last,
+// since it is False if an earlier one is.
 func (o outcome) ready(target, known, applied metav1.Condition, active *metav1.Condition) metav1.Condition {
 	parts := []metav1.Condition{target, known, applied}
 	if active != nil {
@@ -30,7 +30,7 @@ func (o outcome) ready(target, known, applied metav1.Condition, active *metav1.C
 	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
 		c.Reason, c.Message = v1alpha1.ReasonScaledToZero, active.Message
 	case o.decision != nil && o.decision.Hold != nil:
-		// Without numbers: each change of a condition is a write.
+		// No numbers: each change of a condition is a write.
 		c.Message = "the replicas are held (" + o.decision.Hold.Reason + "), see status.decision.hold"
 	case o.decision != nil && o.decision.Replicas != *o.Target.Replicas:
 		c.Message = "the target is about to follow a new decision"
@@ -48,8 +48,8 @@ func objectiveMet() metav1.Condition {
 	}
 }
 
-// scalingLimited names the bound that keeps the replicas from what the load needs. Its messages have no number that
-// changes with the load: each change of a condition is a write.
+// scalingLimited names the bound that keeps the replicas from what the load needs. Its messages have no numbers of the
+// load: each change of a condition is a write.
 func (o outcome) scalingLimited() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalingLimited, Status: metav1.ConditionTrue}
 	d := o.decision
@@ -59,7 +59,7 @@ func (o outcome) scalingLimited() metav1.Condition {
 		c.Message = "there is no decision"
 	case o.Reading == nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
-		c.Message = "the backlog has to be known first"
+		c.Message = "the backlog must be known first"
 	case d.Hold != nil && externalLimit(d.Hold.Reason):
 		c.Reason, c.Message = v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+
 			d.Hold.Reason+"), see status.decision.hold"
@@ -77,7 +77,7 @@ func (o outcome) scalingLimited() metav1.Condition {
 	return c
 }
 
-// externalLimit says that a hold comes from a limit behind or before the Function.
+// externalLimit says that the limit of a hold lies outside the Function.
 func externalLimit(hold string) bool {
 	switch hold {
 	case policy.HoldIneffective, policy.HoldThrottled, policy.HoldBlocked:

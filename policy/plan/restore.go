@@ -15,21 +15,20 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Restoration is what to restore, and what not, as sentences that say why.
+// Restoration is what to restore. Kept explains what is not restored.
 type Restoration struct {
-	// RemoveOurs is true while our autoscaler exists: the controller removes it first, and the rest waits until it
-	// is gone.
+	// RemoveOurs is true while our autoscaler exists: the controller deletes it, and restores the rest afterwards.
 	RemoveOurs bool
-	// MaxReplicas to set again; nil for none.
+	// MaxReplicas to restore; nil for none.
 	MaxReplicas *int32
-	// Autoscalers to create again.
+	// Autoscalers to recreate.
 	Autoscalers []*autoscalingv2.HorizontalPodAutoscaler
-	// ScaledObjects that may go on, where they were paused for this policy.
+	// ScaledObjects to resume, if they were paused for this policy.
 	ScaledObjects []string
 	Kept          []string
 }
 
-// MustRestore says that a policy holds what it is to restore: it is being deleted, or refuses by now.
+// MustRestore says that a policy must restore what it took over: it is being deleted, or conflictPolicy is Refuse now.
 func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 	holds := p.Status.TakenOver != nil || slices.Contains(p.Finalizers, Finalizer)
 	return holds && (p.DeletionTimestamp != nil || p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver)
@@ -37,54 +36,54 @@ func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 
 // Restore plans it. What a user or another controller changed meanwhile stays as it is.
 func Restore(o Observed) Restoration {
-	var back Restoration
+	var restoration Restoration
 	if ours := o.Autoscaler; ours != nil && metav1.IsControlledBy(ours, o.Policy) {
-		back.RemoveOurs = true
-		return back
+		restoration.RemoveOurs = true
+		return restoration
 	}
 	if o.kedaRemains() {
-		back.RemoveOurs = true
-		return back
+		restoration.RemoveOurs = true
+		return restoration
 	}
-	taken := o.Policy.Status.TakenOver
-	if taken == nil {
-		return back
+	suspended := o.Policy.Status.TakenOver
+	if suspended == nil {
+		return restoration
 	}
-	beside := besideWhatIsGivenBack(o, taken)
-	for _, name := range taken.ScaledObjects {
+	beside := currentConflict(o, suspended)
+	for _, name := range suspended.ScaledObjects {
 		if beside != "" {
-			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
+			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
 			continue
 		}
-		back.ScaledObjects = append(back.ScaledObjects, string(name))
+		restoration.ScaledObjects = append(restoration.ScaledObjects, string(name))
 	}
-	if taken.MaxReplicas != nil {
-		if why := cmp.Or(keepsMaxReplicas(o), beside); why != "" {
-			back.Kept = append(back.Kept, fmt.Sprintf("maxReplicas %d: %s", *taken.MaxReplicas, why))
+	if suspended.MaxReplicas != nil {
+		if why := cmp.Or(skipMaxReplicas(o), beside); why != "" {
+			restoration.Kept = append(restoration.Kept, fmt.Sprintf("maxReplicas %d: %s", *suspended.MaxReplicas, why))
 		} else {
-			back.MaxReplicas = taken.MaxReplicas
+			restoration.MaxReplicas = suspended.MaxReplicas
 		}
 	}
-	for _, m := range taken.HorizontalPodAutoscalers {
+	for _, m := range suspended.HorizontalPodAutoscalers {
 		hpa, err := DecodeManifest(m)
 		if err != nil {
-			back.Kept = append(back.Kept, err.Error())
+			restoration.Kept = append(restoration.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(keepsAutoscaler(o, hpa), beside); why != "" {
-			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
+		if why := cmp.Or(skipAutoscaler(o, hpa), beside); why != "" {
+			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
-		back.Autoscalers = append(back.Autoscalers, hpa)
+		restoration.Autoscalers = append(restoration.Autoscalers, hpa)
 	}
-	if why := stuckAtZero(o, back); why != "" {
-		back.Kept = append(back.Kept, why)
+	if why := stuckAtZero(o, restoration); why != "" {
+		restoration.Kept = append(restoration.Kept, why)
 	}
-	return back
+	return restoration
 }
 
-// keepsMaxReplicas says why it is not set again; empty when it is.
-func keepsMaxReplicas(o Observed) string {
+// skipMaxReplicas says why it is not restored; empty if it is.
+func skipMaxReplicas(o Observed) string {
 	switch {
 	case o.Target == nil:
 		return "the target is gone"
@@ -97,9 +96,9 @@ func keepsMaxReplicas(o Observed) string {
 	}
 }
 
-// keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so
-// nothing is made from it that would scale anything but the target.
-func keepsAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+// skipAutoscaler says why an autoscaler is not recreated; empty if it is. Other writers may change the status, so the
+// controller recreates only what scales the target.
+func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if o.Target == nil {
 		return "the target is gone"
 	}
@@ -108,32 +107,31 @@ func keepsAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) str
 	}
 	for _, owner := range hpa.OwnerReferences {
 		if owner.Kind != o.Target.Ref.Kind || owner.Name != o.Target.Ref.Name {
-			return "it is not its own"
+			return "another object owns it"
 		}
 	}
 	for _, r := range o.Conflicting {
 		if r.Name == hpa.Name {
-			return "it is there already"
+			return "it exists already"
 		}
 	}
 	return ""
 }
 
-// besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing
-// does.
-func besideWhatIsGivenBack(o Observed, taken *v1alpha1.TakenOver) string {
+// currentConflict is the autoscaler that scales the target now, beside which nothing is restored; empty for none.
+func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
 	if o.Target == nil {
 		return ""
 	}
 	for _, r := range o.Conflicting {
-		if !takenOver(o, taken, r) {
+		if !takenOver(o, suspended, r) {
 			return r.String() + " by now"
 		}
 	}
 	return ""
 }
 
-// scaledWithTarget says that a reference names an object that has the target's replicas.
+// scaledWithTarget says that a reference names an object that shares the target's replicas.
 func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	return slices.ContainsFunc(o.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
@@ -141,28 +139,28 @@ func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference)
 	})
 }
 
-// takenOver says that a conflicting autoscaler is one of those that were suspended, or follows from one.
-func takenOver(o Observed, taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
+// takenOver says that a conflicting autoscaler is a suspended one, or follows from one.
+func takenOver(o Observed, suspended *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
 	own := o.Target.MaxReplicas
-	// so that what follows from it is given back, too
-	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas)
-	if r.Terminating || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) ||
+	// Function Mesh restores the autoscaler that follows from maxReplicas
+	given := suspended.MaxReplicas != nil && (own == nil || *own == *suspended.MaxReplicas)
+	if r.Terminating || slices.Contains(suspended.ScaledObjects, v1alpha1.ObjectName(r.Name)) ||
 		given && ofFunctionMesh(o, r) {
 		return true
 	}
-	return slices.ContainsFunc(taken.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {
+	return slices.ContainsFunc(suspended.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {
 		hpa, err := DecodeManifest(m)
 		return err == nil && hpa.Name == r.Name
 	})
 }
 
-// stuckAtZero says that no autoscaler wakes the target once all is restored. A HorizontalPodAutoscaler does not, where
-// KEDA does. Empty when that is not so.
-func stuckAtZero(o Observed, back Restoration) string {
+// stuckAtZero says that no autoscaler wakes the target after the restore, since a HorizontalPodAutoscaler does not;
+// empty if one does.
+func stuckAtZero(o Observed, restoration Restoration) string {
 	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
-		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
+		(restoration.MaxReplicas == nil && len(restoration.Autoscalers) == 0) {
 		return ""
 	}
-	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more",
+	return fmt.Sprintf("replicas of %s: they stay 0, which disables a HorizontalPodAutoscaler: set them to 1 or more",
 		Name(o.Policy.Spec))
 }

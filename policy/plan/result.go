@@ -7,22 +7,21 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// Result is what became of the actions of a plan.
+// Result is the result of the actions.
 type Result struct {
-	// Autoscaler and ScaledObject are ours as they are after the writes; nil when they do not exist.
+	// Autoscaler and ScaledObject are ours after the writes; nil if they do not exist.
 	Autoscaler   *autoscalingv2.HorizontalPodAutoscaler
 	ScaledObject *LiveScaledObject
-	// Violation is what stands in the way still: that of the plan, or why the API server refuses our autoscaler; nil
-	// when nothing does.
+	// Violation is that of the plan, or why the API server refuses our autoscaler; nil for none.
 	Violation *Violation
 	// Refused says that the API server refused our autoscaler in this reconcile.
 	Refused bool
-	// ApplyFailed is why it is not known whether our autoscaler, or another one that is suspended or restored, is as it
-	// should be: a write of it failed and is retried.
+	// ApplyFailed is why the state of our autoscaler, or of a suspended or restored one, is unknown: a write failed and is
+	// retried.
 	ApplyFailed error
-	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.
+	// ScaleFailed is why the target's replicas were not written; nil if they were, or need not be.
 	ScaleFailed error
-	// Suspended and Restored say that this was done to another autoscaler.
+	// Suspended and Restored say that another autoscaler was suspended or restored.
 	Suspended, Restored bool
 }
 

@@ -16,18 +16,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Scaler is how KEDA reaches our external scaler. The zero value is none.
+// Scaler is how KEDA reaches the external scaler. The zero value is none.
 type Scaler struct {
 	// Address is host:port.
 	Address string
-	// TLS says that the scaler speaks it.
+	// TLS says that the scaler serves TLS.
 	TLS bool
-	// Authentication is the name of a ClusterTriggerAuthentication with the CA, or with a client certificate; empty for
-	// none.
+	// Authentication is the name of a ClusterTriggerAuthentication with the CA or a client certificate; empty for none.
 	Authentication string
 }
 
-// ScaledObjectConfiguration is what we apply of KEDA's ScaledObject, and no more: other fields are their writers'.
+// ScaledObjectConfiguration has the fields of KEDA's ScaledObject that the controller applies. Other writers own the
+// rest.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1.
 type ScaledObjectConfiguration struct {
@@ -48,7 +48,7 @@ type ScaledObjectOwned struct {
 // ScaledObjectSpec has the fields that are ours.
 type ScaledObjectSpec struct {
 	ScaleTargetRef ScaledObjectTarget `json:"scaleTargetRef"`
-	// Seconds; nil where minReplicaCount is not 0: KEDA warns of them then, for nothing follows from them.
+	// Seconds; nil if minReplicaCount is not 0: KEDA warns then that they have no effect.
 	PollingInterval       *int32 `json:"pollingInterval,omitempty"`
 	CooldownPeriod        *int32 `json:"cooldownPeriod,omitempty"`
 	InitialCooldownPeriod *int32 `json:"initialCooldownPeriod,omitempty"`
@@ -60,35 +60,35 @@ type ScaledObjectSpec struct {
 	Triggers        []ScaledObjectTrigger `json:"triggers"`
 }
 
-// ScaledObjectTarget is what KEDA scales.
+// ScaledObjectTarget is KEDA's scale target.
 type ScaledObjectTarget struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 }
 
-// ScaledObjectAdvanced is how KEDA makes its HorizontalPodAutoscaler, and whether deleting the ScaledObject moves
+// ScaledObjectAdvanced configures KEDA's HorizontalPodAutoscaler, and whether deleting the ScaledObject changes
 // replicas.
 type ScaledObjectAdvanced struct {
-	// RestoreToOriginalReplicaCount is written as false, which KEDA leaves out where it writes the object.
+	// RestoreToOriginalReplicaCount is written as false; KEDA omits it when it writes the object.
 	RestoreToOriginalReplicaCount bool                   `json:"restoreToOriginalReplicaCount"`
 	HorizontalPodAutoscalerConfig ScaledObjectAutoscaler `json:"horizontalPodAutoscalerConfig"`
 }
 
-// ScaledObjectAutoscaler is the HorizontalPodAutoscaler that KEDA makes.
+// ScaledObjectAutoscaler is the HorizontalPodAutoscaler that KEDA creates.
 type ScaledObjectAutoscaler struct {
 	Name     string                                         `json:"name"`
 	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior"`
 }
 
-// ScaledObjectFallback is what KEDA does without an answer of the scaler.
+// ScaledObjectFallback is what KEDA does without an answer from the scaler.
 type ScaledObjectFallback struct {
 	FailureThreshold int32  `json:"failureThreshold"`
 	Replicas         int32  `json:"replicas"`
 	Behavior         string `json:"behavior"`
 }
 
-// ScaledObjectTrigger has all fields of a trigger: the list of triggers is one field, and ours as a whole.
+// ScaledObjectTrigger has all fields of a trigger, since one field manager owns the whole list.
 type ScaledObjectTrigger struct {
 	Type              string                      `json:"type"`
 	Name              string                      `json:"name,omitempty"`
@@ -98,45 +98,43 @@ type ScaledObjectTrigger struct {
 	MetricType        string                      `json:"metricType,omitempty"`
 }
 
-// ScaledObjectAuthentication names what KEDA shows the scaler.
+// ScaledObjectAuthentication names KEDA's credentials for the scaler.
 type ScaledObjectAuthentication struct {
 	Name string `json:"name"`
 	Kind string `json:"kind,omitempty"`
 }
 
-// LiveScaledObject is a ScaledObject as it is.
+// LiveScaledObject is a ScaledObject of the cluster.
 type LiveScaledObject struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   ScaledObjectSpec   `json:"spec"`
 	Status ScaledObjectStatus `json:"status"`
-	// Paused and its like are what annotations tell KEDA to leave alone: everything, fewer replicas, more replicas.
+	// Paused, PausedIn and PausedOut are annotations that make KEDA skip every change, scale-in or scale-out.
 	Paused, PausedIn, PausedOut bool `json:"-"`
 }
 
-// ScaledObjectStatus is what KEDA says. Its conditions have no times.
+// ScaledObjectStatus is KEDA's report. Its conditions have no times.
 type ScaledObjectStatus struct {
 	Conditions []metav1.Condition `json:"conditions"`
 }
 
-// How KEDA is told to ask, and what to do when it gets no answer.
+// How KEDA polls, and what it does without an answer.
 const (
 	kedaAPIVersion = "keda.sh/v1alpha1"
-	// kedaPollingSeconds is KEDA's default. It asks for replicas from zero on; the scaler tells it of them before.
+	// kedaPollingSeconds is KEDA's default. KEDA polls at zero replicas; the scaler pushes earlier.
 	kedaPollingSeconds = 30
-	// leastKEDACooldown is for how long KEDA leaves the last replica that the adapter did not take, at least: it is a net.
-	// The adapter takes it at once when it is decided; KEDA would on one wrong "inactive" too, such as it was seen to make
-	// of an error.
-	leastKEDACooldown = time.Minute
-	// kedaFailures is after how many answers in a row that fail KEDA keeps the replicas by a number of its own.
+	// minKEDACooldown is the minimum time before KEDA removes a last replica that the adapter did not. The adapter removes
+	// it at once when it decides to; KEDA might on a single wrong "inactive", which it was seen to make of an error.
+	minKEDACooldown = time.Minute
+	// kedaFailures is the number of consecutive failures after which KEDA falls back.
 	kedaFailures = 3
-	// fallbackCurrent has that be the present number.
+	// fallbackCurrent makes KEDA hold the current replicas then.
 	fallbackCurrent = "currentReplicas"
 )
 
-// ScaledObject is what we apply for a policy of actuator KEDA: one trigger, which asks our scaler for the decision, and
-// a HorizontalPodAutoscaler of KEDA's that sets exactly that, as HorizontalPodAutoscaler says. Deleting it moves no
-// replica.
+// ScaledObject is the one to apply for actuator KEDA: one trigger, which reads the decision from the external scaler,
+// and an HPA that sets exactly that, as HorizontalPodAutoscaler does. Deleting it changes no replicas.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
 	name, ref := AutoscalerName(p.Name), target.Ref
 	least := policy.MinReplicas(p.Spec)
@@ -154,7 +152,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		Triggers: []ScaledObjectTrigger{trigger(p, scaler)},
 	}
 	if least == 0 {
-		seconds := int32(max(leastKEDACooldown, policy.Cooldown(p.Spec)) / time.Second) //nolint:gosec // at most a day
+		seconds := int32(max(minKEDACooldown, policy.Cooldown(p.Spec)) / time.Second) //nolint:gosec // at most a day
 		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(
 			int32(kedaPollingSeconds)), &seconds, &seconds
 	}
@@ -171,7 +169,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 	}
 }
 
-// trigger that pushes: it wakes KEDA without a poll.
+// trigger of type push wakes KEDA without a poll.
 func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
 	t := ScaledObjectTrigger{
 		Type:     "external-push",
@@ -192,8 +190,8 @@ func unfilteredBehavior() *autoscalingv2.HorizontalPodAutoscalerBehavior {
 	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 }
 
-// ScaledObjectIsCurrent says whether the live ScaledObject already is what we would apply. What we would leave out may
-// be anything: applying without a field that is another's does not remove it.
+// ScaledObjectIsCurrent says whether applying would change nothing. Fields that we leave out may have any value: an
+// apply does not remove another manager's fields.
 func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfiguration) bool {
 	if live == nil {
 		return false
@@ -216,7 +214,7 @@ func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfigura
 	return equality.Semantic.DeepEqual(is, want)
 }
 
-// Fields is the configuration as an API server is sent it.
+// Fields is the configuration as the API server receives it.
 func (s *ScaledObjectConfiguration) Fields() (map[string]any, error) {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -17,11 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Status is the status to write: what was observed and written, and the decision where there was one. What is unknown
-// keeps its last value: desiredReplicas stays what was decided last, and the conditions say whether it is still served.
-// Without a target that can be scaled there is nothing to decide for, and a last value would go on steering whatever
-// bears its name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned
-// capacity stays. The checkpoint is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
+// Status is the status to write. Unknown values keep their last one, and conditions say whether desiredReplicas is
+// still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
+// renewed if StatusDiffers says that the rest is worth a write.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
@@ -34,13 +32,13 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	if o.Target != nil {
 		after.SpecReplicas = o.Target.Replicas
 	}
-	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = writer(o.Observed)
+	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
 	after.Conditions = o.conditions()
 	if o.nothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
 	}
 	off := SwitchedOff(o.Observed)
-	if off { // else an autoscaler would follow it the moment the user sets replicas again
+	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
 		after.DesiredReplicas = nil
 	}
 	if decision == nil {
@@ -54,14 +52,14 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 		}
 		after.Signals = signalsStatus(*o.Reading, decision.Wait)
 	}
-	// Encoding takes ten times as long as deciding, so it is done for a write alone.
+	// Encoding takes ten times as long as deciding, so it happens only for a write.
 	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
 		after.Checkpoint = checkpoint(state)
 	}
 	return after
 }
 
-// running is how many replicas run; nil where that is not known.
+// running is how many replicas run; nil if unknown.
 func running(o Observed) *int32 {
 	switch {
 	case o.Target == nil:
@@ -73,8 +71,8 @@ func running(o Observed) *int32 {
 	}
 }
 
-// writer is who writes the number of replicas, and what it does so by.
-func writer(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+// actuation is what writes the replicas, and through which object.
+func actuation(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
 	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModePaused ||
 		o.Violation != nil {
 		return nil, "", ""
@@ -88,7 +86,7 @@ func writer(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject st
 	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
 }
 
-// nothingToDecide says that the mode is Paused, or that there is no target that can be scaled.
+// nothingToDecide says that the mode is Paused, or that no target can be scaled.
 func (o Observed) nothingToDecide() bool {
 	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
 		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
@@ -125,14 +123,14 @@ func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signal
 	}
 	if seconds, err := wait.Value(); err == nil {
 		const longest = 365 * 24 * time.Hour
-		signals.Wait = &metav1.Duration{Duration: min(longest, legible(seconds))}
+		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
 	}
 	return signals
 }
 
-// legible is a wait without digits that say nothing: tenths of a second, and whole seconds from 10 s on.
-func legible(seconds float64) time.Duration {
-	const most = 1e9 // which does not overflow
+// roundedWait is a wait in significant digits: tenths of a second, and whole seconds from 10 s on.
+func roundedWait(seconds float64) time.Duration {
+	const most = 1e9 // does not overflow
 	wait := time.Duration(min(seconds, most)*10) * (time.Second / 10)
 	if wait < 10*time.Second {
 		return wait
@@ -140,20 +138,20 @@ func legible(seconds float64) time.Duration {
 	return wait.Round(time.Second)
 }
 
-// Intervals at which a status is written although the decision is the same.
+// Intervals at which a status is written without a new decision.
 const (
-	// refreshEvery bounds how often signals that moved are shown: at 10k policies this is 333 writes a second at
-	// the very worst, when the backlog of every one of them keeps moving.
+	// refreshEvery bounds how often changed signals are written: at 10k policies, all with a changing backlog, 333 times a
+	// second.
 	refreshEvery = 30 * time.Second
-	// heartbeat is how old a status may get in any case.
+	// heartbeat is the maximum age of a status.
 	heartbeat = 5 * time.Minute
 )
 
-// StatusDiffers says whether the new status is worth a write: always when the decision, a hold, a bound or a condition
-// changed, or a ceiling was found or lifted, which takes minutes to learn anew; every refreshEvery when signals or the
-// capacity moved by more than a tenth; and once a heartbeat. Nothing else in the checkpoint is worth one.
+// StatusDiffers says whether the new status is worth a write: if the decision, a hold, a bound, a condition or the
+// ceiling changed, which takes minutes to learn; every refreshEvery if signals or the capacity changed by more than a
+// tenth; and once a heartbeat.
 func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
-	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) ||
+	if !equality.Semantic.DeepEqual(alwaysWritten(before), alwaysWritten(after)) ||
 		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) {
 		return true
 	}
@@ -167,13 +165,13 @@ func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time
 	case age >= heartbeat:
 		return true
 	case age >= refreshEvery:
-		return moved(before, after)
+		return signalsMoved(before, after)
 	default:
 		return false
 	}
 }
 
-// ceilingIn a checkpoint; 0 where there is none, or none that can be read.
+// ceilingIn a checkpoint; 0 for none.
 func ceilingIn(checkpoint string) int32 {
 	var known struct {
 		Plateau struct {
@@ -186,12 +184,12 @@ func ceilingIn(checkpoint string) int32 {
 	return known.Plateau.Ceiling
 }
 
-// decisive is the part of a status of which the controller writes every change.
-func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
+// alwaysWritten is the part of a status that is written at every change.
+func alwaysWritten(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	d := *s.DeepCopy()
 	d.Signals, d.Capacity, d.Checkpoint = nil, nil, ""
 	if d.RunningReplicas != nil && (d.SpecReplicas == nil || *d.RunningReplicas != *d.SpecReplicas) {
-		d.RunningReplicas = nil // of replicas that start one by one the last one counts
+		d.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}
 	if d.Decision != nil {
 		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
@@ -202,8 +200,8 @@ func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStat
 	return d
 }
 
-// moved says whether what people look at differs by more than a tenth.
-func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+// signalsMoved says whether the visible numbers changed by more than a tenth.
+func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
 		return true
 	}
@@ -211,7 +209,7 @@ func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		return true
 	}
 	if before.Capacity != nil &&
-		differ(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
+		differsByTenth(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
 			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
 		return true
 	}
@@ -222,26 +220,26 @@ func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
 		return true
 	}
-	if b.ReadyMessages != nil && differ(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
+	if b.ReadyMessages != nil && differsByTenth(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
 		return true
 	}
-	return b.PublishRate != nil && differ(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+	return b.PublishRate != nil &&
+		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
 }
 
-// differ is a tenth of the larger, and more than one message or message per second.
-func differ(a, b float64) bool {
+// differsByTenth says that numbers differ by a tenth of the larger and more than 1.
+func differsByTenth(a, b float64) bool {
 	gap := math.Abs(a - b)
 	return gap > 1 && gap > max(a, b)/10
 }
 
-// The most bytes that the API takes as status.target, and as the other texts of a status but the messages of
-// conditions.
+// The maximum bytes of status.target, and of the other texts of a status except messages of conditions.
 const (
 	maxTarget = 512
 	maxText   = 1024
 )
 
-// Shorten cuts a text to so many bytes, which is how the API counts, without splitting a character.
+// Shorten cuts a text to so many bytes, as the API counts, without splitting a character.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -252,8 +250,7 @@ func Shorten(text string, most int) string {
 	return text[:most]
 }
 
-// checkpoint is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is
-// resumed.
+// checkpoint is the encoded state; empty if it cannot be encoded, and then Resume has the capacity alone.
 func checkpoint(s policy.State) string {
 	text, err := s.Encode()
 	if err != nil {
@@ -262,7 +259,7 @@ func checkpoint(s policy.State) string {
 	return text
 }
 
-// capacityStatus is what people see of the capacity.
+// capacityStatus is the capacity as users see it.
 func capacityStatus(s policy.State) *v1alpha1.Capacity {
 	if s.Capacity == nil {
 		return nil

@@ -30,7 +30,7 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 		},
 		"the broker answers no more": {
 			change: func(o *plan.Observed) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
-			message: "not known now, see condition BacklogKnown",
+			message: "the broker's report is unknown, see condition BacklogKnown",
 		},
 		"no consumer has connected yet": {
 			change: func(o *plan.Observed) { o.Reading.Type = backlog.NoType },

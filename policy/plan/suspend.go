@@ -14,22 +14,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Finalizer keeps a policy until what it took over is given back.
+// Finalizer keeps a policy until what it took over is restored.
 const Finalizer = v1alpha1.Group + "/give-back"
 
-// AnnotationPausedBy names the policy on a ScaledObject that was paused for it.
+// AnnotationPausedBy names the policy on a ScaledObject that it paused.
 const AnnotationPausedBy = v1alpha1.Group + "/paused-by"
 
-// SuspensionAction is what becomes of a conflicting autoscaler.
+// SuspensionAction is how to suspend a conflicting autoscaler.
 type SuspensionAction int
 
 // The actions.
 const (
-	// ClearMaxReplicas has Function Mesh run no autoscaler of its own.
+	// ClearMaxReplicas makes Function Mesh run no autoscaler of its own.
 	ClearMaxReplicas SuspensionAction = iota + 1
 	// DeleteAutoscaler deletes a HorizontalPodAutoscaler.
 	DeleteAutoscaler
-	// PauseScaledObject has KEDA delete its HorizontalPodAutoscaler and keep the rest.
+	// PauseScaledObject makes KEDA delete its HorizontalPodAutoscaler and keep the ScaledObject.
 	PauseScaledObject
 )
 
@@ -39,14 +39,13 @@ type Suspension struct {
 	// Name and UID of the object; empty for maxReplicas.
 	Name string
 	UID  types.UID
-	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given
-	// back.
+	// Record is status.takenOver before the step, so that it can be restored after any failure.
 	Record v1alpha1.TakenOver
-	// LeftBehind says that Function Mesh does not make it again: it forgot it when its maxReplicas went.
-	LeftBehind bool
+	// Orphaned says that Function Mesh does not recreate it, since its maxReplicas is gone.
+	Orphaned bool
 }
 
-// String says it in a sentence.
+// String names it in a sentence.
 func (s Suspension) String() string {
 	switch s.Action {
 	case ClearMaxReplicas:
@@ -58,17 +57,17 @@ func (s Suspension) String() string {
 	}
 }
 
-// maxTakenOver is how many of a kind a status can hold.
+// maxTakenOver is how many of a kind a status holds.
 const maxTakenOver = 4
 
-// NextSuspension is the next thing to suspend, or nil and what stands in the way still. Nothing is suspended for a
-// policy that could not go on from there: before its own decision is known, or while another thing stays in the way.
+// NextSuspension is the next thing to suspend, or nil and the remaining violation. The controller suspends nothing for
+// a policy without a decision, or with another violation.
 //
-// The order is that of Function Mesh v0.27.2: while maxReplicas is set it recreates its autoscaler within 11 ms. So
-// the controller clears maxReplicas first, and then deletes what Function Mesh leaves behind.
+// Function Mesh v0.27.2 recreates its autoscaler within 11 ms while maxReplicas is set. So the controller first clears
+// maxReplicas, and then deletes the orphaned autoscaler.
 func NextSuspension(o Observed) (*Suspension, *Violation) {
-	w, v := o, o.Violation
-	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
+	v := o.Violation
+	if v == nil || o.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
 		!slices.Contains([]string{
 			v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
 			v1alpha1.ReasonConflictingAutoscaler,
@@ -78,22 +77,23 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	standing := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
 	switch {
 	case o.Unknown != nil:
-		return nil, standing(v.Message + "; it is taken over when the backlog is known")
-	case w.Target.Frozen != nil:
-		return nil, standing(v.Message + "; it is not taken over for now: " + w.Target.Frozen.Message)
+		return nil, standing(v.Message + "; the controller takes it over once the backlog is known")
+	case o.Target.Frozen != nil:
+		return nil, standing(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
 	}
-	if why := cannotTakeOver(w); why != "" {
+	if why := cannotTakeOver(o); why != "" {
 		return nil, standing(why)
 	}
-	step, violation := nextStep(w)
+	step, violation := nextStep(o)
 	if step != nil && o.History.suspendedAgain(o, *step) {
 		return nil, &Violation{v.Condition, v1alpha1.ReasonRecreated, fmt.Sprintf(
-			"%s was suspended and is back: stop the tool that writes it (GitOps?) first. %s", step, v.Message)}
+			"%s was suspended and recreated: first stop the tool that writes it, such as a GitOps controller. %s", step,
+			v.Message)}
 	}
 	return step, violation
 }
 
-// nextStep of what can be taken over.
+// nextStep of a takeover.
 func nextStep(o Observed) (*Suspension, *Violation) {
 	var record v1alpha1.TakenOver
 	if known := o.Policy.Status.TakenOver; known != nil {
@@ -112,23 +112,23 @@ func nextStep(o Observed) (*Suspension, *Violation) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
 			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
-		case record.MaxReplicas == nil || !leftBehind(o, r): // with its maxReplicas Function Mesh makes its own again
+		case record.MaxReplicas == nil || !isOrphaned(o, r): // Function Mesh recreates its own with maxReplicas
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: leftBehind(o, r)},
+		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: isOrphaned(o, r)},
 			nil
 	}
 	r := o.Conflicting[0]
 	return nil, &Violation{
 		v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonTakingOver,
-		r.String() + " still: " + remedy(r),
+		r.String() + " still: " + conflictFix(r),
 	}
 }
 
-// cannotTakeOver says what has to be mended by a person all the same; empty when nothing has to.
+// cannotTakeOver says what the user must fix all the same; empty for nothing.
 func cannotTakeOver(o Observed) string {
 	if o.Target.OwnAutoscaler && o.Target.MaxReplicas == nil {
-		return "how many replicas the target's own autoscaler may use is not known, so it cannot be given back: remove it"
+		return "maxReplicas of the target's own autoscaler is unknown, so it cannot be restored: remove it"
 	}
 	autoscalers := 0
 	var paused []v1alpha1.ObjectName // and those that are to be
@@ -143,23 +143,22 @@ func cannotTakeOver(o Observed) string {
 				paused = append(paused, name)
 			}
 		case r.Owner != "" && !ofFunctionMesh(o, r):
-			return r.String() + ", which TakeOver leaves alone: " + remedy(r)
+			return r.String() + ", which TakeOver leaves alone: " + conflictFix(r)
 		case r.Manifest == "":
-			return r.String() + " and has more than 16 KiB, too much to be given back: delete it"
+			return r.String() + " and has more than 16 KiB, too much to restore: delete it"
 		default:
 			autoscalers++
 		}
 	}
 	if max(autoscalers, len(paused)) > maxTakenOver {
-		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, those that are paused for it among "+
-			"them, of which at most %d each "+
-			"can be given back: delete some, or set conflictPolicy: Refuse once to have given back what was taken over",
+		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, paused ones included, of which at "+
+			"most %d each can be restored: delete some, or set conflictPolicy: Refuse once to restore what was taken over",
 			autoscalers, len(paused), Name(o.Policy.Spec), maxTakenOver)
 	}
 	return ""
 }
 
-// withManifest keeps a conflicting autoscaler's manifest, the newest of each name and no more than fit.
+// withManifest keeps the manifest of a conflicting autoscaler, the newest of each name and no more than fit.
 func withManifest(manifests []v1alpha1.Manifest, r ConflictingAutoscaler) []v1alpha1.Manifest {
 	kept := slices.DeleteFunc(slices.Clone(manifests), func(m v1alpha1.Manifest) bool {
 		hpa, err := DecodeManifest(m)
@@ -169,7 +168,7 @@ func withManifest(manifests []v1alpha1.Manifest, r ConflictingAutoscaler) []v1al
 	return kept[max(0, len(kept)-maxTakenOver):]
 }
 
-// DecodeManifest reads what was kept of an autoscaler.
+// DecodeManifest decodes the manifest of an autoscaler.
 func DecodeManifest(m v1alpha1.Manifest) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	var hpa autoscalingv2.HorizontalPodAutoscaler
 	if err := json.Unmarshal([]byte(m), &hpa); err != nil {

@@ -198,7 +198,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 		}},
 		"at zero, where what is given back does nothing": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
 			max: true, autoscalers: []string{"theirs"},
-			kept: []string{"replicas of Function resize: they stay 0, where a HorizontalPodAutoscaler does nothing: set them " +
+			kept: []string{"replicas of Function resize: they stay 0, which disables a HorizontalPodAutoscaler: set them " +
 				"to 1 or more"},
 		}},
 		"a rollout is paused": {func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
@@ -208,7 +208,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler",
 				"theirs", "")}
 		}, given{
-			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it is there already"},
+			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it exists already"},
 		}},
 		"another autoscaler is there by now": {func(
 			w *plan.Observed,
@@ -233,7 +233,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},
 		"a manifest with another owner": {func(w *plan.Observed) {
 			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = `{"metadata":{"name":"evil","ownerReferences":[{"kind":"Pod","name":"x"}]},` + onTarget[len(`{"metadata":{"name":"theirs"},`):]
-		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it is not its own"}}},
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: another object owns it"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

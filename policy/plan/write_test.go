@@ -76,13 +76,13 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 		"it has no replicas field": {
 			func(w *plan.Observed) { w.Target.Replicas = nil },
 			v1alpha1.ConditionTargetFound, "ReplicasUnset",
-			"Function resize has no spec.replicas, which scaling begins from: set it to 1",
+			"Function resize has no spec.replicas, which scaling starts from: set it to 1",
 		},
 		"a mesh sets its replicas back": {
 			func(w *plan.Observed) { w.Target.MeshOwner = "pipeline" },
 			v1alpha1.ConditionTargetFound, "OwnedByFunctionMesh",
-			"Function resize belongs to FunctionMesh pipeline, which sets its replicas back at every change: " +
-				"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: " +
+			"Function resize belongs to FunctionMesh pipeline, which resets its replicas at every change: " +
+				"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: " +
 				"FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
 		},
 		"the operator leaves it alone": {
@@ -110,7 +110,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 			},
 			v1alpha1.ConditionAutoscalerApplied, "ConflictingAutoscaler",
 			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function, which belongs to Function resize: Function " +
-				"Mesh sets its replicas back " +
+				"Mesh resets its replicas " +
 				"each time, so pods are DELETED AND RECREATED AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
 		},
 		"somebody else has our name": {

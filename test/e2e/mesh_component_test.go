@@ -200,7 +200,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	publish(t, f, steps(150, 150, 0, time.Hour))
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "OwnedByFunctionMesh")
 	require.Contains(t, said,
-		"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
+		"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
 			"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
 
 	// What it is spared: a plain HorizontalPodAutoscaler on the child is set back by the mesh, again and again.
