@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,7 +30,8 @@ type clusters struct {
 	defaultURL  string
 	addresses   *Lookups[types.NamespacedName, clusterAddress]
 	// invalidated has the time at which a cluster last failed to answer as Pulsar does, by admin URL.
-	invalidated *Lookups[string, time.Time]
+	invalidated *cache.LRUExpireCache
+	now         func() time.Time
 }
 
 func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL string,
@@ -37,10 +39,12 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 ) *clusters {
 	c := &clusters{
 		reader: reader, credentials: credentials, defaultURL: defaultURL,
-		addresses: NewLookups[types.NamespacedName, clusterAddress](now), invalidated: NewLookups[string, time.Time](now),
+		addresses:   NewLookups[types.NamespacedName, clusterAddress](now),
+		invalidated: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)), now: now,
 	}
 	c.addresses.invalidated = func(address clusterAddress, readAt time.Time) bool {
-		at, seen := c.invalidated.Last(address.url)
+		value, _ := c.invalidated.Get(address.url)
+		at, seen := value.(time.Time)
 		return seen && !at.Before(readAt)
 	}
 	return c
@@ -99,8 +103,8 @@ func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName
 // invalidate has the next lookup read the ConfigMaps that name the cluster again, because it does not answer as Pulsar
 // does. The cost does not grow with their number: every policy of a broker that is down calls it at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {
-	now := c.invalidated.now()
-	c.invalidated.Put(cluster.AdminURL, now, now, LookupTTL)
+	// An address that was read before this expires no later.
+	c.invalidated.Add(cluster.AdminURL, c.now(), LookupTTL)
 	c.credentials.Invalidate(cluster.Access)
 }
 
@@ -163,10 +167,4 @@ func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) b
 	one, _, err := c.find(ctx, a.Spec.Pulsar, types.NamespacedName{})
 	other, _, otherErr := c.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
 	return err == nil && otherErr == nil && one.AdminURL == other.AdminURL
-}
-
-// forget drops what was not used lately.
-func (c *clusters) forget(now time.Time) {
-	c.addresses.Forget(now)
-	c.invalidated.Forget(now)
 }

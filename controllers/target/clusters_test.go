@@ -86,7 +86,7 @@ func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 	c.addresses.mu.Lock() // whoever looks at them all would wait for this
 	defer c.addresses.mu.Unlock()
 	c.invalidate(fixture.Cluster())
-	require.Len(t, c.invalidated.known, 1)
+	require.Len(t, c.invalidated.Keys(), 1)
 }
 
 func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
@@ -99,7 +99,7 @@ func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, target.Invalid)
 	remembered := func() []int {
-		return []int{len(targets.clusters.addresses.known), len(targets.clusters.invalidated.known)}
+		return []int{len(targets.clusters.addresses.known), len(targets.clusters.invalidated.Keys())}
 	}
 	targets.Invalidate(target.Subscription.Cluster)
 	require.Equal(t, []int{1, 1}, remembered())

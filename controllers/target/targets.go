@@ -102,7 +102,7 @@ func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPol
 
 // Forget drops cached values that no caller has requested lately.
 func (t *Targets) Forget(now time.Time) {
-	t.clusters.forget(now)
-	t.Workers.forget(now)
+	t.clusters.addresses.Forget(now)
+	t.Workers.known.Forget(now)
 	t.Finder.scales.known.Forget(now)
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -46,7 +48,7 @@ type Workers struct {
 	now             func() time.Time
 	known           *Lookups[function.Component, workerState]
 	// updates are the times of the controller's last updates.
-	updates *Lookups[function.Component, time.Time]
+	updates *cache.LRUExpireCache
 }
 
 // workerState is the state of a component as its worker reports it.
@@ -82,7 +84,8 @@ func newWorkers(config Config) (*Workers, error) {
 	w := &Workers{
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
-		known: NewLookups[function.Component, workerState](now), updates: NewLookups[function.Component, time.Time](now),
+		known:   NewLookups[function.Component, workerState](now),
+		updates: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)),
 	}
 	w.known.ttl = workerLookupTTL
 	return w, nil
@@ -162,21 +165,16 @@ func (w *Workers) frozen(component function.Component, run workerState) *policy.
 	}
 }
 
-func (w *Workers) updatedWithin(component function.Component, time time.Duration) bool {
-	at, wrote := w.updates.Last(component)
-	return wrote && w.now().Sub(at) < time
+func (w *Workers) updatedWithin(component function.Component, period time.Duration) bool {
+	value, _ := w.updates.Get(component)
+	at, updated := value.(time.Time)
+	return updated && w.now().Sub(at) < period
 }
 
 // recordUpdate records that an update begins, even if it fails, and has the state read again.
 func (w *Workers) recordUpdate(component function.Component) {
-	now := w.now()
-	w.updates.Put(component, now, now, w.every)
+	w.updates.Add(component, w.now(), max(w.every, restartGrace))
 	w.known.expire(component)
-}
-
-func (w *Workers) forget(now time.Time) {
-	w.known.Forget(now)
-	w.updates.Forget(now)
 }
 
 // noWorkers is why a process knows no function of a worker.

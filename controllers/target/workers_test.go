@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -52,4 +53,25 @@ func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
 		Now: time.Now,
 	})
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
+}
+
+func TestAnUpdateCountsForTheWholeInterval(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	targets := newTestTargets(t, nil, func(c *Config) {
+		c.Worker, c.Consumers = fixture.NewWorker(), func(backlog.Subscription) (int, error) { return 3, nil }
+		c.WorkerUpdateInterval, c.Now = time.Hour, func() time.Time { return now }
+	})
+	component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
+	begins, err := targets.Workers.BeginUpdate(t.Context(), component)
+	require.NoError(t, err)
+	require.True(t, begins)
+	now = now.Add(59 * time.Minute)
+	targets.Forget(now)
+	begins, err = targets.Workers.BeginUpdate(t.Context(), component)
+	require.NoError(t, err)
+	require.False(t, begins)
+	now = now.Add(time.Minute)
+	begins, err = targets.Workers.BeginUpdate(t.Context(), component)
+	require.NoError(t, err)
+	require.True(t, begins)
 }
