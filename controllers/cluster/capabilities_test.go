@@ -370,7 +370,7 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
 			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
-			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one; absent if unknown.
+			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one, none if unknown.
 			# TYPE pulsar_autoscaler_cluster_capability gauge
 			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
 			pulsar_autoscaler_cluster_capability{capability="keda"} 0

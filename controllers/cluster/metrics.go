@@ -28,7 +28,7 @@ func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics,
 	m := &capabilityMetrics{
 		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pulsar_autoscaler_cluster_capability",
-			Help: "1 for a capability of the cluster, 0 for a missing one; absent if unknown.",
+			Help: "1 for a capability of the cluster, 0 for a missing one, none if unknown.",
 		}, []string{"capability"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_cluster_probes_total",
