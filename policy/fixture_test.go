@@ -4,53 +4,20 @@
 package policy_test
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
-
-// arrivals have been steady for long.
-func arrivals(perSecond float64) *policy.Arrivals {
-	return &policy.Arrivals{Fast: perSecond, Slow: perSecond, Rise: 0.05}
-}
-
-func learned(perSecond float64) *policy.LearnedCapacity {
-	return &policy.LearnedCapacity{MessagesPerSecond: perSecond, Variance: 1e-4, Observations: 5, LearnedAt: noon()}
-}
-
-// spec is from 1 to 50 replicas with an objective of 60 s.
-func spec() v1alpha1.AutoscalingPolicySpec {
-	return v1alpha1.AutoscalingPolicySpec{
-		ScaleTargetRef: v1alpha1.ScaleTargetRef{
-			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
-		},
-		ScalingSpec: v1alpha1.ScalingSpec{
-			MinReplicas: new(int32(1)), MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
-		},
-	}
-}
-
-// reading is a fresh one of a pool that keeps up.
-func reading(ready, publish float64) backlog.Reading {
-	return backlog.Reading{
-		At: noon(), ExactAt: noon(), Type: backlog.Shared, Window: 10 * time.Second,
-		Total: backlog.Known(ready), Ready: backlog.Known(ready), LeastReady: backlog.Known(ready),
-		Delayed: backlog.Known(
-			0), Unacked: backlog.Known(0), Undispatched: backlog.Known(ready), LeastUndispatched: backlog.Known(0),
-		PublishRate: backlog.Known(publish), ProcessRate: backlog.Known(publish), Consumers: backlog.Known(1),
-	}
-}
-
-func input(current int32, r backlog.Reading) policy.Input {
-	return policy.Input{Now: noon(), Spec: spec(), CurrentReplicas: current, Reading: r, FreshFor: 30 * time.Second}
-}
+// What tests of decisions and of plans share.
+var (
+	noon, arrivals, learned = fixture.Noon, fixture.Arrivals, fixture.Capacity
+	spec, reading, input    = fixture.CapacitySpec, fixture.Reading, fixture.Input
+	randomInput             = fixture.RandomInput
+)
 
 // usual is how busy a replica with work all the time is taken to show before one was seen.
 const usual = 0.95

@@ -17,28 +17,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// scenario is a random input whose parts are all known.
-func scenario(r *rand.Rand) (policy.Input, policy.State) {
-	current := 1 + r.Int32N(40)
-	in := input(current, reading(math.Floor(r.ExpFloat64()*5000), r.ExpFloat64()*500))
-	in.Spec.MinReplicas = new(1 + r.Int32N(3))
-	in.Spec.MaxReplicas = *in.Spec.MinReplicas + r.Int32N(60)
-	in.Reading.At = in.Now.Add(-time.Duration(r.IntN(60)) * time.Second)
-	in.Reading.Consumers = backlog.Known(float64(r.Int32N(current + 1)))
-	in.Reading.SteadyConsumers, in.Reading.Blocked = r.IntN(2) == 0, r.IntN(10) == 0
-	in.Reading.LeastUndispatched = backlog.Known(math.Floor(r.ExpFloat64() * 100))
-	state := policy.State{DecidedAt: in.Now.Add(-10 * time.Second)}
-	if r.IntN(3) > 0 {
-		state.Capacity, state.Arrivals = learned(1+r.ExpFloat64()*100), arrivals(r.ExpFloat64()*500)
-	}
-	for range r.IntN(4) {
-		state.Recommendations = append(state.Recommendations, policy.ReplicasAt{
-			At: in.Now.Add(-time.Duration(r.IntN(200)) * time.Second), Replicas: 1 + r.Int32N(40),
-		})
-	}
-	return in, state
-}
-
 // partitioned makes a reading one of a Failover subscription with so many partitions that have different shares of all.
 func partitioned(r *rand.Rand, in policy.Input, partitions int) policy.Input {
 	in.Reading.Type, in.Reading.Partitions = backlog.Failover, partitions
@@ -63,7 +41,7 @@ func partitioned(r *rand.Rand, in policy.Input, partitions int) policy.Input {
 func eachInput(seed uint64, check func(r *rand.Rand, in policy.Input, state policy.State)) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range 4000 {
-		in, state := scenario(r)
+		in, state := randomInput(r)
 		if n%4 == 0 {
 			in = partitioned(r, in, 1+r.IntN(12))
 		}

@@ -253,7 +253,7 @@ func TestAPoolWhoseUseStaysHighGetsACeilingInsteadOfAllReplicas(t *testing.T) {
 func TestAddingAStrategyNeverAsksForFewerReplicas(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 20_000 {
-		in, state := scenario(r)
+		in, state := randomInput(r)
 		in.Reading.SteadyConsumers = false // learning nothing, so that only the strategies differ
 		in.Reading.Instances.Busy = backlog.Known(r.Float64())
 		if state.Capacity != nil && r.IntN(3) == 0 {

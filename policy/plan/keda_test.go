@@ -413,7 +413,10 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 	}{
 		"with all there": {
 			func(*plan.Observed) {},
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and reads decisions from scaler:9090"},
+			v1alpha1.ActuatorStatus{
+				Type:   v1alpha1.ActuatorKEDA,
+				Reason: reason + "; KEDA is installed, and reads decisions from scaler:9090",
+			},
 		},
 		"without the scaler": {
 			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },

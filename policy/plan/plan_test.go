@@ -261,7 +261,7 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 	}
 	frozen := &policy.Hold{Reason: policy.HoldRolloutPaused}
 	for range 5000 {
-		in, state := scenario(r)
+		in, state := randomInput(r)
 		in.CurrentReplicas = r.Int32N(8)
 		o := anyOutcome(t, r, in.CurrentReplicas)
 		o.Policy.Spec.MaxReplicas = 1 + r.Int32N(8)
