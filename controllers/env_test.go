@@ -78,7 +78,7 @@ type testEnv struct {
 	written    []int64
 	// applyFails is what the next applies answer, patchFails patches of anything but policies.
 	applyFails, patchFails error
-	managed managedFields
+	managed                managedFields
 	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
 	crashAt int
 	arrives bool
