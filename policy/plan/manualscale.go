@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,14 +29,16 @@ type ManualScale struct {
 
 // String says who wrote it, or why that is not known; and what to do where the number will be written again.
 func (m ManualScale) String() string {
-	text := fmt.Sprintf("%s %d -> %d was written by ", m.Field, m.From, m.To)
+	text := fmt.Sprintf("%s %d -> %d was written ", m.Field, m.From, m.To)
 	switch {
+	case m.To == 0 && errors.Is(m.Failed, ErrNoWriter):
+		return text + "to the scale subresource, such as by kubectl scale: the API server does not track who writes 0 to it"
 	case m.Failed != nil:
-		return text + "an unknown writer: " + m.Failed.Error()
+		return text + "by an unknown writer: " + m.Failed.Error()
 	case m.Writer.applies():
-		return text + fmt.Sprintf("%s: let it ignore %s, or its next sync writes that number again", m.Writer, m.Field)
+		return text + fmt.Sprintf("by %s: let it ignore %s, or its next sync writes that number again", m.Writer, m.Field)
 	default:
-		return text + m.Writer.String()
+		return text + "by " + m.Writer.String()
 	}
 }
 

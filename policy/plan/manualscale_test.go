@@ -74,6 +74,7 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 	argo := plan.Writer{
 		Manager: "argocd-controller", Operation: metav1.ManagedFieldsOperationApply, At: noon().Add(-time.Second),
 	}
+	_, noWriter := plan.LastWriter(nil, []string{"spec", "replicas"})
 	ours := &autoscalingv2.HorizontalPodAutoscaler{}
 	tests := map[string]struct {
 		lookup plan.WriterLookup
@@ -95,6 +96,17 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 			plan.WriterLookup{Failed: errors.New("the API server does not answer")},
 			func(*plan.Observed) {},
 			"spec.replicas 4 -> 7 was written by an unknown writer: the API server does not answer",
+		},
+		"a scale subresource that is set to 0": {
+			plan.WriterLookup{Failed: noWriter},
+			func(o *plan.Observed) { o.Target.Replicas = new(int32(0)) },
+			"spec.replicas 4 -> 0 was written to the scale subresource, such as by kubectl scale: the API server does not " +
+				"track who writes 0 to it",
+		},
+		"no writer of another number": {
+			plan.WriterLookup{Failed: noWriter},
+			func(*plan.Observed) {},
+			"spec.replicas 4 -> 7 was written by an unknown writer: no field manager owns the field spec.replicas",
 		},
 		"a component of a FunctionMesh": {
 			plan.WriterLookup{Writer: kubectl},

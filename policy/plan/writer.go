@@ -53,8 +53,10 @@ type WriterLookup struct {
 	Failed error
 }
 
-// errNoWriter says that no manager owns the field, such as on an API server that does not track it.
-var errNoWriter = errors.New("no field manager owns the field")
+// ErrNoWriter says that no manager owns the field, as after a write of 0 to the scale subresource.
+//
+// Source: kube-apiserver 1.36, measured: a Scale leaves out replicas that are 0, and their owner with them.
+var ErrNoWriter = errors.New("no field manager owns the field")
 
 // LastWriter decodes managed fields, and returns who changed the field last. A write of another value takes the field
 // from all other managers, and one of the same value adds the manager of an apply alone.
@@ -71,7 +73,7 @@ func LastWriter(entries []metav1.ManagedFieldsEntry, path []string) (Writer, err
 		}
 	}
 	if last == nil {
-		return Writer{}, fmt.Errorf("%w %s", errNoWriter, strings.Join(path, "."))
+		return Writer{}, fmt.Errorf("%w %s", ErrNoWriter, strings.Join(path, "."))
 	}
 	writer := Writer{
 		Manager: Shorten(last.Manager, longestManager), Operation: last.Operation, Subresource: last.Subresource,

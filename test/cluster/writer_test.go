@@ -57,4 +57,10 @@ func TestTheLastWriterOfReplicasIsToldByManagedFields(t *testing.T) {
 		require.NoError(t, err, write.want)
 		require.Contains(t, writer.String(), write.want)
 	}
+	_, err = objects.Patch(t.Context(), "counter", merge, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}, "scale")
+	require.NoError(t, err)
+	object, err := objects.Get(t.Context(), "counter", metav1.GetOptions{})
+	require.NoError(t, err)
+	_, err = plan.LastWriter(object.GetManagedFields(), []string{"spec", "replicas"})
+	require.ErrorIs(t, err, plan.ErrNoWriter, "a Scale of 0 replicas has no such field")
 }

@@ -63,6 +63,7 @@ func TestModesZeroByHandSwitchesScalingOff(t *testing.T) {
 	scaleByHand(t, f.Name, 0)
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff)
 	require.Contains(t, said, "set them to 1 or more")
+	awaitEvent(t, f.Name, "ReplicasChangedExternally", "3 -> 0 was written to the scale subresource")
 	waiting := f.Published()
 	await(t, f, "messages to wait", time.Minute, func(context.Context) (bool, string, error) {
 		return f.Published() > waiting+300, "few", nil
