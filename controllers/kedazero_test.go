@@ -117,18 +117,27 @@ func TestAPauseOfOurScaledObjectIsRespectedAndToldOf(t *testing.T) {
 	require.Equal(t, []int64{0}, env.written)
 }
 
-func TestTakingOverForKEDA(t *testing.T) {
+// takenOverForKEDA has a ScaledObject of a policy that suspended another autoscaler. foreign reads that autoscaler.
+func takenOverForKEDA(t *testing.T) (env *testEnv, foreign func() error) {
+	t.Helper()
 	p := kedaPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	env := newKEDAEnv(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
+	suspended := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
+	env = newKEDAEnv(t, fixture.Function(), p, suspended, fixture.StatefulSet(nil))
 	env.reconcile()
 	env.answer(700, 10_000)
 	for range 4 {
 		env.reconcile()
 		env.kedaRuns()
 	}
-	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "suspended")
+	return env, func() error {
+		return env.client.Get(t.Context(), client.ObjectKeyFromObject(suspended), suspended.DeepCopy())
+	}
+}
+
+func TestTakingOverForKEDA(t *testing.T) {
+	env, foreign := takenOverForKEDA(t)
+	require.Error(t, foreign(), "suspended")
 	require.NotNil(t, env.scaledObject())
 	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status, message)
@@ -137,29 +146,19 @@ func TestTakingOverForKEDA(t *testing.T) {
 	env.reconcile()
 	require.NotNil(t, env.scaledObject().GetDeletionTimestamp(), "ours goes first")
 	env.reconcile()
-	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	require.Error(t, foreign())
 	env.kedaWorks()
 	env.reconcile()
-	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
-		"nor beside what KEDA made of it")
+	require.Error(t, foreign(), "nor beside the HorizontalPodAutoscaler of KEDA")
 	env.collectsGarbage()
 	env.reconcile()
-	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	require.NoError(t, foreign())
 	require.Empty(t, env.written)
 }
 
 // TestGivingBackThatKEDAHoldsUpIsToldOf: else the status would say for ever what it said last.
 func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
-	p := kedaPolicy()
-	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	env := newKEDAEnv(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
-	env.reconcile()
-	env.answer(700, 10_000)
-	for range 4 {
-		env.reconcile()
-		env.kedaRuns()
-	}
+	env, foreign := takenOverForKEDA(t)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
 	for range 8 { // KEDA's operator is down
 		env.after(testInterval)
@@ -170,14 +169,13 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message, "check that KEDA's operator runs")
 	require.Empty(t, env.reconcile(), "it is said once")
-	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
-		"nothing stands beside it")
+	require.Error(t, foreign(), "nothing beside it")
 
 	for range 4 {
 		env.kedaRuns()
 		env.reconcile()
 	}
-	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	require.NoError(t, foreign())
 }
 
 // TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets
@@ -285,7 +283,7 @@ func TestWhatKEDASaysOfOursWakesThePolicy(t *testing.T) {
 	ours := testScaledObject("apps/v1", "Deployment", "elsewhere")
 	fixture.SetOwner(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
 	env := newKEDAEnv(t, kedaPolicy())
-	require.Equal(t, []string{"resize"}, queued(t, workloadUsers(env.client), ours), "whatever it scales by now")
+	require.Equal(t, []string{"resize"}, fixture.Enqueued(t, workloadUsers(env.client), ours), "whatever it scales by now")
 	says := func(object *unstructured.Unstructured) *unstructured.Unstructured {
 		after := object.DeepCopy()
 		after.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}

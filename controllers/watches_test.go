@@ -11,31 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
-
-// queued runs the handler on a creation and returns what it queued.
-func queued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Request], object T) []string {
-	t.Helper()
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	defer queue.ShutDown()
-	h.Create(t.Context(), event.TypedCreateEvent[T]{Object: object}, queue)
-	var names []string
-	for queue.Len() > 0 {
-		request, _ := queue.Get()
-		names = append(names, request.Name)
-	}
-	return names
-}
 
 func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	sibling, other := fixture.Policy(), fixture.Policy()
@@ -62,10 +45,10 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(env.client), test.object))
+			require.ElementsMatch(t, test.want, fixture.Enqueued(t, autoscalerUsers(env.client), test.object))
 		})
 	}
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(env.client), fixture.Function()))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued(t, workloadUsers(env.client), fixture.Function()))
 	worker := fixture.Policy()
 	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
 		APIVersion: "apps/v1", Kind: "StatefulSet",
@@ -73,7 +56,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	require.NoError(t, env.client.Create(t.Context(), worker))
 	onWorker := otherAutoscaler("apps/v1", "StatefulSet", "pf-public-default-my-function")
-	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(env.client), onWorker),
+	require.Equal(t, []string{"worker"}, fixture.Enqueued[client.Object](t, autoscalerUsers(env.client), onWorker),
 		"although the name ends as those of Function Mesh do")
 	for what, object := range map[string]*unstructured.Unstructured{
 		"a ScaledObject on the Function": testScaledObject("compute.functionmesh.io/v1alpha1", "Function",
@@ -82,13 +65,13 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
 		"its StatefulSet":                            fixture.StatefulSet(nil),
 	} {
-		require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(env.client), object), what)
+		require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued(t, workloadUsers(env.client), object), what)
 	}
-	require.Empty(t, queued(t, workloadUsers(env.client), testScaledObject("apps/v1", "Deployment", "resize")))
+	require.Empty(t, fixture.Enqueued(t, workloadUsers(env.client), testScaledObject("apps/v1", "Deployment", "resize")))
 	namesake := fixture.Function()
 	namesake.SetName(plan.AutoscalerName("other"))
-	require.Equal(t, []string{"other"}, queued(t, workloadUsers(env.client), namesake))
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(env.client), sibling))
+	require.Equal(t, []string{"other"}, fixture.Enqueued(t, workloadUsers(env.client), namesake))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }
 
 func TestOurOwnStatusWritesWakeNobody(t *testing.T) {

@@ -38,13 +38,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testService is the adapter's own.
+// testService is the adapter's Service.
 func testService() types.NamespacedName {
 	return types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"}
 }
 
-// pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that points to a Service; to the API server itself
-// for "".
+// pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that names a Service; "" is the API server itself.
 func pointing(name string, priority int64, service string) *unstructured.Unstructured {
 	object := newAPIService()
 	object.SetName(name)
@@ -64,23 +63,23 @@ func TestServerOfCustomMetrics(t *testing.T) {
 		services []*unstructured.Unstructured
 		want     string
 	}{
-		"nobody without APIServices": {nil, "no server"},
-		"nobody when the group is another": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
+		"no server without APIServices": {nil, "no server"},
+		"no server of another group": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
 			100, theirs)}, "no server"},
-		"we, though ours is not available": {[]*unstructured.Unstructured{
+		"the adapter, although unavailable": {[]*unstructured.Unstructured{
 			pointing(older, 100, ours),
 			pointing(newer, 200, ours),
 		}, "the adapter"},
-		"we with the older version alone": {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
-		"who has the older version alone": {
+		"the adapter with the older version alone": {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
+		"another server with the older version alone": {
 			[]*unstructured.Unstructured{pointing(older, 100, theirs)},
 			"Service " + theirs,
 		},
-		"who has the version that is preferred": {[]*unstructured.Unstructured{
+		"the server of the preferred version": {[]*unstructured.Unstructured{
 			pointing(older, 100, ours),
 			pointing(newer, 200, theirs),
 		}, "Service " + theirs},
-		"we when another's version is not": {[]*unstructured.Unstructured{
+		"the adapter when the other's version is not preferred": {[]*unstructured.Unstructured{
 			pointing(older, 100, theirs),
 			pointing(newer, 200, ours),
 		}, "the adapter"},
@@ -102,9 +101,9 @@ func TestServerOfCustomMetrics(t *testing.T) {
 			[]*unstructured.Unstructured{pointing(newer, 200, "")},
 			"the API server itself",
 		},
-		"nobody where only an unknown one is": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+		"no server of an unknown version alone": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs)}, "no server"},
-		"we when an unknown version is somebody": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+		"the adapter beside an unknown version": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs), pointing(newer, 200, ours)}, "the adapter"},
 	}
 	for name, tt := range tests {
@@ -117,7 +116,7 @@ func TestServerOfCustomMetrics(t *testing.T) {
 	}
 }
 
-func TestAPIServicesAreKeptWithoutWhatIsNotRead(t *testing.T) {
+func TestTransformAPIService(t *testing.T) {
 	kept, err := transformAPIService(pointing("v1beta1.custom.metrics.k8s.io", 100, "a/b"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
@@ -130,14 +129,14 @@ func TestAPIServicesAreKeptWithoutWhatIsNotRead(t *testing.T) {
 	}, kept.(*unstructured.Unstructured).Object)
 }
 
-// fakeServer is an API server of some version that is asked for dry runs.
+// fakeServer is an API server that receives dry runs.
 type fakeServer struct {
 	mu sync.Mutex // guards all below
 	// zero and tolerance are its feature gates.
 	zero, tolerance bool
-	// fails is what it answers instead; nil for none.
-	fails error
-	asked int
+	// fails is its error; nil for none.
+	fails    error
+	requests int
 }
 
 func (s *fakeServer) set(change func()) {
@@ -149,13 +148,13 @@ func (s *fakeServer) set(change func()) {
 func (s *fakeServer) times() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.requests
 }
 
 func (s *fakeServer) Create(_ context.Context, object client.Object, options ...client.CreateOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	s.requests++
 	var dry client.CreateOptions
 	dry.ApplyOptions(options)
 	hpa, isHPA := object.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -181,25 +180,25 @@ func invalid(path ...string) error {
 		})
 }
 
-func TestProbingAutoscalers(t *testing.T) {
+func TestProbeAutoscaler(t *testing.T) {
 	tests := map[string]struct {
 		server *fakeServer
 		want   autoscalerCapabilities
 		fails  string
 	}{
-		"a server of today can both": {
+		"a current server has both": {
 			&fakeServer{zero: true, tolerance: true},
 			autoscalerCapabilities{scaleToZero: true, tolerance: true},
 			"",
 		},
-		"a server that refuses minReplicas 0":   {&fakeServer{tolerance: true}, autoscalerCapabilities{tolerance: true}, ""},
-		"an old server drops the tolerance too": {&fakeServer{}, autoscalerCapabilities{}, ""},
-		"a server that refuses something else": {
+		"a server that refuses minReplicas 0": {&fakeServer{tolerance: true}, autoscalerCapabilities{tolerance: true}, ""},
+		"an old server drops the tolerance":   {&fakeServer{}, autoscalerCapabilities{}, ""},
+		"a server that refuses another field": {
 			&fakeServer{fails: invalid("spec", "metrics")},
 			autoscalerCapabilities{},
 			"spec.metrics",
 		},
-		"a right that is missing": {
+		"a missing permission": {
 			&fakeServer{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "",
 				errors.New("no"))},
 			autoscalerCapabilities{},
@@ -219,16 +218,16 @@ func TestProbingAutoscalers(t *testing.T) {
 	}
 }
 
-// fakeServices are APIServices in memory, as soon as they are read.
+// fakeServices are APIServices in the cache, once it has synced.
 type fakeServices struct {
 	cache.Cache
 	informers *informertest.FakeInformers
 	api       client.Client
-	// unread says that the first list does not come.
+	// unread says that the cache never syncs.
 	unread bool
 }
 
-// unreadInformer waits for its first list.
+// unreadInformer never syncs.
 type unreadInformer struct{ cache.Informer }
 
 func (unreadInformer) HasSynced() bool { return false }
@@ -271,7 +270,7 @@ func (c *fakeServices) Start(ctx context.Context) error {
 	return nil
 }
 
-// put makes an APIService what it is from now on.
+// put creates or replaces an APIService.
 func (c *fakeServices) put(t *testing.T, service *unstructured.Unstructured) {
 	t.Helper()
 	require.NoError(t, client.IgnoreNotFound(c.api.Delete(t.Context(), service.DeepCopy())))
@@ -281,8 +280,8 @@ func (c *fakeServices) put(t *testing.T, service *unstructured.Unstructured) {
 	informer.Update(service, service)
 }
 
-// watching is a component under test.
-type watching struct {
+// testEnv has Capabilities that run.
+type testEnv struct {
 	*Capabilities
 	services *fakeServices
 	server   *fakeServer
@@ -314,12 +313,12 @@ func (l *testLog) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// startWatching starts the component in a bubble; it ends with the test.
-func startWatching(t *testing.T, server *fakeServer, change func(*CapabilitiesConfig),
+// newTestEnv starts Capabilities in a bubble; they end with the test.
+func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfig),
 	services ...*unstructured.Unstructured,
-) *watching {
+) *testEnv {
 	t.Helper()
-	w := &watching{
+	env := &testEnv{
 		services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(),
 		log: &testLog{},
 	}
@@ -327,49 +326,49 @@ func startWatching(t *testing.T, server *fakeServer, change func(*CapabilitiesCo
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, autoscalingv2.AddToScheme(scheme))
 	config := CapabilitiesConfig{
-		APIServices: w.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
+		APIServices: env.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
 		KEDA:     func() bool { return false },
-		Policies: fake.NewClientBuilder().WithScheme(scheme).WithObjects(fixture.Policy()).Build(), Registerer: w.registry,
+		Policies: fake.NewClientBuilder().WithScheme(scheme).WithObjects(fixture.Policy()).Build(), Registerer: env.registry,
 	}
 	if change != nil {
 		change(&config)
 	}
 	var err error
-	w.Capabilities, err = NewCapabilities(config)
+	env.Capabilities, err = NewCapabilities(config)
 	require.NoError(t, err)
-	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	require.NoError(t, Source{w.Capabilities}.Start(t.Context(), w.queue))
-	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), w.log.logger()))
+	env.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	require.NoError(t, Source{env.Capabilities}.Start(t.Context(), env.queue))
+	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), env.log.logger()))
 	done := make(chan error, 1)
-	go func() { done <- w.Start(ctx) }()
+	go func() { done <- env.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		w.queue.ShutDown()
+		env.queue.ShutDown()
 	})
 	synctest.Wait()
-	return w
+	return env
 }
 
-// hasLooked says whether workers go on now.
-func (w *watching) hasLooked() bool {
+// workersRun says whether workers run.
+func (env *testEnv) workersRun() bool {
 	select {
-	case <-w.probed:
+	case <-env.probed:
 		return true
 	default:
 		return false
 	}
 }
 
-func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
+func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, nil,
+		env := newTestEnv(t, &fakeServer{zero: true, tolerance: true}, nil,
 			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
-		require.True(t, w.hasLooked())
-		require.NoError(t, Source{w.Capabilities}.WaitForSync(t.Context()))
+		require.True(t, env.workersRun())
+		require.NoError(t, Source{env.Capabilities}.WaitForSync(t.Context()))
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
-			w.Now())
-		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
+			env.Now())
+		require.NoError(t, testutil.GatherAndCompare(env.registry, strings.NewReader(`
 			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one, none if unknown.
 			# TYPE pulsar_autoscaler_cluster_capability gauge
 			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
@@ -377,149 +376,132 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 			pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 1
 			pulsar_autoscaler_cluster_capability{capability="tolerance"} 1
 		`), "pulsar_autoscaler_cluster_capability"))
-		require.Equal(t, 1, w.queue.Len())
+		require.Equal(t, 1, env.queue.Len())
 	})
 }
 
-// TestKEDAIsThereAsSoonAsItsObjectsAreRead: a new leader that is told otherwise would take the target from KEDA, and
-// give it back.
-func TestKEDAIsThereAsSoonAsItsObjectsAreRead(t *testing.T) {
+// A new leader that did not see KEDA at once would take the target from KEDA, and return it.
+func TestKEDAIsKnownOnceItsObjectsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Bool
-		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, func(c *CapabilitiesConfig) { c.KEDA = read.Load })
-		require.False(t, w.Now().KEDA)
+		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.KEDA = read.Load },
+			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
+		require.False(t, env.Now().KEDA)
+		require.Zero(t, env.queue.Len())
 		read.Store(true)
-		require.True(t, w.Now().KEDA, "before it is looked at again")
+		require.True(t, env.Now().KEDA, "before the next refresh")
+		time.Sleep(refreshInterval)
+		synctest.Wait()
+		require.Equal(t, 1, env.queue.Len(), "the policy is enqueued")
 	})
 }
 
-func TestAbilitiesChange(t *testing.T) {
+func TestCapabilitiesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "v1beta2.custom.metrics.k8s.io"
-		w := startWatching(t, &fakeServer{tolerance: true}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
-		require.Equal(t, plan.Capabilities{}, w.Now())
-		require.Zero(t, w.queue.Len(), "it is as was assumed")
-		w.log.take()
+		env := newTestEnv(t, &fakeServer{tolerance: true}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
+		require.Equal(t, plan.Capabilities{}, env.Now())
+		require.Zero(t, env.queue.Len(), "as assumed")
+		env.log.take()
 
-		w.services.put(t, pointing(name, 200, "monitoring/prometheus-adapter"))
+		env.services.put(t, pointing(name, 200, "monitoring/prometheus-adapter"))
 		synctest.Wait()
-		require.Equal(t, "Service monitoring/prometheus-adapter", w.Now().MetricsAPIHolder)
-		require.Equal(t, 1, w.queue.Len(), "the policy is woken")
+		require.Equal(t, "Service monitoring/prometheus-adapter", env.Now().MetricsAPIHolder)
+		require.Equal(t, 1, env.queue.Len(), "the policy is enqueued")
 		require.Equal(
 			t,
 			[]string{
 				`"level"=0 "msg"="cluster capability changed" "capability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`,
 			},
-			w.log.take(),
+			env.log.take(),
 		)
 
-		w.services.put(t, pointing(name, 100, "monitoring/prometheus-adapter"))
+		env.services.put(t, pointing(name, 100, "monitoring/prometheus-adapter"))
 		synctest.Wait()
-		require.Empty(t, w.log.take(), "nothing that matters changed")
+		require.Empty(t, env.log.take(), "the server did not change")
 
-		require.NoError(t, w.services.api.Delete(t.Context(), pointing(name, 100, "")))
+		require.NoError(t, env.services.api.Delete(t.Context(), pointing(name, 100, "")))
 		time.Sleep(refreshInterval + time.Second)
 		synctest.Wait()
-		require.Equal(t, plan.Capabilities{NoMetricsAPI: true}, w.Now(), "a lost event is made up for")
+		require.Equal(t, plan.Capabilities{NoMetricsAPI: true}, env.Now(), "the refresh replaces a lost event")
 
-		w.server.set(func() { w.server.zero = true })
+		env.server.set(func() { env.server.zero = true })
 		time.Sleep(probeInterval)
 		synctest.Wait()
-		require.True(t, w.Now().ScaleToZero, "the cluster was upgraded")
-		require.Equal(t, 3, w.server.times(), "the first probe took two")
-		w.log.take()
+		require.True(t, env.Now().ScaleToZero, "the cluster was upgraded")
+		require.Equal(t, 3, env.server.times(), "the first probe took two")
+		env.log.take()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Empty(t, w.log.take(), "quiet when idle")
+		require.Empty(t, env.log.take(), "no log without a change")
 	})
 }
 
-func TestAbilitiesThatCannotBeProbedAreAskedForLessAndLessOften(t *testing.T) {
+func TestFailedProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &fakeServer{fails: errors.New("the API server is away")}
-		w := startWatching(t, server, nil, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
-		require.True(t, w.hasLooked(), "an answer that tells nothing is one")
-		require.False(t, w.Now().ScaleToZero)
+		env := newTestEnv(t, server, nil, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
+		require.True(t, env.workersRun(), "workers do not wait for a successful probe")
+		require.False(t, env.Now().ScaleToZero)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		asked := server.times()
-		require.Less(t, asked, 16, "5 s, 10 s, 20 s and so on up to 10 min")
-		require.Greater(t, asked, 10)
+		requests := server.times()
+		require.Less(t, requests, 16, "5 s, 10 s, 20 s and so on up to 10 min")
+		require.Greater(t, requests, 10)
 		lines := 0
-		for _, line := range w.log.take() {
+		for _, line := range env.log.take() {
 			if strings.Contains(line, "the API server is away") {
 				lines++
 			}
 		}
-		require.Equal(t, 1, lines, "it is said once")
+		require.Equal(t, 1, lines, "logged once")
 		server.set(func() { server.fails, server.zero = nil, true })
 		time.Sleep(probeInterval)
 		synctest.Wait()
-		require.True(t, w.Now().ScaleToZero, "it answers at last")
+		require.True(t, env.Now().ScaleToZero, "the probe succeeded")
 
 		server.set(func() { server.fails = errors.New("away again") })
 		time.Sleep(2 * probeInterval)
 		synctest.Wait()
-		require.True(t, w.Now().ScaleToZero, "what was known stays")
+		require.True(t, env.Now().ScaleToZero, "a failed probe changes nothing")
 	})
 }
 
-func TestWorkersBeginWhenAPIServicesCannotBeSeen(t *testing.T) {
+func TestWorkersBeginWithoutAPIServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startWatching(t, &fakeServer{zero: true}, func(c *CapabilitiesConfig) {
+		env := newTestEnv(t, &fakeServer{zero: true}, func(c *CapabilitiesConfig) {
 			services, ok := c.APIServices.(*fakeServices)
 			require.True(t, ok)
 			services.unread = true
 		}, pointing("v1beta2.custom.metrics.k8s.io", 200, "monitoring/prometheus-adapter"))
-		require.False(t, w.hasLooked())
+		require.False(t, env.workersRun())
 		time.Sleep(initialTimeout)
 		synctest.Wait()
-		require.True(t, w.hasLooked())
-		require.Equal(t, plan.Capabilities{ScaleToZero: true}, w.Now(), "what is not known counts as ours")
+		require.True(t, env.workersRun())
+		require.Equal(t, plan.Capabilities{ScaleToZero: true}, env.Now(), "an unknown server counts as the adapter")
 	})
 }
 
-func TestKEDAThatComesLaterIsNoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards there
-		there := false
-		w := startWatching(t, &fakeServer{}, func(c *CapabilitiesConfig) {
-			c.KEDA = func() bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return there
-			}
-		}, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
-		require.False(t, w.Now().KEDA)
-		mu.Lock()
-		there = true
-		mu.Unlock()
-		time.Sleep(refreshInterval)
-		synctest.Wait()
-		require.True(t, w.Now().KEDA)
-	})
-}
-
-func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
+func TestForeignExternalMetricsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const external = "v1beta1.external.metrics.k8s.io"
-		w := startWatching(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.ExternalMetrics = true },
+		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.ExternalMetrics = true },
 			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"), pointing(external, 100,
 				"keda/keda-operator-metrics-apiserver"))
-		lines := strings.Join(w.log.take(), "\n")
+		lines := strings.Join(env.log.take(), "\n")
 		require.Contains(t, lines,
 			`"another server serves the external metrics" "error"="v1beta1.external.metrics.k8s.io belongs to another server`)
 		require.Contains(t, lines, `"holder"="Service keda/keda-operator-metrics-apiserver"`)
-		require.Equal(t, plan.Capabilities{}, w.Now(), "decisions do not rest on it")
-		require.InDelta(t, 0, testutil.ToFloat64(w.metrics.capability.WithLabelValues("external_metrics")), 0)
+		require.Equal(t, plan.Capabilities{}, env.Now(), "decisions do not depend on it")
+		require.InDelta(t, 0, testutil.ToFloat64(env.metrics.capability.WithLabelValues("external_metrics")), 0)
 
-		w.services.put(t, pointing(external, 100, "pulsar-autoscaler/adapter"))
+		env.services.put(t, pointing(external, 100, "pulsar-autoscaler/adapter"))
 		synctest.Wait()
-		require.InDelta(t, 1, testutil.ToFloat64(w.metrics.capability.WithLabelValues("external_metrics")), 0)
+		require.InDelta(t, 1, testutil.ToFloat64(env.metrics.capability.WithLabelValues("external_metrics")), 0)
 	})
 }
 
-func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
+func TestCapabilitiesConfigIsChecked(t *testing.T) {
 	_, err := NewCapabilities(CapabilitiesConfig{})
 	require.EqualError(t, err, "capabilities: APIServices, Server, KEDA, Policies and Registerer must be set")
 	services := newFakeServices(t)
@@ -530,13 +512,13 @@ func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
 	require.EqualError(t, err, `capabilities: Namespace is "" and Own is "/": both must be set`)
 }
 
-func TestAMissingRightToSeeAPIServicesIsSaidOnce(t *testing.T) {
-	said := &testLog{}
-	handler := logForbiddenOnce(said.logger())
+func TestForbiddenAPIServicesAreLoggedOnce(t *testing.T) {
+	logged := &testLog{}
+	handler := logForbiddenOnce(logged.logger())
 	for range 3 {
 		handler(t.Context(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, "", errors.New("no")))
 	}
-	lines := said.take()
+	lines := logged.take()
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "grant it get, list and watch on apiservices.apiregistration.k8s.io")
 }

@@ -59,7 +59,7 @@ func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
 	})
 }
 
-func TestTheWorkersWaitForTheFunctions(t *testing.T) {
+func TestWorkersWaitForFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := testDiscovery(t, KindSink, &fixture.LateKind{}, &informertest.FakeInformers{})
 		timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -117,7 +117,7 @@ func TestOptionalKindsDelayNothing(t *testing.T) {
 	}
 }
 
-func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
+func TestDiscoveryEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := &fixture.LateKind{}
 		mapper.Installed.Store(true)
@@ -126,17 +126,17 @@ func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		require.NoError(t, d[KindSink].Start(ctx), "a failing look is tried again")
+		require.NoError(t, d[KindSink].Start(ctx), "a failed check is retried")
 		require.False(t, d.Installed(KindSink))
 	})
 }
 
-func TestADiscoveryNeedsItsParts(t *testing.T) {
+func TestDiscoveryConfigIsChecked(t *testing.T) {
 	_, err := NewDiscovery(DiscoveryConfig{})
 	require.EqualError(t, err, "discovery: Mapper, Cache, Kinds and Index must be set")
 }
 
-func TestEveryKindIsOptionalWhereThatIsSaid(t *testing.T) {
+func TestAllKindsMayBeOptional(t *testing.T) {
 	for _, optional := range []bool{true, false} {
 		d, err := NewDiscovery(DiscoveryConfig{
 			Mapper: &fixture.LateKind{}, Cache: &informertest.FakeInformers{}, Kinds: []string{KindSink, KindScaledObject},

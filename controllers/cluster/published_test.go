@@ -19,25 +19,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fakeResources answers as an API server that has some resources of a group, or fails.
+// fakeResources is an API server with resources of a group, or with an error.
 type fakeResources struct {
 	// mu guards all below.
 	mu        sync.Mutex
 	resources []metav1.APIResource
 	err       error
-	asked     []string
+	requests  []string
 }
 
-func (f *fakeResources) answer(err error, resources ...metav1.APIResource) {
+func (f *fakeResources) respond(err error, resources ...metav1.APIResource) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.resources, f.err = resources, err
 }
 
-func (f *fakeResources) questions() []string {
+func (f *fakeResources) requested() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.asked)
+	return slices.Clone(f.requests)
 }
 
 func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Context,
@@ -45,19 +45,19 @@ func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Cont
 ) (*metav1.APIResourceList, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked = append(f.asked, groupVersion)
+	f.requests = append(f.requests, groupVersion)
 	return &metav1.APIResourceList{APIResources: f.resources}, f.err
 }
 
-// TestKEDAThatIsUninstalledIsNotThere: memory falls empty and says nothing of it.
-func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
+// The cache only becomes empty when KEDA is uninstalled.
+func TestUninstalledKEDAIsNotAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var installed atomic.Bool
 		scaledObjects := metav1.APIResource{
 			Name: "scaledobjects", Kind: KindScaledObject,
 			Verbs: metav1.Verbs{"get", "list", "create", "delete"},
 		}
-		leaving := metav1.APIResource{
+		terminating := metav1.APIResource{
 			Name: "scaledobjects", Kind: KindScaledObject,
 			Verbs: metav1.Verbs{"get", "list", "delete"},
 		}
@@ -70,32 +70,32 @@ func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Start(ctx) }()
-		afterALook := func() bool {
+		afterCheck := func() bool {
 			time.Sleep(DiscoveryInterval)
 			synctest.Wait()
 			return s.available()
 		}
-		require.False(t, afterALook())
-		require.Empty(t, server.questions(), "it was never there")
+		require.False(t, afterCheck())
+		require.Empty(t, server.requested(), "no check before the first sync")
 
 		installed.Store(true)
 		require.True(t, s.available())
-		server.answer(nil, others, scaledObjects)
-		require.True(t, afterALook())
-		require.Equal(t, []string{"keda.sh/v1alpha1"}, server.questions())
+		server.respond(nil, others, scaledObjects)
+		require.True(t, afterCheck())
+		require.Equal(t, []string{"keda.sh/v1alpha1"}, server.requested())
 
-		server.answer(nil, others, leaving)
-		require.False(t, afterALook(), "an object holds up the deletion of the CustomResourceDefinition")
-		server.answer(nil, others)
-		require.False(t, afterALook())
-		server.answer(errors.New("the API server is busy"))
-		require.False(t, afterALook(), "what was known stays")
-		server.answer(nil, scaledObjects)
-		require.True(t, afterALook(), "it is back")
-		server.answer(errors.New("the API server is busy"), scaledObjects)
-		require.True(t, afterALook())
-		server.answer(apierrors.NewNotFound(schema.GroupResource{}, ""))
-		require.False(t, afterALook(), "the group went with it")
+		server.respond(nil, others, terminating)
+		require.False(t, afterCheck(), "a finalizer delays the deletion of the CustomResourceDefinition")
+		server.respond(nil, others)
+		require.False(t, afterCheck())
+		server.respond(errors.New("the API server is busy"))
+		require.False(t, afterCheck(), "a failed check changes nothing")
+		server.respond(nil, scaledObjects)
+		require.True(t, afterCheck(), "installed again")
+		server.respond(errors.New("the API server is busy"), scaledObjects)
+		require.True(t, afterCheck())
+		server.respond(apierrors.NewNotFound(schema.GroupResource{}, ""))
+		require.False(t, afterCheck(), "the group is gone")
 		cancel()
 		require.NoError(t, <-done)
 	})

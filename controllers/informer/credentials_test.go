@@ -79,7 +79,7 @@ func newTestCredentials(t *testing.T, api client.Reader, mode target.FunctionCre
 	return c
 }
 
-func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
+func TestResolveCredentials(t *testing.T) {
 	const http, https = "http://pulsar:8080", "https://pulsar:8443"
 	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "token", errors.New("no"))
 	all := target.OwnCredentials{Authenticates: true}
@@ -94,16 +94,16 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 		isOwn   bool
 		invalid string
 	}{
-		"nobody says": {isOwn: true},
+		"no credentials at all": {isOwn: true},
 		"the object's Secret": {
 			pulsar: `{"authSecret":"token"}`, own: all,
 			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
 		},
-		"the policy's Secret wins": {
+		"the policy's Secret takes precedence": {
 			policy: &v1alpha1.PulsarConnection{AuthSecret: "other"}, pulsar: `{"authSecret":"token"}`,
 			want: backlog.Credentials{Plugin: "token", Params: "token:hunter3"},
 		},
-		"an authConfig wins over the Secret": {
+		"an authConfig takes precedence over the Secret": {
 			pulsar: `{"authSecret":"token","authConfig":{"genericAuth":{"clientAuthenticationPlugin":"basic","clientAuthenticationParameters":"a:b"}}}`,
 			want:   backlog.Credentials{Plugin: "basic", Params: "a:b"},
 		},
@@ -112,7 +112,7 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
 				`"privateKey":"data:application/json;base64,eyJjbGllbnRfaWQiOiJtZSJ9","audience":"aud"}`},
 		},
-		"oauth2 wins over both": {
+		"oauth2 takes precedence over both": {
 			pulsar: `{"authSecret":"missing","authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"key.json"},` +
 				`"genericAuth":{"clientAuthenticationPlugin":"basic","clientAuthenticationParameters":"a:b"}}}`,
 			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
@@ -122,15 +122,15 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			pulsar:  `{"authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"other.json"}}}`,
 			invalid: `Secret key, which spec.pulsar.authConfig.oauth2Config.keySecretName names, has no key "other.json"`,
 		},
-		"certificates matter to https": {
+		"https uses certificates": {
 			url: https, pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"hostnameVerification":true,"certSecretName":"ca","certSecretKey":"ca.crt"}}`,
 			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2", TrustCerts: "PEM"},
 		},
-		"and not to http": {
+		"http ignores certificates": {
 			url: http, pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"certSecretName":"missing","certSecretKey":"ca.crt"},"tlsSecret":"missing"}`,
 			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
 		},
-		"the policy's certificates win and are checked": {
+		"the policy's certificates take precedence and are verified": {
 			url: https, policy: &v1alpha1.PulsarConnection{TLSConfig: &v1alpha1.PulsarTLSConfig{
 				CertSecretName: "ca",
 				CertSecretKey:  "ca.crt",
@@ -138,35 +138,35 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"allowInsecure":true}}`,
 			want:   backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2", TrustCerts: "PEM"},
 		},
-		"an enabled tlsConfig wins over the tlsSecret": {
+		"an enabled tlsConfig takes precedence over the tlsSecret": {
 			url: https, pulsar: `{"tlsSecret":"missing","tlsConfig":{"enabled":true,"allowInsecure":true}}`,
 			want: backlog.Credentials{AllowInsecureConnection: true, SkipHostnameVerification: true},
 		},
-		"a disabled one does not": {
+		"a disabled tlsConfig does not": {
 			url: https, pulsar: `{"tlsSecret":"tls","tlsConfig":{"enabled":false,"certSecretName":"missing"}}`,
 			want: backlog.Credentials{SkipHostnameVerification: true},
 		},
-		"certificates alone go with the adapter's own credentials": {
+		"the adapter's credentials replace certificates alone": {
 			url: https, pulsar: `{"tlsSecret":"tls"}`, own: all,
 			isOwn: true,
 		},
-		"nobody leaves them unchecked for the adapter's own": {
+		"an insecure object does not affect the adapter's own": {
 			url: https, pulsar: `{"tlsConfig":{"enabled":true,"allowInsecure":true}}`, own: all, isOwn: true,
 		},
-		"nor keeps them from being shown by certificates that are missing": {
+		"missing certificates do not block the adapter's own": {
 			url: https, pulsar: `{"tlsSecret":"missing"}`,
 			own: all, isOwn: true,
 		},
-		"a Secret without credentials goes with them too": {
+		"the adapter's credentials replace an empty Secret": {
 			pulsar: `{"authSecret":"empty"}`, own: all,
 			isOwn: true,
 		},
-		"a Secret without credentials shows none": {pulsar: `{"authSecret":"empty"}`},
+		"an empty Secret is anonymous": {pulsar: `{"authSecret":"empty"}`},
 		"a file in the pods": {
 			pulsar:  `{"authSecret":"mounted"}`,
 			invalid: "the credentials are in /var/run/token inside of the pods, which the adapter cannot read: put",
 		},
-		"a file in the pods, and credentials of our own": {pulsar: `{"authSecret":"mounted"}`, own: all, isOwn: true},
+		"a file in the pods, with the adapter's credentials": {pulsar: `{"authSecret":"mounted"}`, own: all, isOwn: true},
 		"files of certificates in the pods": {
 			pulsar:  `{"authSecret":"mutual"}`,
 			invalid: "/certs/tls.crt inside of the pods",
@@ -175,39 +175,39 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			pulsar:  `{"authConfig":{"genericAuth":{"clientAuthenticationPlugin":"oauth2","clientAuthenticationParameters":"{\"privateKey\":\"file:///etc/key\"}"}}}`,
 			invalid: "file:///etc/key inside of the pods",
 		},
-		"certificates to trust in the pods": {
+		"trusted certificates in the pods": {
 			url: https, pulsar: `{"tlsSecret":"bundle"}`,
 			invalid: "--pulsar-ca-file",
 		},
-		"certificates to trust in the pods, and our own": {
+		"trusted certificates in the pods, with the adapter's": {
 			url: https, pulsar: `{"tlsSecret":"bundle"}`,
 			own: target.OwnCredentials{TrustsMore: true}, isOwn: true,
 		},
-		"our own certificates do not replace a token": {
+		"the adapter's certificates do not replace a token": {
 			url: https, pulsar: `{"authSecret":"token","tlsSecret":"bundle"}`,
 			own: target.OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file",
 		},
-		"a Secret that does not exist is a mistake": {
+		"a missing Secret": {
 			pulsar: `{"authSecret":"missing"}`, own: all,
 			invalid: "Secret missing, which spec.pulsar.authSecret names, does not exist: create it",
 		},
-		"a name that no Secret can have": {
+		"an invalid name of a Secret": {
 			pulsar: `{"authSecret":"../media/token"}`, own: all, fails: errors.New("asked"),
 			invalid: `spec.pulsar.authSecret is "../media/token", which cannot be the name of a Secret`,
 		},
-		"a Secret that may not be read": {
+		"a forbidden Secret": {
 			pulsar: `{"authSecret":"token"}`, fails: forbidden,
 			invalid: "grant the adapter get on secrets",
 		},
-		"a Secret that may not be read, and our own": {
+		"a forbidden Secret, with the adapter's credentials": {
 			pulsar: `{"authSecret":"token"}`, fails: forbidden, own: all,
 			isOwn: true,
 		},
-		"credentials that are ignored": {
+		"ignored credentials": {
 			mode:   target.IgnoreFunctionCredentials,
 			pulsar: `{"authSecret":"token"}`, fails: errors.New("read"), isOwn: true,
 		},
-		"credentials of a policy are not ignored in silence": {
+		"ignored credentials of a policy are reported": {
 			mode:   target.IgnoreFunctionCredentials,
 			policy: &v1alpha1.PulsarConnection{AuthSecret: "token"}, invalid: "remove authSecret",
 		},
@@ -246,7 +246,7 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 		return c.name(target.PlanCredentials("http://a:1", namespace, nil, p))
 	}
 	token := name("media", target.PulsarSpec{AuthSecret: "token"})
-	require.Contains(t, token, "media/token#", "a person sees where they stand")
+	require.Contains(t, token, "media/token#", "the name shows the Secret")
 	require.Equal(t, token, name("media", target.PulsarSpec{AuthSecret: "token", PulsarConfig: "x"}))
 	require.NotEqual(t, token, name("media", target.PulsarSpec{AuthSecret: "other"}))
 	require.NotEqual(t, token, name("shop", target.PulsarSpec{AuthSecret: "token"}))
@@ -270,7 +270,7 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 		))
 }
 
-func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *testing.T) {
+func TestRotatedSecretIsReadAgain(t *testing.T) {
 	api, now := testSecrets(), time.Unix(0, 0)
 	c := newTestCredentials(
 		t,
@@ -301,7 +301,7 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *tes
 	reads := api.reads
 	c.Invalidate(access)
 	require.Equal(t, "token:newer", params())
-	require.Equal(t, reads, api.reads, "not more often than every ten seconds, however long Pulsar refuses it")
+	require.Equal(t, reads, api.reads, "at most every ten seconds while Pulsar refuses it")
 
 	delete(api.named, "token")
 	now = now.Add(time.Minute)
@@ -312,12 +312,12 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *tes
 	now = now.Add(10 * time.Second)
 	_, err = c.Credentials(t.Context(), access)
 	require.ErrorContains(t, err, "etcd is away")
-	require.ErrorIs(t, err, backlog.ErrNoData, "nobody has refused anything")
+	require.ErrorIs(t, err, backlog.ErrNoData, "Pulsar refused nothing")
 	_, err = c.Credentials(t.Context(), "nobody/asked#1")
 	require.ErrorIs(t, err, backlog.ErrNoData)
 }
 
-func TestAHugeSecretIsNotKept(t *testing.T) {
+func TestHugeSecretIsNotCached(t *testing.T) {
 	api := testSecrets()
 	api.named["token"]["clientAuthenticationParameters"] = string(make([]byte, maxSecretValue+1))
 	c := newTestCredentials(t, api, target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
@@ -330,12 +330,12 @@ func TestAHugeSecretIsNotKept(t *testing.T) {
 	require.Contains(t, invalid, "is longer than 65536 bytes")
 }
 
-func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
+func TestInvalidFunctionCredentialsAreRefused(t *testing.T) {
 	_, err := NewCredentials(testSecrets(), "use", target.OwnCredentials{}, time.Now)
 	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
 }
 
-func TestSecretsThatAreNotUsedAreForgotten(t *testing.T) {
+func TestUnusedSecretsExpire(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := newTestCredentials(
 		t,
@@ -346,14 +346,14 @@ func TestSecretsThatAreNotUsedAreForgotten(t *testing.T) {
 	)
 	access, _, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
 	require.NoError(t, err)
-	remembered := func() []int { return []int{c.plans.Len(), c.secrets.contents.Len()} }
+	cached := func() []int { return []int{c.plans.Len(), c.secrets.contents.Len()} }
 	now = now.Add(10*time.Minute - time.Second)
 	_, err = c.Credentials(t.Context(), access)
 	require.NoError(t, err)
 	now = now.Add(time.Second)
 	c.Forget(now)
-	require.Equal(t, []int{1, 1}, remembered(), "the poller still shows the credentials")
+	require.Equal(t, []int{1, 1}, cached(), "the poller still uses the credentials")
 	now = now.Add(10 * time.Minute)
 	c.Forget(now)
-	require.Equal(t, []int{0, 0}, remembered())
+	require.Equal(t, []int{0, 0}, cached())
 }

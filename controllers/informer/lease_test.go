@@ -23,14 +23,14 @@ func lease(holder string, renewed time.Time) *coordinationv1.Lease {
 	}
 }
 
-func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
+func TestDecisionMakerAlive(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	skewed := start.Add(-10 * time.Minute) // the holder's clock is behind by that much
 	tests := map[string]struct {
 		seen func(d *DecisionMaker, tick func(time.Duration))
 		dead string
 	}{
-		"nobody ever held the Lease": {
+		"no Lease exists": {
 			func(*DecisionMaker, func(time.Duration)) {}, "no decision maker: Lease system/decider does not exist",
 		},
 		"the holder renewed lately": {
@@ -40,17 +40,17 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 			func(d *DecisionMaker, tick func(time.Duration)) {
 				d.observe(lease("a", start))
 				tick(leaseExpires + time.Second)
-				d.observe(lease("a", start)) // a resync says nothing new
+				d.observe(lease("a", start)) // a resync changes nothing
 			}, "no decision maker: a, which holds Lease system/decider, has not renewed it since 2027-01-15T08:00:00Z",
 		},
-		"a Lease found at the start is as old as it says": {
+		"the first Lease counts by its renewTime": {
 			func(d *DecisionMaker,
 				_ func(time.Duration),
 			) {
 				d.observe(lease("a", start.Add(-time.Hour)))
 			}, "has not renewed it since",
 		},
-		"a renewal that was seen counts by our own clock": {
+		"an observed renewal counts by our own clock": {
 			func(d *DecisionMaker, _ func(time.Duration)) {
 				d.observe(lease("a", skewed))
 				d.observe(lease("a", skewed.Add(2*time.Second)))
@@ -63,7 +63,7 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 				d.observe(lease("b", start.Add(time.Hour)))
 			}, "",
 		},
-		"the holder let go a moment ago, as at every rollout": {
+		"the holder released the Lease, as at a rollout": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
 				d.observe(lease("a", start))
 				tick(time.Hour)
@@ -71,7 +71,7 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 				tick(leaseExpires)
 			}, "",
 		},
-		"the holder let go and nobody took over": {
+		"no holder followed the release": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
 				d.observe(lease("", start))
 				tick(leaseExpires + time.Second)

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// workerPod is number 0 of function public/default/resize as the function worker of Pulsar 4.0.8 and a node make it.
+// workerPod is number 0 of function public/default/resize as the function worker of Pulsar 4.0.8 and a node create it.
 func workerPod() *corev1.Pod {
 	controller := true
 	return &corev1.Pod{
@@ -40,7 +40,7 @@ func workerPod() *corev1.Pod {
 	}
 }
 
-func TestPodsOfBothSelectorsAreFound(t *testing.T) {
+func TestPodCachesListBoth(t *testing.T) {
 	stored := func(pod *corev1.Pod) client.Reader {
 		slim, err := transformPod(pod)
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestPodsOfBothSelectorsAreFound(t *testing.T) {
 	}
 }
 
-func TestAPodIsSelectedOnce(t *testing.T) {
+func TestSelectorsAreDisjoint(t *testing.T) {
 	mesh, err := instanceSelector()
 	require.NoError(t, err)
 	workers, err := workerSelector()
@@ -79,10 +79,10 @@ func TestAPodIsSelectedOnce(t *testing.T) {
 		labels map[string]string
 		want   [2]bool
 	}{
-		"by Function Mesh's labels":               {labels: testPod().Labels, want: [2]bool{true, false}},
-		"by the worker's":                         {labels: workerPod().Labels, want: [2]bool{false, true}},
-		"by Function Mesh's where there are both": {labels: both.Labels, want: [2]bool{true, false}},
-		"not where a component is something else": {labels: map[string]string{
+		"by Function Mesh's labels":                     {labels: testPod().Labels, want: [2]bool{true, false}},
+		"by the function worker's labels":               {labels: workerPod().Labels, want: [2]bool{false, true}},
+		"by Function Mesh's labels when there are both": {labels: both.Labels, want: [2]bool{true, false}},
+		"not with another component": {labels: map[string]string{
 			"component": "broker", "tenant": "a",
 			"namespace": "b", "name": "c",
 		}},

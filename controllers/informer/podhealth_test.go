@@ -18,15 +18,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// podsMade is when all pods of these tests were made.
-func podsMade() time.Time { return time.Unix(1_800_000_000, 0) }
+// podsCreated is the creation time of all pods of these tests.
+func podsCreated() time.Time { return time.Unix(1_800_000_000, 0) }
 
-func minutes(n int) time.Time { return podsMade().Add(time.Duration(n) * time.Minute) }
+func minutes(n int) time.Time { return podsCreated().Add(time.Duration(n) * time.Minute) }
 
 // healthyPod runs and has been ready for a minute less than it has existed.
 func healthyPod() *corev1.Pod {
 	pod := testPod()
-	pod.CreationTimestamp = metav1.NewTime(podsMade())
+	pod.CreationTimestamp = metav1.NewTime(podsCreated())
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "resize-function-5f8d9c7b6"
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "pulsar-function", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
@@ -35,7 +35,7 @@ func healthyPod() *corev1.Pod {
 	return pod
 }
 
-// ready sets the condition, and one beside it that says the opposite.
+// ready sets the condition, and another one with the opposite status.
 func ready(pod *corev1.Pod, status corev1.ConditionStatus, since time.Time) {
 	pod.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(minutes(100))},
@@ -74,7 +74,7 @@ func renewed(pod *corev1.Pod) {
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "resize-function-79c4bb5d4"
 }
 
-func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
+func TestHealth(t *testing.T) {
 	type change = func(*corev1.Pod)
 	all := func(changes ...change) change {
 		return func(pod *corev1.Pod) {
@@ -88,82 +88,82 @@ func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
 		pods []change
 		want policy.Pods
 	}{
-		"has nothing to say of none":          {},
-		"has nothing to say of those that do": {pods: []change{fine, fine}},
-		"counts one that waits for a node, since it was made": {
-			pods: []change{fine, pending}, want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+		"has zeros without pods":     {},
+		"has zeros for healthy pods": {pods: []change{fine, fine}},
+		"counts a pod that waits for a node since its creation": {
+			pods: []change{fine, pending}, want: policy.Pods{Unready: 1, UnreadySince: podsCreated()},
 		},
-		"counts one that waits for its image since it was made, not since a node took it": {
+		"counts a pod that waits for its image since its creation": {
 			pods: []change{all(pending, func(p *corev1.Pod) {
 				notReady(p)
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: waits("ImagePullBackOff")}}
 			})},
-			want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+			want: policy.Pods{Unready: 1, UnreadySince: podsCreated()},
 		},
-		"counts one that runs and is not ready, since it is not": {
+		"counts an unready pod since its condition": {
 			pods: []change{notReady}, want: policy.Pods{Unready: 1, UnreadySince: minutes(5)},
 		},
-		"counts one of a node that was lost": {
+		"counts a pod of a lost node": {
 			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionUnknown, minutes(6)) }},
 			want: policy.Pods{Unready: 1, UnreadySince: minutes(6)},
 		},
-		"counts one that runs and was not looked at yet, since it was made": {
+		"counts a pod without a condition since its creation": {
 			pods: []change{func(p *corev1.Pod) { p.Status.Conditions = nil }}, want: policy.Pods{
 				Unready:      1,
-				UnreadySince: podsMade(),
+				UnreadySince: podsCreated(),
 			},
 		},
-		"does not take a condition without a date for one of the year 1": {
+		"counts a condition without a date since the creation": {
 			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, time.Time{}) }},
-			want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+			want: policy.Pods{Unready: 1, UnreadySince: podsCreated()},
 		},
-		"counts one that was evicted, which is to be made again": {
+		"counts an evicted pod": {
 			pods: []change{all(crashed, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })},
 			want: policy.Pods{Unready: 1, UnreadySince: minutes(5)},
 		},
-		"says since when the first one is not ready": {
+		"reports the earliest unready pod": {
 			pods: []change{notReady, func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, minutes(3)) }, notReady},
 			want: policy.Pods{Unready: 3, UnreadySince: minutes(3)},
 		},
-		"counts one that waits after a crash": {
+		"counts a pod in back-off after a crash": {
 			pods: []change{fine, crashed}, want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
 		},
-		"counts one that has just crashed": {
+		"counts a pod that just crashed": {
 			pods: []change{all(notReady, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = ended(137) })},
 			want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
 		},
-		"counts one that cannot fetch its code: an init container crashes": {
+		"counts a pod with a crashing init container": {
 			pods: []change{all(pending, func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(0)}, {State: waits(reasonCrashLoop)}}
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: waits("PodInitializing")}}
 			})},
-			want: policy.Pods{Unready: 1, UnreadySince: podsMade(), CrashLooping: 1},
+			want: policy.Pods{Unready: 1, UnreadySince: podsCreated(), CrashLooping: 1},
 		},
-		"counts a pod once of which two containers crash": {
+		"counts a pod with two crashing containers once": {
 			pods: []change{all(crashed, func(p *corev1.Pod) {
 				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{State: ended(1)})
 			})},
 			want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
 		},
-		"does not call an init container that is done a crash": {
+		"ignores a completed init container": {
 			pods: []change{func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(0)}}
 			}},
 		},
-		"does not call one crashing that was started again": {
+		"ignores a restarted container": {
 			pods: []change{func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState = 7, ended(1)
 			}},
 		},
-		"does not count those that are being deleted": {pods: []change{fine, all(crashed, deleted), all(pending, deleted)}},
-		"sees pods of two revisions": {
+		"ignores pods that are being deleted": {pods: []change{fine, all(crashed, deleted), all(pending, deleted)}},
+		"reports an update with pods of two revisions": {
 			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{
-				Unready: 1, UnreadySince: podsMade(),
+				Unready: 1, UnreadySince: podsCreated(),
 				Updating: true,
 			},
 		},
-		"sees no update when the last pod of the old revision goes": {pods: []change{renewed, all(fine, deleted), renewed}},
-		"sees no update in pods that do not say their revision": {
+		"reports no update when the last old pod is deleted": {pods: []change{renewed, all(fine, deleted), renewed}},
+		"reports no update without revisions": {
 			pods: []change{fine, func(p *corev1.Pod) { delete(p.Labels, appsv1.ControllerRevisionHashLabelKey) }, fine},
 		},
 	}
@@ -182,7 +182,7 @@ func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
 	}
 }
 
-func TestOfAPodIsKeptWhatIsAskedFor(t *testing.T) {
+func TestTransformPod(t *testing.T) {
 	pod := healthyPod()
 	pod.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
@@ -193,7 +193,7 @@ func TestOfAPodIsKeptWhatIsAskedFor(t *testing.T) {
 	controller := true
 	require.Equal(t, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fixture.Namespace, Name: "resize-function-0", CreationTimestamp: metav1.NewTime(podsMade()),
+			Namespace: fixture.Namespace, Name: "resize-function-0", CreationTimestamp: metav1.NewTime(podsCreated()),
 			Labels: map[string]string{
 				labelComponent: "function", labelName: "resize", appsv1.ControllerRevisionHashLabelKey: "resize-function-5f8d9c7b6",
 			},
@@ -217,10 +217,10 @@ func TestOfAPodIsKeptWhatIsAskedFor(t *testing.T) {
 	}}}, kept.Status.ContainerStatuses)
 	again, err := transformPod(kept.DeepCopy())
 	require.NoError(t, err)
-	require.Equal(t, kept, again, "nothing is lost by looking twice")
+	require.Equal(t, kept, again, "a second transform changes nothing")
 }
 
-func TestHealthIsThatOfTheWorkloadsOwnPods(t *testing.T) {
+func TestHealthOfOneWorkload(t *testing.T) {
 	well, ill, other := healthyPod(), healthyPod(), healthyPod()
 	crashed(ill)
 	crashed(other)

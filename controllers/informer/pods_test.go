@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testPod is number 0 of Function resize as Function Mesh and a node make it.
+// testPod is number 0 of Function resize as Function Mesh and a node create it.
 func testPod() *corev1.Pod {
 	controller := true
 	return &corev1.Pod{
@@ -42,7 +42,7 @@ func testPod() *corev1.Pod {
 	}
 }
 
-// podCache lists what a fake API server has.
+// podCache lists from a fake API server.
 type podCache struct {
 	informertest.FakeInformers
 	reader client.Reader
@@ -57,19 +57,19 @@ func (c *podCache) Start(ctx context.Context) error {
 	return nil
 }
 
-func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	const resize = "Function/media/resize"
 	tests := map[string]struct {
 		workload string
 		change   func(*corev1.Pod)
 		want     []backlog.InstanceAddress
 	}{
-		"as Function Mesh makes it": {want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}}},
+		"as created": {want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}}},
 		"with a port of its own": {
 			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "19000" },
 			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:19000"}},
 		},
-		"with a port that is none": {
+		"with an invalid port": {
 			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "99999" },
 			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
 		},
@@ -77,7 +77,7 @@ func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
 			change: func(p *corev1.Pod) { p.Annotations = nil },
 			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
 		},
-		"in a network of version 6": {
+		"with an IPv6 address": {
 			change: func(p *corev1.Pod) { p.Status.PodIP = "fd00::1" },
 			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "[fd00::1]:9094"}},
 		},
@@ -91,12 +91,12 @@ func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
 		"of another workload":     {workload: "Function/media/crop"},
 		"of another namespace":    {workload: "Function/shop/resize"},
 		"that waits for a node":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
-		"that has ended":          {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
+		"that has completed":      {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
 		"that has no address yet": {change: func(p *corev1.Pod) { p.Status.PodIP = "" }},
-		"that cleans up behind it": {change: func(p *corev1.Pod) {
+		"of the cleanup Job": {change: func(p *corev1.Pod) {
 			p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "Job", "resize-function-cleanup"
 		}},
-		"that somebody runs by hand": {change: func(p *corev1.Pod) { p.OwnerReferences = nil }},
+		"without a controller": {change: func(p *corev1.Pod) { p.OwnerReferences = nil }},
 		"that is being deleted": {change: func(p *corev1.Pod) {
 			now := metav1.Now()
 			p.DeletionTimestamp, p.Finalizers = &now, []string{"a/b"}
@@ -124,7 +124,7 @@ func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
 	}
 }
 
-// podLister is an API server that may not let pods be listed.
+// podLister is an API server that may forbid to list pods.
 type podLister struct {
 	client.Reader
 	// mu guards the rest.
@@ -146,7 +146,7 @@ func (l *podLister) set(fails error) {
 	l.fails = fails
 }
 
-func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
+func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
@@ -162,7 +162,7 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrForbidden)
 		require.ErrorContains(t, err, "grant it list and watch on pods")
 		_, err = p.Health("Function/media/resize")
-		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods must not be taken for none that is unready")
+		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods are not healthy pods")
 		require.Equal(t, 11, direct.asked)
 
 		direct.set(fmt.Errorf("etcd is away"))
@@ -185,7 +185,7 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
+func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
@@ -207,7 +207,7 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 		require.NoError(t, known())
 
 		direct.set(forbidden)
-		for range 3 { // as client-go does at every try
+		for range 3 { // as client-go does at every retry
 			p.watchFailed(ctx, nil, forbidden)
 			require.ErrorIs(t, known(), backlog.ErrForbidden)
 		}
@@ -216,10 +216,10 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 
 		direct.set(nil)
 		time.Sleep(podProbeInterval)
-		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have tried again")
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have retried")
 		p.watchFailed(ctx, nil, forbidden)
 		time.Sleep(podProbeInterval)
-		require.ErrorIs(t, known(), backlog.ErrForbidden, "it was refused once more")
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "refused once more")
 		time.Sleep(podProbeInterval)
 		require.NoError(t, known())
 		cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// kept is an object as memory keeps it.
+// kept is an object as the cache keeps it.
 func kept(t *testing.T, text string) client.Object {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -39,7 +39,7 @@ const (
 		"resize}, spec: {replicas: 5}}"
 )
 
-// keptAutoscaler is KEDA's, with a status.
+// keptAutoscaler is KEDA's HorizontalPodAutoscaler, with a status.
 func keptAutoscaler(t *testing.T, status string) client.Object {
 	t.Helper()
 	return kept(
@@ -52,27 +52,27 @@ func keptAutoscaler(t *testing.T, status string) client.Object {
 }
 
 func TestReplicasOfAScaledObject(t *testing.T) {
-	const looked = "conditions: [{type: AbleToScale, status: 'True', reason: ReadyForNewScale}]"
+	const synced = "conditions: [{type: AbleToScale, status: 'True', reason: ReadyForNewScale}]"
 	tests := map[string]struct {
 		objects []client.Object
 		want    int32
 		wrong   error
 	}{
-		"KEDA's defaults, and what the autoscaler saw": {
+		"KEDA's defaults, with the status of the autoscaler": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
-				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
+				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+synced+"}"),
 			},
 			want: 3,
 		},
-		"a target in memory speaks for itself, for the autoscaler looks every 15s": {
+		"a cached target takes precedence over the autoscaler": {
 			objects: []client.Object{
 				kept(t, scaledFunction), kept(t, keptFunction), keptAutoscaler(t,
-					"{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
+					"{currentReplicas: 3, desiredReplicas: 3, "+synced+"}"),
 			},
 			want: 5,
 		},
-		"a target in memory needs no autoscaler": {
+		"a cached target needs no autoscaler": {
 			objects: []client.Object{kept(t, scaledFunction), kept(t, keptFunction)},
 			want:    5,
 		},
@@ -86,7 +86,7 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 			},
 			want: 0,
 		},
-		"what the autoscaler wrote a moment ago": {
+		"a write of the autoscaler": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
 				keptAutoscaler(t,
@@ -95,11 +95,11 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 			},
 			want: 9,
 		},
-		"an autoscaler that has not looked yet": {
+		"an autoscaler that has not synced": {
 			objects: []client.Object{kept(t, scaledDeployment), keptAutoscaler(t, "{currentReplicas: 0, desiredReplicas: 0}")},
 			wrong:   backlog.ErrNoData,
 		},
-		"an autoscaler that does not find the target": {
+		"an autoscaler without a target": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
 				keptAutoscaler(t,
@@ -108,22 +108,22 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 			},
 			wrong: backlog.ErrNoData,
 		},
-		"another's autoscaler": {
+		"an autoscaler of another ScaledObject": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
 				kept(
 					t,
 					`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: media, name: keda-hpa-so},
-  status: {currentReplicas: 3, `+looked+"}}",
+  status: {currentReplicas: 3, `+synced+"}}",
 				),
 			},
 			wrong: backlog.ErrNoData,
 		},
-		"none of its autoscalers yet": {objects: []client.Object{kept(t, scaledDeployment)}, wrong: backlog.ErrNoData},
+		"no autoscaler yet": {objects: []client.Object{kept(t, scaledDeployment)}, wrong: backlog.ErrNoData},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rememberedScaledObjects(t,
+			got, err := cachedScaledObjects(t,
 				test.objects...).Replicas(types.NamespacedName{Namespace: "media", Name: "so"})
 			require.ErrorIs(t, err, test.wrong)
 			require.Equal(t, test.want, got)
@@ -131,7 +131,7 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 	}
 }
 
-func rememberedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObjects {
+func cachedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObjects {
 	t.Helper()
 	scheme, err := Scheme()
 	require.NoError(t, err)
@@ -148,13 +148,13 @@ func rememberedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObje
 	}
 }
 
-func TestAScaledObjectThatIsNotThere(t *testing.T) {
+func TestMissingScaledObject(t *testing.T) {
 	key := types.NamespacedName{Namespace: "media", Name: "so"}
-	s := rememberedScaledObjects(t)
+	s := cachedScaledObjects(t)
 	_, err := s.Replicas(key)
 	require.True(t, apierrors.IsNotFound(err), err)
 
-	s = rememberedScaledObjects(t, kept(t, scaledFunction))
+	s = cachedScaledObjects(t, kept(t, scaledFunction))
 	_, err = s.Replicas(key)
 	require.True(t, apierrors.IsNotFound(err), "its target is not there: %v", err)
 
@@ -167,7 +167,7 @@ func TestAScaledObjectThatIsNotThere(t *testing.T) {
 	require.ErrorIs(t, err, absent)
 }
 
-func TestOfAutoscalersOfOthersOnlyWhoTheyAreIsKept(t *testing.T) {
+func TestTransformKeepsReplicasOfKEDAsAutoscalers(t *testing.T) {
 	object := kept(
 		t,
 		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: a, name: b, labels: {x: y}},

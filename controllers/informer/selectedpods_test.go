@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// podOf a Deployment, in a phase.
+// podOf is a pod of a Deployment, in a phase.
 func podOf(app, name string, phase corev1.PodPhase) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -36,7 +36,7 @@ func podOf(app, name string, phase corev1.PodPhase) *corev1.Pod {
 	return pod
 }
 
-func TestPodsThatASelectorSelectsAreCounted(t *testing.T) {
+func TestSelectedPods(t *testing.T) {
 	ends := podOf("orders", "ends", corev1.PodRunning)
 	ends.Finalizers, ends.DeletionTimestamp = []string{"a/b"}, &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
 	crashed := podOf("orders", "crashed", corev1.PodRunning)
@@ -64,11 +64,11 @@ func TestPodsThatASelectorSelectsAreCounted(t *testing.T) {
 	for range 3 {
 		pods, err := p.Selected("media", "app=orders")
 		require.NoError(t, err)
-		require.Equal(t, int32(3), *pods.Running, "one that ends consumes still")
+		require.Equal(t, int32(3), *pods.Running, "a terminating pod still consumes")
 		require.Equal(t, int32(1), pods.CrashLooping)
 		require.Equal(t, int32(3), pods.Unready, "pending, crashed and done")
 	}
-	require.Equal(t, 1, listed, "they are listed once in a while")
+	require.Equal(t, 1, listed, "the health is cached")
 	none, err := p.Selected("video", "app=orders")
 	require.NoError(t, err)
 	require.Zero(t, *none.Running)

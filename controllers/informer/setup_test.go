@@ -57,7 +57,7 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- discovery[cluster.KindPolicy].Start(t.Context()) }()
 		require.NoError(t, discovery.WaitForSync(t.Context(), cluster.KindPolicy))
-		require.NoError(t, reading.Ready(), "an absent kind holds nobody back")
+		require.NoError(t, reading.Ready(), "an absent kind delays nothing")
 		_, err = policies.Policy(key)
 		require.ErrorIs(t, err, backlog.ErrUnsupported)
 		require.ErrorContains(t, err,
@@ -82,7 +82,7 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 	})
 }
 
-func TestEveryKindThatIsReadHasAVersion(t *testing.T) {
+func TestReadKindsHaveVersions(t *testing.T) {
 	for _, kind := range readKinds() {
 		require.NotEmpty(t, cluster.GVK(kind).Version, kind)
 	}

@@ -13,13 +13,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	signals, err := NewSignals(SignalsConfig{
-		Store: w.store, Targets: w.targets,
-		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
-	})
-	require.NoError(t, err)
+func TestSignalsOfAComponentPolicy(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+	signals, _ := newSignals(t, env)
 	subscription, err := signals.subscriptionOf(
 		t.Context(),
 		signalKey{resource: v1alpha1.GroupResource(), key: fixture.Key()},
@@ -32,17 +28,14 @@ func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
 	)
 }
 
-func TestSignalsOfAConsumerAreFoundThroughItsPolicyAlone(t *testing.T) {
+func TestSignalsOfAConsumerPolicy(t *testing.T) {
 	p := fixture.ConsumerPolicy("argoproj.io/v1alpha1", "Rollout")
-	w := newTestReads(t, nil, p)
-	signals, look := newSignals(t, w)
-	_, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, w.now)
+	env := newTestEnv(t, nil, p)
+	signals, resolve := newSignals(t, env)
+	_, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
-	require.Equal(t, 1, look(), "its target is not looked at: it may be of any kind")
-	w.answer(700, 10_000)
-	reading, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, w.now)
-	require.NoError(t, err)
-	ready, err := reading.Ready.Value()
-	require.NoError(t, err)
-	require.InDelta(t, 700, ready, 0)
+	require.Equal(t, 1, resolve(), "its target is not read: it may be of any kind")
+	env.answer(700, 10_000)
+	reading, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
+	requireReady(t, 700, reading, err)
 }

@@ -32,96 +32,96 @@ func requireReady(t *testing.T, want float64, reading backlog.Reading, err error
 	require.InDelta(t, want, ready, 0)
 }
 
-func TestWhatAWorkerRunsIsAskedForInTheBackground(t *testing.T) {
-	w := newTestReads(t, fixture.NewWorker())
-	s, look := newSignals(t, w)
+func TestComponentIsResolvedInTheBackground(t *testing.T) {
+	env := newTestEnv(t, fixture.NewWorker())
+	s, resolve := newSignals(t, env)
 	for range 3 {
-		_, err := s.ReadComponent(testComponent(), w.now)
+		_, err := s.ReadComponent(testComponent(), env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		require.ErrorContains(t, err,
 			"first request for function public/default/resize, its subscription is being resolved")
 	}
-	require.Zero(t, w.worker.Described, "who asks never waits for the worker")
-	require.Equal(t, 1, look())
-	require.Equal(t, 1, w.worker.Described)
-	_, err := s.ReadComponent(testComponent(), w.now)
+	require.Zero(t, env.worker.Described, "a request never waits for the worker")
+	require.Equal(t, 1, resolve())
+	require.Equal(t, 1, env.worker.Described)
+	_, err := s.ReadComponent(testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
-	w.answer(700, 10_000)
-	reading, err := s.ReadComponent(testComponent(), w.now)
+	env.answer(700, 10_000)
+	reading, err := s.ReadComponent(testComponent(), env.now)
 	requireReady(t, 700, reading, err)
-	require.Zero(t, look(), "the way is known")
-	w.after(resolveAgain)
-	_, err = s.ReadComponent(testComponent(), w.now)
+	require.Zero(t, resolve(), "the subscription is known")
+	env.after(resolveAgain)
+	_, err = s.ReadComponent(testComponent(), env.now)
 	require.NoError(t, err)
-	require.Equal(t, 1, look(), "and looked up again")
-	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, w.now)
+	require.Equal(t, 1, resolve(), "and resolved again")
+	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, env.now)
 	require.NoError(t, err)
-	require.Empty(t, subscription.Workload, "where instances are not measured")
+	require.Empty(t, subscription.Workload, "without instance metrics")
 }
 
-func TestTheInstancesOfWhatAWorkerRunsAreMeasuredWherePodsAre(t *testing.T) {
-	w := newTestReads(t, fixture.NewWorker())
-	w.instanceMetrics = target.PodInstanceMetrics
-	w.restart()
-	s, look := newSignals(t, w)
-	_, err := s.ReadComponent(testComponent(), w.now)
+func TestComponentWithInstanceMetrics(t *testing.T) {
+	env := newTestEnv(t, fixture.NewWorker())
+	env.instanceMetrics = target.PodInstanceMetrics
+	env.restart()
+	s, resolve := newSignals(t, env)
+	_, err := s.ReadComponent(testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
-	look()
-	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, w.now)
+	resolve()
+	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, env.now)
 	require.NoError(t, err)
 	require.Equal(t, testComponent().Workload(), subscription.Workload)
 }
 
-func TestWhatAWorkerSaysIsTheReason(t *testing.T) {
+func TestWorkerErrorIsReported(t *testing.T) {
 	for name, reason := range map[string]error{
-		"there is no such function": backlog.ErrFunctionNotFound, "there is no worker": backlog.ErrNoWorker,
-		"it may not be asked": backlog.ErrForbidden,
-		"nobody answers":      backlog.ErrUnreachable, "it cannot be asked so": backlog.ErrUnsupported,
+		"a missing function": backlog.ErrFunctionNotFound, "no worker": backlog.ErrNoWorker,
+		"a forbidden request":   backlog.ErrForbidden,
+		"an unreachable worker": backlog.ErrUnreachable, "an unsupported request": backlog.ErrUnsupported,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestReads(t, fixture.NewWorker())
-			s, look := newSignals(t, w)
-			w.worker.DescribeError = backlog.Because(reason, "because")
-			_, err := s.ReadComponent(testComponent(), w.now)
+			env := newTestEnv(t, fixture.NewWorker())
+			s, resolve := newSignals(t, env)
+			env.worker.DescribeError = backlog.Because(reason, "because")
+			_, err := s.ReadComponent(testComponent(), env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
-			look()
-			_, err = s.ReadComponent(testComponent(), w.now)
+			resolve()
+			_, err = s.ReadComponent(testComponent(), env.now)
 			require.ErrorIs(t, err, reason)
 			require.ErrorContains(t, err, "because")
-			w.worker.DescribeError = nil
-			w.after(resolveAgain)
-			_, err = s.ReadComponent(testComponent(), w.now)
-			require.ErrorIs(t, err, reason, "the last word until the next")
-			require.Equal(t, 1, look())
-			w.answer(700, 10_000)
-			reading, err := s.ReadComponent(testComponent(), w.now)
+			env.worker.DescribeError = nil
+			env.after(resolveAgain)
+			_, err = s.ReadComponent(testComponent(), env.now)
+			require.ErrorIs(t, err, reason, "until the next resolution")
+			require.Equal(t, 1, resolve())
+			env.answer(700, 10_000)
+			reading, err := s.ReadComponent(testComponent(), env.now)
 			requireReady(t, 700, reading, err)
 		})
 	}
 }
 
-func TestTroubleWithAWorkerLeavesWhatItSaidInForce(t *testing.T) {
+func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason error
 		stays  bool
 	}{
-		"while nobody answers":              {backlog.ErrUnreachable, true},
+		"while the worker is unreachable":   {backlog.ErrUnreachable, true},
 		"while the credentials are refused": {backlog.ErrUnauthenticated, true},
-		"but not when the function is gone": {backlog.ErrFunctionNotFound, false},
+		"not after the function is deleted": {backlog.ErrFunctionNotFound, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestReads(t, fixture.NewWorker())
-			s, look := newSignals(t, w)
-			_, err := s.ReadComponent(testComponent(), w.now)
+			env := newTestEnv(t, fixture.NewWorker())
+			s, resolve := newSignals(t, env)
+			_, err := s.ReadComponent(testComponent(), env.now)
 			require.Error(t, err)
-			look()
-			w.worker.DescribeError = backlog.Because(test.reason, "because")
-			w.after(resolveAgain)
-			w.answer(700, 10_000)
-			_, err = s.ReadComponent(testComponent(), w.now)
+			resolve()
+			env.worker.DescribeError = backlog.Because(test.reason, "because")
+			env.after(resolveAgain)
+			env.answer(700, 10_000)
+			_, err = s.ReadComponent(testComponent(), env.now)
 			require.NoError(t, err)
-			require.Equal(t, 1, look())
-			_, err = s.ReadComponent(testComponent(), w.now)
+			require.Equal(t, 1, resolve())
+			_, err = s.ReadComponent(testComponent(), env.now)
 			if test.stays {
 				require.NoError(t, err)
 				return
@@ -131,99 +131,72 @@ func TestTroubleWithAWorkerLeavesWhatItSaidInForce(t *testing.T) {
 	}
 }
 
-func TestWhereNobodyAsksWorkersThatIsSaidAtOnce(t *testing.T) {
-	w := newTestReads(t, nil)
-	s, look := newSignals(t, w)
-	_, err := s.ReadComponent(testComponent(), w.now)
+func TestComponentNeedsAWorker(t *testing.T) {
+	env := newTestEnv(t, nil)
+	s, resolve := newSignals(t, env)
+	_, err := s.ReadComponent(testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	require.Zero(t, look())
+	require.Zero(t, resolve())
 	require.Empty(t, s.lookups)
 }
 
-func TestASubscriptionByNameIsTrackedAtOnce(t *testing.T) {
-	w := newTestReads(t, nil)
-	s, look := newSignals(t, w)
+func TestSubscriptionIsTrackedAtOnce(t *testing.T) {
+	env := newTestEnv(t, nil)
+	s, resolve := newSignals(t, env)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
-	_, err := s.ReadSubscription(subscription, w.now)
+	_, err := s.ReadSubscription(subscription, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
-	w.answer(700, 10_000)
-	reading, err := s.ReadSubscription(subscription, w.now)
+	env.answer(700, 10_000)
+	reading, err := s.ReadSubscription(subscription, env.now)
 	requireReady(t, 700, reading, err)
 	elsewhere := subscription
 	elsewhere.Cluster.Access = "connection/east"
-	_, err = s.ReadSubscription(elsewhere, w.now)
-	require.ErrorIs(t, err, backlog.ErrNoData, "the same topic seen with other credentials is another")
-	w.after(time.Hour)
-	_, err = s.ReadSubscription(subscription, w.now)
+	_, err = s.ReadSubscription(elsewhere, env.now)
+	require.ErrorIs(t, err, backlog.ErrNoData, "the same topic with other credentials is another")
+	env.after(time.Hour)
+	_, err = s.ReadSubscription(subscription, env.now)
 	require.ErrorIs(t, err, backlog.ErrStale)
-	require.Zero(t, look(), "nothing is looked up")
+	require.Zero(t, resolve(), "nothing is resolved")
 }
 
-func TestASubscriptionByNameIsForgottenWhenNobodyAsks(t *testing.T) {
-	w := newTestReads(t, nil)
-	s, _ := newSignals(t, w)
+func TestConcurrentFirstRequestsHaveNoData(t *testing.T) {
+	env := newTestEnv(t, nil)
+	s, _ := newSignals(t, env)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
-	_, err := s.ReadSubscription(subscription, w.now)
-	require.ErrorIs(t, err, backlog.ErrNoData)
-	renewed := map[time.Time]bool{}
-	for range 40 { // ten minutes of questions every 15 s
-		w.after(15 * time.Second)
-		w.store.Expire(w.now)
-		s.expire(w.now)
-		w.answer(700, 10_000)
-		_, err = s.ReadSubscription(subscription, w.now)
-		require.NoError(t, err)
-		for _, w := range s.lookups {
-			renewed[w.trackedAt] = true
-		}
-	}
-	require.LessOrEqual(t, len(renewed), 11, "the store is told at most once a minute")
-	w.after(trackFor + time.Second)
-	w.store.Expire(w.now)
-	s.expire(w.now)
-	_, err = w.store.Read(subscription, w.now)
-	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.Empty(t, s.lookups)
-}
-
-func TestManyWhoAskAtOnceAllWaitForTheFirstAnswer(t *testing.T) {
-	w := newTestReads(t, nil)
-	s, _ := newSignals(t, w)
-	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
-	answers := make(chan error, 50)
-	var asking sync.WaitGroup
-	for range cap(answers) {
-		asking.Go(func() {
-			_, err := s.ReadSubscription(subscription, w.now)
-			answers <- err
+	errs := make(chan error, 50)
+	var requests sync.WaitGroup
+	for range cap(errs) {
+		requests.Go(func() {
+			_, err := s.ReadSubscription(subscription, env.now)
+			errs <- err
 		})
 	}
-	asking.Wait()
-	close(answers)
-	for err := range answers {
+	requests.Wait()
+	close(errs)
+	for err := range errs {
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	}
 }
 
-func TestNamesThatSomebodyMakesUpHaveABound(t *testing.T) {
-	w := newTestReads(t, fixture.NewWorker())
-	s, _ := newSignals(t, w)
+func TestRequestedNamesAreBounded(t *testing.T) {
+	env := newTestEnv(t, fixture.NewWorker())
+	s, _ := newSignals(t, env)
 	for i := range maxNamed {
-		s.lookups[signalKey{subscription: strconv.Itoa(i)}] = &lookup{usedAt: w.now}
+		s.lookups[signalKey{subscription: strconv.Itoa(i)}] = &lookup{usedAt: env.now}
 	}
-	_, err := s.ReadComponent(testComponent(), w.now)
+	_, err := s.ReadComponent(testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	_, err = s.ReadSubscription(backlog.NewSubscription(fixture.Cluster(), "s", "t"), w.now)
+	_, err = s.ReadSubscription(backlog.NewSubscription(fixture.Cluster(), "s", "t"), env.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 	require.ErrorContains(t, err, "exceeds the limit of 20000 that clients may request in 5m0s")
 	require.Len(t, s.lookups, maxNamed)
 }
 
-func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
-	w := newTestReads(t, fixture.NewWorker())
-	s, _ := newSignals(t, w)
+func TestRequestedTopicsAreBounded(t *testing.T) {
+	env := newTestEnv(t, fixture.NewWorker())
+	s, _ := newSignals(t, env)
 	const each = 100
-	made := func(i int) backlog.Subscription {
+	named := func(i int) backlog.Subscription {
 		topics := make([]string, each)
 		for j := range topics {
 			topics[j] = strconv.Itoa(i) + "-" + strconv.Itoa(j)
@@ -231,16 +204,16 @@ func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
 		return backlog.NewSubscription(fixture.Cluster(), "s", topics...)
 	}
 	for i := range maxNamedTopics / each {
-		_, err := s.ReadSubscription(made(i), w.now)
+		_, err := s.ReadSubscription(named(i), env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	}
-	_, err := s.ReadSubscription(made(-1), w.now)
+	_, err := s.ReadSubscription(named(-1), env.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 	require.ErrorContains(t, err, "the limit is 50000: remove unused triggers")
-	_, err = s.ReadSubscription(made(0), w.now)
-	require.ErrorIs(t, err, backlog.ErrNoData, "those that were first stay")
-	w.after(trackFor + time.Second)
-	s.expire(w.now)
-	_, err = s.ReadSubscription(made(-1), w.now)
-	require.ErrorIs(t, err, backlog.ErrNoData, "when nobody asks for the others any more")
+	_, err = s.ReadSubscription(named(0), env.now)
+	require.ErrorIs(t, err, backlog.ErrNoData, "the earlier ones stay")
+	env.after(trackFor + time.Second)
+	s.expire(env.now)
+	_, err = s.ReadSubscription(named(-1), env.now)
+	require.ErrorIs(t, err, backlog.ErrNoData, "after the others expired")
 }

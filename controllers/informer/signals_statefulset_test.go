@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// recordedResize is a StatefulSet that the function worker made, as memory keeps it.
+// recordedResize is a StatefulSet of the function worker, as the cache keeps it.
 func recordedResize(t *testing.T, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
 	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
@@ -32,7 +32,7 @@ func recordedResize(t *testing.T, change func(*unstructured.Unstructured)) *unst
 	return object
 }
 
-func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
+func TestStatefulSetUsesTheClusterOfItsPolicy(t *testing.T) {
 	const name = "pf-public-default-resize"
 	policyAt := func(policy, admin string) *v1alpha1.AutoscalingPolicy {
 		p := fixture.StatefulSetPolicy(name)
@@ -48,28 +48,28 @@ func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
 		want     string
 		wrong    string
 	}{
-		"the policy's": {
+		"the cluster of the policy": {
 			policies: []client.Object{elsewhere, ofAnother, policyAt("p", "http://pulsar:8080")},
 			want:     "http://pulsar:8080",
 		},
-		"the first of two": {
+		"the first of two policies": {
 			policies: []client.Object{policyAt("p", "http://p:8080"), policyAt("b", "http://b:8080")},
 			want:     "http://b:8080",
 		},
-		"none without a policy": {
+		"no cluster without a policy": {
 			policies: []client.Object{elsewhere, ofAnother},
 			wrong:    "--pulsar-admin-url of the adapter",
 		},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			w := newTestReads(t, nil, append(test.policies, recordedResize(t, nil))...)
-			s, look := newSignals(t, w)
+			env := newTestEnv(t, nil, append(test.policies, recordedResize(t, nil))...)
+			s, resolve := newSignals(t, env)
 			question, key := cluster.ResourceFor(cluster.KindStatefulSet), types.NamespacedName{Namespace: "default", Name: name}
-			_, err := s.Read(question, key, backlog.Slim, w.now)
+			_, err := s.Read(question, key, backlog.Slim, env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
-			require.Equal(t, 1, look())
-			subscription, err := s.subscription(signalKey{resource: question, key: key}, backlog.Slim, w.now)
+			require.Equal(t, 1, resolve())
+			subscription, err := s.subscription(signalKey{resource: question, key: key}, backlog.Slim, env.now)
 			if test.wrong != "" {
 				require.ErrorContains(t, err, test.wrong)
 				return
@@ -82,7 +82,7 @@ func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
 	}
 }
 
-func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
+func TestOtherStatefulSetsAreRefusedAtOnce(t *testing.T) {
 	tests := map[string]struct {
 		change func(*unstructured.Unstructured)
 		want   string
@@ -109,16 +109,16 @@ func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			object := recordedResize(t, test.change)
-			w := newTestReads(t, nil, object)
-			s, look := newSignals(t, w)
+			env := newTestEnv(t, nil, object)
+			s, resolve := newSignals(t, env)
 			_, err := s.Read(
 				cluster.ResourceFor(cluster.KindStatefulSet),
 				client.ObjectKeyFromObject(object),
 				backlog.Slim,
-				w.now,
+				env.now,
 			)
 			require.EqualError(t, err, test.want)
-			require.Zero(t, look(), "and costs no look")
+			require.Zero(t, resolve(), "no key is queued")
 		})
 	}
 }

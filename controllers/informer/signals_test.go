@@ -20,34 +20,34 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// newSignals answers in the given world; its looks run when look is called.
-func newSignals(t *testing.T, w *testReads) (s *Signals, look func() int) {
+// newSignals reads from env. resolve resolves the queued keys and returns their number.
+func newSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
 	s, err := NewSignals(SignalsConfig{
-		Store: w.store, Targets: w.targets,
-		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
+		Store: env.store, Targets: env.targets,
+		Policies: &Policies{reader: env.client, synced: func() bool { return true }}, Now: env.clock, Forget: env.forget,
 	})
 	require.NoError(t, err)
-	return s, func() (looks int) {
+	return s, func() (count int) {
 		for {
 			select {
 			case a := <-s.queue:
 				s.resolve(t.Context(), a)
-				looks++
+				count++
 			default:
-				return looks
+				return count
 			}
 		}
 	}
 }
 
-func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
+func TestRequestedObjectIsTracked(t *testing.T) {
 	for name, resource := range map[string]schema.GroupResource{
 		"for a policy": v1alpha1.GroupResource(), "for a Function": cluster.ResourceFor(
 			cluster.KindFunction), "for a Sink": cluster.ResourceFor(cluster.KindSink),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestReads(
+			env := newTestEnv(
 				t,
 				nil,
 				fixture.Function(),
@@ -55,173 +55,186 @@ func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 				fixture.Policy(),
 				fixture.ConfigMap(),
 			)
-			s, look := newSignals(t, w)
+			s, resolve := newSignals(t, env)
 			for range 3 {
-				_, err := s.Read(resource, fixture.Key(), backlog.Slim, w.now)
+				_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			}
-			require.Equal(t, 1, look(), "asked thrice, looked up once")
-			_, err := s.Read(resource, fixture.Key(), backlog.Slim, w.now)
+			require.Equal(t, 1, resolve(), "three requests, one resolution")
+			_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
-			w.answer(700, 10_000)
-			reading, err := s.Read(resource, fixture.Key(), backlog.Slim, w.now)
-			require.NoError(t, err)
-			ready, err := reading.Ready.Value()
-			require.NoError(t, err)
-			require.InDelta(t, 700, ready, 0)
+			env.answer(700, 10_000)
+			reading, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
+			requireReady(t, 700, reading, err)
 		})
 	}
 }
 
-func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, look := newSignals(t, w)
+func TestBytesAreMeasuredWhileRequested(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
+	s, resolve := newSignals(t, env)
 	read := func(detail backlog.Detail) backlog.Subscription {
 		subscription, err := s.subscription(
 			signalKey{resource: cluster.ResourceFor(cluster.KindFunction), key: fixture.Key()},
 			detail,
-			w.now,
+			env.now,
 		)
 		require.NoError(t, err)
 		return subscription
 	}
-	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
-	look()
+	resolve()
 	require.False(t, read(backlog.Slim).Bytes)
 	before := s.lookups[signalKey{resource: cluster.ResourceFor(cluster.KindFunction), key: fixture.Key()}].trackedAt
-	w.after(time.Second)
+	env.after(time.Second)
 	require.True(t, read(backlog.Bytes).Bytes)
 	require.NotEqual(
 		t,
 		before,
 		s.lookups[signalKey{resource: cluster.ResourceFor(cluster.KindFunction), key: fixture.Key()}].trackedAt,
-		"the store is told at once",
+		"tracking is renewed at once",
 	)
-	w.after(trackFor)
-	require.True(t, read(backlog.Slim).Bytes, "those who ask for other numbers do not end it")
-	w.after(time.Second)
+	env.after(trackFor)
+	require.True(t, read(backlog.Slim).Bytes, "requests for other values do not end it")
+	env.after(time.Second)
 	require.False(t, read(backlog.Slim).Bytes)
 }
 
-func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, look := newSignals(t, w)
-	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in")
-	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
-	require.Error(t, err)
-	look()
-	for range 40 { // ten minutes of questions every 15 s keep it, even while no look comes to an end
-		w.after(15 * time.Second)
-		w.store.Expire(w.now)
-		s.expire(w.now)
-		w.answer(700, 10_000)
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
-		require.NoError(t, err)
+func TestUnusedKeysExpire(t *testing.T) {
+	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
+	for name, read := range map[string]func(*Signals, time.Time) (backlog.Reading, error){
+		"an object": func(s *Signals, now time.Time) (backlog.Reading, error) {
+			return s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, now)
+		},
+		"a subscription": func(s *Signals, now time.Time) (backlog.Reading, error) {
+			return s.ReadSubscription(subscription, now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
+			s, resolve := newSignals(t, env)
+			_, err := read(s, env.now)
+			require.ErrorIs(t, err, backlog.ErrNoData)
+			resolve()
+			renewed := map[time.Time]bool{}
+			for range 40 { // requests every 15 s keep it for ten minutes, even if no resolution ends
+				env.after(15 * time.Second)
+				env.store.Expire(env.now)
+				s.expire(env.now)
+				env.answer(700, 10_000)
+				_, err = read(s, env.now)
+				require.NoError(t, err)
+				for _, l := range s.lookups {
+					renewed[l.trackedAt] = true
+				}
+			}
+			require.LessOrEqual(t, len(renewed), 11, "tracking is renewed at most once a minute")
+			env.after(trackFor + time.Second)
+			env.store.Expire(env.now)
+			s.expire(env.now)
+			_, err = env.store.Read(subscription, env.now)
+			require.ErrorIs(t, err, backlog.ErrNotTracked)
+			require.Empty(t, s.lookups)
+		})
 	}
-	w.after(trackFor + time.Second)
-	w.store.Expire(w.now)
-	s.expire(w.now)
-	_, err = w.store.Read(subscription, w.now)
-	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.Empty(t, s.lookups)
 }
 
-func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
+func TestSignalsFailWithAReason(t *testing.T) {
 	t.Run("an object that does not exist", func(t *testing.T) {
-		w := newTestReads(t, nil)
-		s, look := newSignals(t, w)
+		env := newTestEnv(t, nil)
+		s, resolve := newSignals(t, env)
 		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), cluster.ResourceFor(cluster.KindFunction)} {
-			_, err := s.Read(resource, fixture.Key(), backlog.Slim, w.now)
+			_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
 		}
-		require.Zero(t, look(), "and costs no look")
+		require.Zero(t, resolve(), "no key is queued")
 	})
 	t.Run("an object of another kind", func(t *testing.T) {
-		w := newTestReads(t, nil)
-		s, _ := newSignals(t, w)
-		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, fixture.Key(), backlog.Slim, w.now)
+		env := newTestEnv(t, nil)
+		s, _ := newSignals(t, env)
+		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNotTracked)
 		require.ErrorContains(t, err, "not for deployments.apps")
 	})
 	t.Run("a Function whose pattern cannot be compiled", func(t *testing.T) {
 		function := fixture.Function()
 		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
-		w := newTestReads(t, nil, function, fixture.ConfigMap())
-		s, look := newSignals(t, w)
-		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+		env := newTestEnv(t, nil, function, fixture.ConfigMap())
+		s, resolve := newSignals(t, env)
+		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
-		look()
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+		resolve()
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorContains(t, err, "write it without them, or name the topics")
-		require.ErrorIs(t, err, backlog.ErrUnsupported, "which nobody holds an answer for")
+		require.ErrorIs(t, err, backlog.ErrUnsupported, "not worth a retry")
 	})
-	t.Run("Functions that are not in memory yet", func(t *testing.T) {
-		w := newTestReads(t, nil, fixture.Function())
-		w.installed = false
-		s, _ := newSignals(t, w)
-		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+	t.Run("Functions that are not cached yet", func(t *testing.T) {
+		env := newTestEnv(t, nil, fixture.Function())
+		env.installed = false
+		s, _ := newSignals(t, env)
+		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	})
-	t.Run("an object that went away", func(t *testing.T) {
-		w := newTestReads(t, nil, fixture.Function(), fixture.ConfigMap())
-		s, look := newSignals(t, w)
-		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+	t.Run("a deleted object", func(t *testing.T) {
+		env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
+		s, resolve := newSignals(t, env)
+		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
-		look()
-		require.NoError(t, w.client.Delete(t.Context(), fixture.Function()))
-		w.after(resolveAgain)
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
-		require.ErrorIs(t, err, backlog.ErrNoData, "the answer in force until the next look")
-		require.Equal(t, 1, look())
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+		resolve()
+		require.NoError(t, env.client.Delete(t.Context(), fixture.Function()))
+		env.after(resolveAgain)
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
+		require.ErrorIs(t, err, backlog.ErrNoData, "until the next resolution")
+		require.Equal(t, 1, resolve())
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	})
 }
 
-func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, _ := newSignals(t, w)
+func TestFullQueueDoesNotBlock(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
+	s, _ := newSignals(t, env)
 	for range maxUnresolved {
 		s.queue <- signalKey{}
 	}
-	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	require.Empty(t, s.lookups)
 }
 
-func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Function(), fixture.ConfigMap())
+func TestStartResolvesUntilTheContextEnds(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var forgotten []time.Time
 		s, err := NewSignals(SignalsConfig{
-			Store: w.store, Targets: w.targets,
-			Policies: &Policies{reader: w.client, synced: func() bool { return true }},
-			Now:      func() time.Time { return w.now.Add(time.Since(start)) },
+			Store: env.store, Targets: env.targets,
+			Policies: &Policies{reader: env.client, synced: func() bool { return true }},
+			Now:      func() time.Time { return env.now.Add(time.Since(start)) },
 			Forget:   func(now time.Time) { forgotten = append(forgotten, now) },
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Start(ctx) }()
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		synctest.Wait()
-		w.answer(700, 10_000)
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
+		env.answer(700, 10_000)
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.NoError(t, err)
 		time.Sleep(trackAgain)
 		synctest.Wait()
-		require.Equal(t, []time.Time{w.now.Add(trackAgain)}, forgotten, "what was read and is not used any more goes")
+		require.Equal(t, []time.Time{env.now.Add(trackAgain)}, forgotten, "unused values are dropped")
 		cancel()
 		require.NoError(t, <-done)
 	})
 }
 
-func TestPoliciesAreReadFromMemory(t *testing.T) {
-	w := newTestReads(t, nil, fixture.Policy())
-	policies := &Policies{reader: w.client, synced: func() bool { return true }}
+func TestPoliciesAreReadFromTheCache(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Policy())
+	policies := &Policies{reader: env.client, synced: func() bool { return true }}
 	p, err := policies.Policy(fixture.Key())
 	require.NoError(t, err)
 	require.Equal(t, "resize", p.Spec.ScaleTargetRef.Name)

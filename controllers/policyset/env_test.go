@@ -29,7 +29,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testEnv is an API server that counts writes, and a clock that stands still.
+// testEnv is a fake API server that counts writes, and a clock that stands still.
 type testEnv struct {
 	t          *testing.T
 	client     client.Client
@@ -38,10 +38,10 @@ type testEnv struct {
 	now        time.Time
 	// missing are kinds that are not installed.
 	missing []string
-	// mu guards writes: policies are written side by side.
+	// mu guards writes: policies are written concurrently.
 	mu     sync.Mutex
 	writes []string
-	// applyFails is what applies answer.
+	// applyFails is the error of applies; nil for none.
 	applyFails error
 }
 
@@ -57,7 +57,7 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	return env
 }
 
-// restart replaces the process: what it kept in memory is gone, what is written stays.
+// restart replaces the process: its memory is gone, its writes stay.
 func (env *testEnv) restart() {
 	env.t.Helper()
 	env.recorder = events.NewFakeRecorder(100)
@@ -70,7 +70,7 @@ func (env *testEnv) restart() {
 	require.NoError(env.t, err)
 }
 
-// counting keeps every write that reaches the API server.
+// counting records every write at the API server.
 func (env *testEnv) counting() interceptor.Funcs {
 	add := func(write string) {
 		env.mu.Lock()
@@ -100,7 +100,7 @@ func (env *testEnv) counting() interceptor.Funcs {
 	}
 }
 
-// reconcile a set; it returns the writes, in order of their names.
+// reconcile reconciles a set and returns the sorted writes.
 func (env *testEnv) reconcile(name string) ([]string, reconcile.Result) {
 	env.t.Helper()
 	env.writes = nil
@@ -152,7 +152,7 @@ func (env *testEnv) condition(name, condition string) (string, string) {
 	return string(found.Status) + "/" + found.Reason, found.Message
 }
 
-// recorded returns and forgets the events.
+// recorded returns and drops the events.
 func (env *testEnv) recorded() []string {
 	var all []string
 	for {
@@ -165,7 +165,7 @@ func (env *testEnv) recorded() []string {
 	}
 }
 
-// editSet and editPolicy change an object as a user would.
+// editSet changes a set as a user would.
 func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicySet)) {
 	env.t.Helper()
 	set := env.set(name)
@@ -174,6 +174,7 @@ func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicy
 	require.NoError(env.t, env.client.Update(env.t.Context(), set))
 }
 
+// editPolicy changes a policy as a user would.
 func (env *testEnv) editPolicy(name string, change func(*v1alpha1.AutoscalingPolicy)) {
 	env.t.Helper()
 	p := env.policy(name)
@@ -191,7 +192,7 @@ func (env *testEnv) setReady(name string, status metav1.ConditionStatus, reason,
 	require.NoError(env.t, env.client.Status().Update(env.t.Context(), p))
 }
 
-// relabel an object.
+// relabel replaces the labels of an object.
 func (env *testEnv) relabel(object *unstructured.Unstructured, labels map[string]string) {
 	env.t.Helper()
 	require.NoError(env.t, env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object))

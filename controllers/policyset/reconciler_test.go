@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestASetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
+func TestSetKeepsAPolicyForEachMatchingObject(t *testing.T) {
 	plain := fixture.Function()
 	plain.SetName("plain")
 	env := newTestEnv(t, labelled("resize"), labelled("crop"), plain, fixture.PolicySet("media"))
@@ -44,7 +44,7 @@ func TestASetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
 	require.Equal(t, resyncEvery, result.RequeueAfter)
 	env.restart()
 	writes, _ = env.reconcile("media")
-	require.Empty(t, writes, "nothing changed for another leader either")
+	require.Empty(t, writes, "nothing changed for a new leader")
 
 	env.setReady(policyOf("media", "crop"), metav1.ConditionTrue, "Scaling", "")
 	env.setReady(policyOf("media", "resize"), metav1.ConditionTrue, "Scaling", "")
@@ -63,7 +63,7 @@ func TestASetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
 	require.Equal(t, int64(3), replicas)
 }
 
-func TestASetSelectsObjectsOfAllKinds(t *testing.T) {
+func TestSetSelectsAllKinds(t *testing.T) {
 	sink, batch, source := fixture.Workload("Sink"), fixture.Workload("Source"), fixture.Workload("Source")
 	batch.SetName("crawl")
 	fixture.Spec(batch)["batchSourceConfig"] = map[string]any{}
@@ -92,7 +92,7 @@ func TestASetSelectsObjectsOfAllKinds(t *testing.T) {
 	}}, status.NotReady[6:])
 }
 
-func TestAFunctionMeshThatMatches(t *testing.T) {
+func TestSetSelectsComponentsOfAMesh(t *testing.T) {
 	component := fixture.MeshChild()
 	component.SetLabels(media())
 	env := newTestEnv(t, labelledMesh(), component, fixture.PolicySet("media"))
@@ -140,7 +140,7 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 	})
 	env.reconcile("media")
 	require.Equal(t, v1alpha1.ModeRecommend, env.policy(name).Spec.Mode)
-	require.Nil(t, env.policy(name).Spec.Pulsar, "what left the template is gone")
+	require.Nil(t, env.policy(name).Spec.Pulsar, "the template dropped it")
 	require.NotContains(t, env.policy(name).Labels, "team")
 
 	env.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 500 })
@@ -151,7 +151,7 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 		p.Spec.Pulsar = &v1alpha1.PulsarConnection{AuthSecret: "own"}
 	})
 	writes, _ := env.reconcile("media")
-	require.NotContains(t, writes, "apply", "what the template does not say is the policy's own")
+	require.NotContains(t, writes, "apply", "the policy owns fields that the template omits")
 	require.Equal(t, "own", env.policy(name).Spec.Pulsar.AuthSecret)
 
 	env.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) { set.Spec.Selector.MatchLabels["team"] = "sound" })
@@ -194,7 +194,7 @@ func TestPrecedence(t *testing.T) {
 	require.Contains(t, message, "Function/crop: the older AutoscalingPolicySet early selects it")
 }
 
-func TestWhatASetCannotDoIsACondition(t *testing.T) {
+func TestProblemsOfASetAreConditions(t *testing.T) {
 	inMesh := fixture.MeshChild()
 	inMesh.SetLabels(media())
 	taken := fixture.Policy()
@@ -210,27 +210,27 @@ func TestWhatASetCannotDoIsACondition(t *testing.T) {
 		status     string
 		message    string
 	}{
-		"a selector that cannot be read": {
+		"an invalid selector": {
 			change: func(set *v1alpha1.AutoscalingPolicySet) {
 				set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Is"}}
 			},
 			status: "False/SelectorInvalid", message: `correct spec.selector: "Is" is not a valid label selector operator`,
 		},
-		"Functions of a mesh alone": {
+		"only Functions of a mesh": {
 			objects: []client.Object{inMesh}, status: "False/OwnedByFunctionMesh",
 			message: "Function/etl-resize: FunctionMesh etl sets its replicas",
 		},
-		"a name that another policy has": {
+		"a name of another policy": {
 			objects: []client.Object{labelled("resize"), taken}, status: "False/PolicyNameTaken",
 			message: "Function/resize: AutoscalingPolicy " + taken.Name,
 		},
-		"an API server that refuses": {
+		"a refusal of the API server": {
 			objects:    []client.Object{labelled("resize")},
 			applyFails: apierrors.NewForbidden(v1alpha1.GroupResource(), "x", errors.New("quota")),
 			status:     "False/ApplyRefused",
 			message:    "Function/resize: autoscalingpolicies.pulsar-autoscaler.io \"x\" is forbidden: quota",
 		},
-		"a policy that came meanwhile": {
+		"a policy that a user created meanwhile": {
 			objects: []client.Object{labelled("resize")}, applyFails: conflict, status: "False/ApplyRefused",
 			message: "another field manager owns AutoscalingPolicy " + policyOf("media", "resize") +
 				`: conflict with "kubectl"`,
@@ -251,7 +251,7 @@ func TestWhatASetCannotDoIsACondition(t *testing.T) {
 			require.Equal(t, int64(1), env.set("media").Status.ObservedGeneration)
 			require.Len(t, env.recorded(), 1)
 			writes, _ := env.reconcile("media")
-			require.Empty(t, writes, "neither the same status nor what was refused again")
+			require.Empty(t, writes, "neither the same status nor the refused policy again")
 			if len(test.objects) == 2 {
 				require.Equal(t, "another", env.policy(taken.Name).Spec.ScaleTargetRef.Name)
 				require.Empty(t, env.policy(taken.Name).OwnerReferences)
@@ -259,13 +259,13 @@ func TestWhatASetCannotDoIsACondition(t *testing.T) {
 			if test.applyFails != nil {
 				env.now = env.now.Add(retryRefusedEvery)
 				writes, _ = env.reconcile("media")
-				require.Equal(t, []string{"apply"}, writes, "it is tried again")
+				require.Equal(t, []string{"apply"}, writes, "retried")
 			}
 		})
 	}
 }
 
-func TestAFailedWriteIsTriedAgain(t *testing.T) {
+func TestFailedWriteIsRetried(t *testing.T) {
 	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
 	env.applyFails = errors.New("timeout")
 	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key("media")})
@@ -277,7 +277,7 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
-func TestPoliciesOfAKindThatCannotBeReadStay(t *testing.T) {
+func TestPoliciesOfAnUnreadableKindStay(t *testing.T) {
 	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
 	env.reconcile("media")
 	env.missing = []string{cluster.KindFunction}
@@ -285,7 +285,7 @@ func TestPoliciesOfAKindThatCannotBeReadStay(t *testing.T) {
 	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
-func TestPoliciesOfASetOfThatNameBeforeLeaveFirst(t *testing.T) {
+func TestPoliciesOfADeletedSetOfTheSameName(t *testing.T) {
 	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
 	env.reconcile("media")
 	require.NoError(t, env.client.Delete(t.Context(), env.set("media")))
@@ -302,7 +302,7 @@ func TestPoliciesOfASetOfThatNameBeforeLeaveFirst(t *testing.T) {
 	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
-func TestTheStatusOfALargeSetIsBounded(t *testing.T) {
+func TestStatusOfALargeSetIsBounded(t *testing.T) {
 	const objects = 150
 	all := []client.Object{fixture.PolicySet("media")}
 	for i := range objects {
@@ -334,7 +334,7 @@ func TestTheStatusOfALargeSetIsBounded(t *testing.T) {
 	require.Equal(t, "1 of 150 are not ready: Function/f-133: delete it", message)
 
 	patches := 0
-	for i := range 60 { // a minute in which policies become ready and not ready one after another
+	for i := range 60 { // a minute in which the readiness of policies alternates
 		env.now = env.now.Add(time.Second)
 		env.setReady(policyOf("media", "f-000"), metav1.ConditionFalse, "Stale", fmt.Sprint("for ", i))
 		writes, _ := env.reconcile("media")
@@ -344,7 +344,7 @@ func TestTheStatusOfALargeSetIsBounded(t *testing.T) {
 	require.GreaterOrEqual(t, patches, 5)
 }
 
-// workersSet is a StatefulSet as the function worker makes it.
+// workersSet is a StatefulSet as the function worker creates it.
 func workersSet() *unstructured.Unstructured {
 	set := cluster.NewUnstructured(cluster.KindStatefulSet)
 	set.SetNamespace(fixture.Namespace)
@@ -359,7 +359,7 @@ func workersSet() *unstructured.Unstructured {
 	return set
 }
 
-func TestAPolicyWaitsForAStatefulSetThatTheWorkerRecreates(t *testing.T) {
+func TestPolicyStaysWhileTheWorkerRecreatesItsStatefulSet(t *testing.T) {
 	env := newTestEnv(t, workersSet(), fixture.PolicySet("media"))
 	env.reconcile("media")
 	name := plan.SetPolicyName("media",
@@ -371,7 +371,7 @@ func TestAPolicyWaitsForAStatefulSetThatTheWorkerRecreates(t *testing.T) {
 	env.reconcile("media")
 	env.now = env.now.Add(time.Minute)
 	env.reconcile("media")
-	require.Equal(t, types.UID("uid-policy"), env.policy(name).UID, "and what it learned is kept")
+	require.Equal(t, types.UID("uid-policy"), env.policy(name).UID, "with its learned capacity")
 	require.NoError(t, env.client.Create(t.Context(), workersSet()))
 	env.reconcile("media")
 	require.Equal(t, types.UID("uid-policy"), env.policy(name).UID)
@@ -395,7 +395,7 @@ func TestAPolicyWaitsForAStatefulSetThatTheWorkerRecreates(t *testing.T) {
 	require.Empty(t, env.governed("media"))
 }
 
-func TestOfStatefulSetsThoseOfTheFunctionWorkerAreSelected(t *testing.T) {
+func TestSetSelectsStatefulSetsOfTheWorker(t *testing.T) {
 	recorded := fixture.RecordedStatefulSets(t)
 	resize, job := recorded["pf-public-default-resize"], recorded["pf-public-default-job"]
 	other := recorded["pf-public-default-drain"]

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -22,37 +21,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// enqueued are the names that a handler enqueues for an object that comes.
-func enqueued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Request], object T) []string {
-	t.Helper()
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	defer q.ShutDown()
-	h.Create(t.Context(), event.TypedCreateEvent[T]{Object: object}, q)
-	var names []string
-	for q.Len() > 0 {
-		request, _ := q.Get()
-		names = append(names, request.Name)
-	}
-	return names
-}
-
-func TestEventsReachTheSetsTheyMatterTo(t *testing.T) {
+func TestEventsEnqueueSets(t *testing.T) {
 	elsewhere := fixture.PolicySet("elsewhere")
 	elsewhere.Namespace = "other"
 	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"), fixture.PolicySet("late"), elsewhere)
 	env.reconcile("late")
 	both := []string{"late", "media"}
 	made := env.policy(policyOf("late", "resize"))
-	require.ElementsMatch(t, both, enqueued(t, enqueueForPolicies(env.client), client.Object(fixture.Policy())))
-	require.Equal(t, []string{"late"}, enqueued(t, enqueueForPolicies(env.client), client.Object(made)))
+	require.ElementsMatch(t, both, fixture.Enqueued(t, enqueueForPolicies(env.client), client.Object(fixture.Policy())))
+	require.Equal(t, []string{"late"}, fixture.Enqueued(t, enqueueForPolicies(env.client), client.Object(made)))
 	ofSets := enqueueSets[client.Object](env.client)
-	require.ElementsMatch(t, both, enqueued(t, ofSets, client.Object(fixture.PolicySet("media"))))
-	require.ElementsMatch(t, append(both, "gone"), enqueued(t, ofSets, client.Object(fixture.PolicySet("gone"))))
+	require.ElementsMatch(t, both, fixture.Enqueued(t, ofSets, client.Object(fixture.PolicySet("media"))))
+	require.ElementsMatch(t, append(both, "gone"), fixture.Enqueued(t, ofSets, client.Object(fixture.PolicySet("gone"))))
 	ofObjects := enqueueSets[*unstructured.Unstructured](env.client)
-	require.ElementsMatch(t, both, enqueued(t, ofObjects, fixture.Workload(cluster.KindSink)))
+	require.ElementsMatch(t, both, fixture.Enqueued(t, ofObjects, fixture.Workload(cluster.KindSink)))
 }
 
-func TestASetGathersWhatHappensToItsPolicies(t *testing.T) {
+func TestPolicyEventsEnqueueTheirSet(t *testing.T) {
 	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
 	env.reconcile("media")
 	before := env.policy(policyOf("media", "resize"))
@@ -63,7 +48,7 @@ func TestASetGathersWhatHappensToItsPolicies(t *testing.T) {
 	}{
 		"at once when a user edits it":         {func(p *v1alpha1.AutoscalingPolicy) { p.Generation++ }, 1, 1},
 		"at once when its labels are gone":     {func(p *v1alpha1.AutoscalingPolicy) { p.Labels = nil }, 1, 1},
-		"at once when a user takes it":         {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
+		"at once when a user takes it over":    {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
 		"a second later when it becomes ready": {func(p *v1alpha1.AutoscalingPolicy) { becomeReady(p) }, 0, 1},
 		"never when only its signals change": {func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Signals = &v1alpha1.Signals{}
@@ -92,7 +77,7 @@ func becomeReady(p *v1alpha1.AutoscalingPolicy) {
 	p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 }
 
-func TestWhatChangesASelection(t *testing.T) {
+func TestSelectionChanged(t *testing.T) {
 	recorded := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
 	tests := map[string]struct {
 		object *unstructured.Unstructured
@@ -110,7 +95,7 @@ func TestWhatChangesASelection(t *testing.T) {
 		"the replicas of an entry": {labelledMesh(), func(mesh *unstructured.Unstructured) {
 			fixture.EntryAt(mesh, 0)["replicas"] = int64(9)
 		}, false},
-		"a StatefulSet that runs something else": {recorded, func(set *unstructured.Unstructured) {
+		"a StatefulSet that runs another command": {recorded, func(set *unstructured.Unstructured) {
 			fixture.SetCommand(t, set, []any{"sleep"})
 		}, true},
 		"nothing": {recorded, func(*unstructured.Unstructured) {}, false},

@@ -34,7 +34,7 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 	return nil
 }
 
-// noCredentials leaves all to the adapter's own.
+// noCredentials uses the adapter's own for all.
 type noCredentials struct{}
 
 func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, string, error) {
@@ -43,7 +43,7 @@ func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, Creden
 
 func (noCredentials) Invalidate(string) {}
 
-func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
+func TestConfigMapsAreReadOnceAMinuteForManyPolicies(t *testing.T) {
 	reader := &countingReader{}
 	now := time.Unix(1_800_000_000, 0)
 	c := newClusters(reader, noCredentials{}, "", func() time.Time { return now })
@@ -61,8 +61,8 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 	require.Equal(t, many, reader.reads)
 }
 
-// The API server's client would refuse it with an error that looks worth a retry.
-func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
+// The client of the API server would refuse it with an error that looks worth a retry.
+func TestInvalidConfigMapNameIsReported(t *testing.T) {
 	reader := &countingReader{}
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
 		_, invalid, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
@@ -74,8 +74,8 @@ func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
 	require.Zero(t, reader.reads)
 }
 
-// A cluster that fails is in doubt at every pass of each of its policies.
-func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
+// Each policy of a failing cluster invalidates it at each reconcile.
+func TestInvalidateDoesNotIterateConfigMaps(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
 	for i := range 10_000 {
@@ -83,13 +83,13 @@ func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 		require.NoError(t, err)
 	}
 	c.invalidate(fixture.Cluster())
-	c.addresses.mu.Lock() // whoever looks at them all would wait for this
+	c.addresses.mu.Lock() // an iteration would block here
 	defer c.addresses.mu.Unlock()
 	c.invalidate(fixture.Cluster())
 	require.Len(t, c.invalidated.Keys(), 1)
 }
 
-func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
+func TestUnusedConfigMapsExpire(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	targets := newTestTargets(t, []client.Object{fixture.ConfigMap()}, func(c *Config) {
 		c.Now = func() time.Time { return now }
@@ -98,12 +98,12 @@ func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
 		fixture.Policy().Spec.ScaleTargetRef, v1alpha1.AutoscalingPolicySpec{})
 	require.NoError(t, err)
 	require.Empty(t, target.Invalid)
-	remembered := func() []int {
+	cached := func() []int {
 		return []int{len(targets.clusters.addresses.known), len(targets.clusters.invalidated.Keys())}
 	}
 	targets.Invalidate(target.Subscription.Cluster)
-	require.Equal(t, []int{1, 1}, remembered())
+	require.Equal(t, []int{1, 1}, cached())
 	now = now.Add(lookupUnusedTTL)
 	targets.Forget(now)
-	require.Equal(t, []int{0, 0}, remembered())
+	require.Equal(t, []int{0, 0}, cached())
 }

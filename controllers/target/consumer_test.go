@@ -27,7 +27,7 @@ import (
 
 // fakeScales is an API server with one Rollout.
 type fakeScales struct {
-	asked     int
+	requests  int
 	err       error
 	unmapped  bool
 	unscaled  bool
@@ -35,7 +35,7 @@ type fakeScales struct {
 }
 
 func (s *fakeScales) Scale(_ context.Context, _ string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error) {
-	s.asked++
+	s.requests++
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -65,7 +65,7 @@ func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
 
 func rolloutPolicy() *v1alpha1.AutoscalingPolicy { return fixture.ConsumerPolicy(argo, "Rollout") }
 
-// kept is an object as memory keeps it.
+// kept is an object as the cache keeps it.
 func kept(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	slim, err := Transform(object)
@@ -74,7 +74,7 @@ func kept(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstruc
 	return object
 }
 
-func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
+func TestFindConsumer(t *testing.T) {
 	set := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
 	set.SetName("resize")
 	set.SetNamespace(fixture.Namespace)
@@ -109,7 +109,7 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 				Owner: "FlinkDeployment jobs",
 			},
 		},
-		"a StatefulSet that no function worker made": {
+		"a StatefulSet that no function worker created": {
 			policy: fixture.ConsumerPolicy("apps/v1", "StatefulSet"), object: set,
 			want: plan.Target{
 				Replicas: new(int32(2)), Reported: new(int32(2)), UID: "553d87fe-9584-41eb-9ca5-dba26794e6be",
@@ -122,7 +122,7 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 				Replicas: new(int32(2)), Reported: new(int32(4)), PodSelector: "app=resize", UID: "uid-rollout",
 			},
 		},
-		"a Deployment where these may not be listed": {
+		"a Deployment that may not be listed": {
 			policy: deploymentPolicy(), scales: &fakeScales{}, without: []string{cluster.KindDeployment},
 			want: plan.Target{
 				Replicas: new(int32(2)), Reported: new(int32(4)), PodSelector: "app=resize", UID: "uid-rollout",
@@ -131,11 +131,11 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 		"a process that reads no scale subresources": {
 			policy: rolloutPolicy(), unknown: "this process reads no objects of kind Rollout of argoproj.io/v1alpha1",
 		},
-		"a kind that is not served": {
+		"an unknown kind": {
 			policy: rolloutPolicy(), scales: &fakeScales{unmapped: true},
 			unknown: "this cluster does not serve kind Rollout of argoproj.io/v1alpha1: install it",
 		},
-		"a kind without replicas": {
+		"a kind without a scale subresource": {
 			policy: rolloutPolicy(), scales: &fakeScales{unscaled: true},
 			unknown: "kind Rollout of argoproj.io/v1alpha1 has no scale subresource",
 		},
@@ -187,7 +187,7 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 	}
 }
 
-func TestATargetThatIsNotThereIsNotFound(t *testing.T) {
+func TestFindMissingConsumer(t *testing.T) {
 	gone := &fakeScales{err: apierrors.NewNotFound(rollouts(), "resize")}
 	targets := newTestTargets(t, nil, func(c *Config) { c.Scales = gone })
 	for _, p := range []*v1alpha1.AutoscalingPolicy{deploymentPolicy(), rolloutPolicy()} {
@@ -200,7 +200,7 @@ func TestATargetThatIsNotThereIsNotFound(t *testing.T) {
 	require.ErrorContains(t, err, "reading the scale of Rollout media/resize: no route to host")
 }
 
-func TestAScaleSubresourceIsReadAtMostOnceInAWhile(t *testing.T) {
+func TestScaleSubresourceIsCached(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	api, p := &fakeScales{}, rolloutPolicy()
 	targets := newTestTargets(t, nil, func(c *Config) {
@@ -213,24 +213,24 @@ func TestAScaleSubresourceIsReadAtMostOnceInAWhile(t *testing.T) {
 	}
 	find()
 	find()
-	require.Equal(t, 1, api.asked)
+	require.Equal(t, 1, api.requests)
 	now = now.Add(scaleTTL)
 	find()
-	require.Equal(t, 2, api.asked)
+	require.Equal(t, 2, api.requests)
 	targets.Finder.Rewritten(p.Namespace, p.Spec.ScaleTargetRef)
 	find()
-	require.Equal(t, 3, api.asked, "its replicas were just written")
+	require.Equal(t, 3, api.requests, "after a write of its replicas")
 	now = now.Add(lookupUnusedTTL)
 	targets.Forget(now)
 	require.Zero(t, targets.Finder.scales.known.Len())
 }
 
-func TestASubscriptionThatCannotBeFollowedIsTold(t *testing.T) {
+func TestDeclaredSubscription(t *testing.T) {
 	tests := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicySpec)
 		want   string
 	}{
-		"a pattern that RE2 does not have": {func(s *v1alpha1.AutoscalingPolicySpec) {
+		"a pattern outside RE2": {func(s *v1alpha1.AutoscalingPolicySpec) {
 			s.Subscription.Topics, s.Subscription.TopicsPattern = nil, "public/default/(?=a).*"
 		}, "spec.subscription.topicsPattern: "},
 		"no cluster": {
@@ -262,7 +262,7 @@ func TestASubscriptionThatCannotBeFollowedIsTold(t *testing.T) {
 	}
 }
 
-func TestAFunctionMayHaveTheSubscriptionOfItsPolicy(t *testing.T) {
+func TestSubscriptionOfAPolicyTakesPrecedence(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["input"] = map[string]any{"topics": []any{"elsewhere"}}
 	fixture.Spec(function)["maxReplicas"] = int64(9)
@@ -272,7 +272,7 @@ func TestAFunctionMayHaveTheSubscriptionOfItsPolicy(t *testing.T) {
 	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
 	require.Empty(t, found.Target.Invalid)
-	require.True(t, found.Target.OwnAutoscaler, "what is said of a Function holds all the same")
+	require.True(t, found.Target.OwnAutoscaler, "the other fields of the Function count")
 	want := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
 	require.Equal(t, want, found.Target.Subscription)
 	subscription, invalid, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
@@ -281,7 +281,7 @@ func TestAFunctionMayHaveTheSubscriptionOfItsPolicy(t *testing.T) {
 	require.Equal(t, want, subscription)
 }
 
-func TestARolloutOfADeploymentIsSeen(t *testing.T) {
+func TestDeploymentRollout(t *testing.T) {
 	for updated, want := range map[int64]bool{1: true, 3: false} {
 		deployment := fixture.Deployment()
 		deployment.Object["status"] = map[string]any{"replicas": int64(3), "updatedReplicas": updated}
@@ -298,7 +298,7 @@ func TestARolloutOfADeploymentIsSeen(t *testing.T) {
 	}
 }
 
-func TestWhatSharesADeclaredSubscriptionIsFound(t *testing.T) {
+func TestSharersOfADeclaredSubscription(t *testing.T) {
 	other := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 		p := deploymentPolicy()
 		p.Name, p.Spec.ScaleTargetRef.Name = "crop", "crop"
@@ -343,8 +343,8 @@ func TestWhatSharesADeclaredSubscriptionIsFound(t *testing.T) {
 	}
 }
 
-// TestAFunctionLearnsOfADeploymentThatSharesItsSubscription looks from the other side.
-func TestAFunctionLearnsOfADeploymentThatSharesItsSubscription(t *testing.T) {
+// TestDeploymentSharesSubscriptionOfAFunction checks the reverse direction.
+func TestDeploymentSharesSubscriptionOfAFunction(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap(), deploymentPolicy()})
 	p := fixture.Policy()
 	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestAStatefulSetThatReplacesItsPodsIsUpdating(t *testing.T) {
+func TestStatefulSetUpdating(t *testing.T) {
 	rollout := func(set *unstructured.Unstructured) {
 		set.Object["status"] = map[string]any{
 			"currentRevision": "a", "updateRevision": "b", "replicas": int64(3),
@@ -39,7 +39,7 @@ func TestAStatefulSetThatReplacesItsPodsIsUpdating(t *testing.T) {
 	}
 }
 
-func TestReadyReplicasAreKnownOnceAStatusIsWritten(t *testing.T) {
+func TestReadyReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
 		status map[string]any
 		want   *int32

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
+func TestWorkloadKeyNeedsInstanceMetrics(t *testing.T) {
 	for mode, want := range map[InstanceMetrics]string{
 		PodInstanceMetrics: "Function/media/resize",
 		NoInstanceMetrics:  "",

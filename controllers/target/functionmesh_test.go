@@ -22,12 +22,12 @@ func short(names ...string) []string {
 	return complete
 }
 
-func TestAFunctionThatIsNotOneIsAnError(t *testing.T) {
+func TestDecodeWorkloadRejectsWrongTypes(t *testing.T) {
 	for name, object := range map[string]map[string]any{
-		"replicas are a text":   {"spec": map[string]any{"replicas": "three"}},
-		"topics are a text":     {"spec": map[string]any{"input": map[string]any{"topics": "a,b"}}},
-		"the spec is a list":    {"spec": []any{}},
-		"an owner is not named": {"metadata": map[string]any{"ownerReferences": "mesh"}},
+		"replicas are a text":  {"spec": map[string]any{"replicas": "three"}},
+		"topics are a text":    {"spec": map[string]any{"input": map[string]any{"topics": "a,b"}}},
+		"the spec is a list":   {"spec": []any{}},
+		"an owner has no name": {"metadata": map[string]any{"ownerReferences": "mesh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decodeWorkload(cluster.KindFunction, object)

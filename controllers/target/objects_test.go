@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestObjectsAreFoundByTheirLabels(t *testing.T) {
+func TestObjectsByLabels(t *testing.T) {
 	labelled, plain, function, sink := fixture.Policy(), fixture.Policy(), fixture.Function(), fixture.Function()
 	sink.SetGroupVersionKind(cluster.WorkloadGVK(cluster.KindSink))
 	sink.SetName("files")
@@ -57,7 +57,7 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	names, err = objects.Names(cluster.ResourceFor(cluster.KindStatefulSet), fixture.Namespace, media)
 	require.NoError(t, err)
 	require.Equal(t, []string{"pf-public-default-resize"}, names,
-		"of the function worker's alone there is something to tell")
+		"only StatefulSets of the function worker have signals")
 	names, err = objects.Names(cluster.ResourceFor(cluster.KindFunction), "elsewhere", labels.Everything())
 	require.NoError(t, err)
 	require.Empty(t, names)

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// told gives a StatefulSet another name, and what tells its instances of it.
-func told(t *testing.T, object *unstructured.Unstructured, name, inputs string) {
+// setInputs renames a StatefulSet and sets the inputs of its function.
+func setInputs(t *testing.T, object *unstructured.Unstructured, name, inputs string) {
 	t.Helper()
 	object.SetName("pf-public-default-" + name)
 	fixture.SetCommand(
@@ -29,7 +29,7 @@ func told(t *testing.T, object *unstructured.Unstructured, name, inputs string) 
 	)
 }
 
-func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
+func TestSharersOfAStatefulSet(t *testing.T) {
 	const inputs = `"persistent://public/default/in":{}`
 	function := fixture.Function()
 	function.SetNamespace("default")
@@ -37,7 +37,7 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 	configMap := fixture.ConfigMap()
 	configMap.Namespace = "default"
 	first := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
-	told(t, first, "first", inputs)
+	setInputs(t, first, "first", inputs)
 	ofFunction := fixture.Policy()
 	ofFunction.Namespace = "default"
 	ofFirst := fixture.StatefulSetPolicy(first.GetName())
@@ -61,31 +61,31 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 			policy: func(p *v1alpha1.AutoscalingPolicy) { p.Namespace = "shop" },
 			want:   []string{"Function default/resize", "StatefulSet shop/pf-public-default-twin"},
 		},
-		"and not of another cluster": {
+		"not on another cluster": {
 			target: ofFirst, policy: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Pulsar.AdminURL = "http://elsewhere:8080" },
 			want: []string{"Function default/resize"},
 		},
-		"and not where the cluster is unknown": {
+		"not on an unknown cluster": {
 			target: ofFirst, policy: func(
 				p *v1alpha1.AutoscalingPolicy,
 			) {
 				p.Spec.Pulsar = nil
 			}, want: []string{"Function default/resize"},
 		},
-		"and not on other topics": {
+		"not on other topics": {
 			target: ofFirst, change: func(twin *unstructured.Unstructured) {
-				told(t, twin, "twin",
+				setInputs(t, twin, "twin",
 					`"persistent://public/default/out":{}`)
 			},
 			want: []string{"Function default/resize"},
 		},
-		"and not by another name": {
+		"not a copy under another name": {
 			target: ofFirst, change: func(twin *unstructured.Unstructured) {
 				twin.SetName(
 					"pf-public-default-copy")
 			}, want: []string{"Function default/resize"},
 		},
-		"and not of Function Mesh, whose Function is told of": {
+		"not Function Mesh's, which its Function covers": {
 			target: ofFirst, change: func(twin *unstructured.Unstructured) {
 				twin.SetOwnerReferences([]metav1.OwnerReference{{
 					APIVersion: cluster.WorkloadGVK(
@@ -99,7 +99,7 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			twin := first.DeepCopy()
-			told(t, twin, "twin", inputs)
+			setInputs(t, twin, "twin", inputs)
 			if test.change != nil {
 				test.change(twin)
 			}
@@ -127,12 +127,12 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 			sharers, err = targets.Sharers.Of(t.Context(), test.target.Namespace, found.Target)
 			require.NoError(t, err)
 			require.NotContains(t, sharers, "StatefulSet default/"+twin.GetName(),
-				"what a worker runs as a StatefulSet is no other")
+				"the StatefulSet of the function itself is no other consumer")
 		})
 	}
 }
 
-func TestStatefulSetsAreIndexedByWhatTheyConsume(t *testing.T) {
+func TestIndexStatefulSet(t *testing.T) {
 	name, by := IndexOf(cluster.KindStatefulSet)
 	require.Equal(t, indexSubscription, name)
 	for _, object := range fixture.RecordedStatefulSets(t) {

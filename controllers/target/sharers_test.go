@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
+func TestSharersOfAFunction(t *testing.T) {
 	tests := map[string]struct {
 		kind   string
 		change func(*unstructured.Unstructured)
@@ -34,18 +34,18 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 			},
 		},
 		"a Sink": {kind: cluster.KindSink, want: []string{"Sink media/twin"}},
-		"a pattern that has the topic": {
+		"a pattern that matches the topic": {
 			change: func(u *unstructured.Unstructured) { fixture.Spec(u)["input"] = map[string]any{"topicPattern": "i."} },
 			want:   []string{"Function media/twin"},
 		},
-		"a pattern that has not": {
+		"a pattern that does not match": {
 			change: func(u *unstructured.Unstructured) { fixture.Spec(u)["input"] = map[string]any{"topicPattern": "i"} },
 		},
 		"other topics": {
 			change: func(u *unstructured.Unstructured) { fixture.Spec(u)["input"] = map[string]any{"topics": []any{"out"}} },
 		},
 		"another subscription": {change: func(u *unstructured.Unstructured) { delete(fixture.Spec(u), "name") }},
-		"inputs that cannot be told": {
+		"unknown inputs": {
 			change: func(u *unstructured.Unstructured) { delete(fixture.Spec(u), "input") },
 		},
 		"another cluster": {
@@ -72,8 +72,8 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 	}
 }
 
-// An index has no order, and most of those who use one name for their subscription have no topic in common.
-func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
+// An index has no order, and most objects with one subscription name have no topic in common.
+func TestSharerAmongManyOfOneSubscriptionName(t *testing.T) {
 	objects := []client.Object{fixture.Function(), fixture.ConfigMap()}
 	for i := range 50 {
 		other := fixture.Function()
@@ -102,7 +102,7 @@ func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
 	}
 }
 
-// shuffled lists in another order each time, as an informer's index does.
+// shuffled lists in another order at each call, as an informer's index does.
 type shuffled struct{ client.Reader }
 
 func (s shuffled) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -122,8 +122,8 @@ func (s shuffled) List(ctx context.Context, list client.ObjectList, options ...c
 	return nil
 }
 
-// An object may have 1.5 MB, in its name of a subscription and its topics alike.
-func TestTheIndexTakesNoMoreMemoryThanTheObject(t *testing.T) {
+// An object may have 1.5 MB of subscription name and topics.
+func TestIndexIsSmallerThanTheObject(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["subscriptionName"] = strings.Repeat("s", 700_000)
 	var topics []any
@@ -142,7 +142,7 @@ func TestTheIndexTakesNoMoreMemoryThanTheObject(t *testing.T) {
 	require.Less(t, total, length)
 }
 
-func TestTopicsOfPatternsAndOfOthersOverlap(t *testing.T) {
+func TestOverlap(t *testing.T) {
 	pattern := func(patterns ...string) backlog.Subscription {
 		return backlog.Subscription{Patterns: short(patterns...)}
 	}
@@ -151,13 +151,13 @@ func TestTopicsOfPatternsAndOfOthersOverlap(t *testing.T) {
 		a, b backlog.Subscription
 		want bool
 	}{
-		"a common topic":                 {topics("a", "b"), topics("b", "c"), true},
-		"no common topic":                {topics("a"), topics("b"), false},
-		"a topic of the pattern":         {pattern("in-.*"), topics("in-1"), true},
-		"a topic that begins like it":    {pattern("in"), topics("in-1"), false},
-		"alternatives are held together": {pattern("x|in"), topics("in-1"), false},
-		"equal patterns":                 {pattern("in-.*"), pattern("in-.*"), true},
-		"nothing":                        {topics(), pattern(), false},
+		"a common topic":                            {topics("a", "b"), topics("b", "c"), true},
+		"no common topic":                           {topics("a"), topics("b"), false},
+		"a topic of the pattern":                    {pattern("in-.*"), topics("in-1"), true},
+		"a topic that only begins like the pattern": {pattern("in"), topics("in-1"), false},
+		"alternatives are grouped":                  {pattern("x|in"), topics("in-1"), false},
+		"equal patterns":                            {pattern("in-.*"), pattern("in-.*"), true},
+		"nothing":                                   {topics(), pattern(), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// findStatefulSet finds the target of a policy in a cluster that has the objects as memory keeps them.
+// findStatefulSet finds the target of a policy among the objects as the cache keeps them.
 func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) Found {
 	t.Helper()
 	var kept []client.Object
@@ -38,7 +38,7 @@ func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*un
 	return found
 }
 
-func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
+func TestFindStatefulSetOfWorker(t *testing.T) {
 	type consumption struct {
 		component, name string
 		kind            backlog.SubscriptionType
@@ -86,7 +86,7 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 			"there"},
 	}
 	recorded := fixture.RecordedStatefulSets(t)
-	require.Len(t, tests, len(recorded), "all that were recorded")
+	require.Len(t, tests, len(recorded), "all recorded ones")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			found := findStatefulSet(t, fixture.StatefulSetPolicy(name), recorded[name])
@@ -112,7 +112,7 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 	}
 }
 
-func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
+func TestOtherStatefulSetsAreRefused(t *testing.T) {
 	resize := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
 	tests := map[string]struct {
 		change  func(object *unstructured.Unstructured)
@@ -131,19 +131,19 @@ func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
 			invalid: "it runs public/default/resize, and Pulsar's function worker names its StatefulSet " +
 				"pf-public-default-resize: use that one",
 		},
-		"one whose details cannot be read": {
+		"details that cannot be decoded": {
 			change: func(object *unstructured.Unstructured) {
 				fixture.SetCommand(t, object, []any{"sh", "-c", "java --function_details '{'"})
 			},
 			invalid: "reading --function_details",
 		},
-		"one whose details name nothing": {
+		"details without a function": {
 			change: func(object *unstructured.Unstructured) {
 				fixture.SetCommand(t, object, []any{"sh", "-c", "java --function_details '{}'"})
 			},
 			invalid: "has no tenant, namespace or name",
 		},
-		"one whose Pulsar is not known": {
+		"an unknown Pulsar cluster": {
 			policy:  func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Pulsar = nil },
 			invalid: "set spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter",
 		},
@@ -167,7 +167,7 @@ func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
+func TestStatefulSetOfFunctionMeshHasAnOwner(t *testing.T) {
 	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
 	object.SetName("resize-function")
 	yes := true
@@ -186,19 +186,19 @@ func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
 			"Function, name resize instead", v.Message)
 }
 
-func TestInstancesWithoutMetricsAreNotAsked(t *testing.T) {
+func TestInstancesWithoutMetricsAreNotScraped(t *testing.T) {
 	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
 	require.Empty(t, findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object).Target.Subscription.Workload)
 }
 
-func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
+func TestWindowThatNeverAcknowledges(t *testing.T) {
 	tests := map[string]struct {
 		window string
 		never  bool
 	}{
 		"acknowledged by the window": {`{"windowLengthCount":10,"processingGuarantees":"ATLEAST_ONCE"}`, false},
-		"acknowledged by nobody":     {`{"windowLengthCount":10}`, true},
+		"never acknowledged":         {`{"windowLengthCount":10}`, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,6 +215,6 @@ func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
 	}
 }
 
-func TestAStatefulSetThatIsGoneIsNotFound(t *testing.T) {
+func TestFindMissingStatefulSet(t *testing.T) {
 	require.Equal(t, Found{}, findStatefulSet(t, fixture.StatefulSetPolicy("pf-public-default-resize")))
 }

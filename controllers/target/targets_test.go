@@ -22,7 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// configMaps is an API server with at most one ConfigMap, that counts how often it is read.
+// configMaps is an API server with at most one ConfigMap. It counts the reads.
 type configMaps struct {
 	client client.Client
 	reads  int
@@ -50,7 +50,7 @@ func newConfigMaps(t *testing.T, data map[string]string) *configMaps {
 	return c
 }
 
-func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
+func TestFindCluster(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "pulsar", fmt.Errorf("no"))
 	tests := map[string]struct {
 		policy, otherwise string
@@ -60,36 +60,36 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 		cluster           string
 		invalid           string
 	}{
-		"the policy wins": {
+		"the policy takes precedence": {
 			policy: "https://Mine:8443/", configMap: "pulsar", data: map[string]string{"webServiceURL": "http://its:8080"},
 			otherwise: "http://default:8080", cluster: "https://mine:8443",
 		},
-		"the ConfigMap comes next": {
+		"the object's ConfigMap comes second": {
 			configMap: "pulsar", data: map[string]string{"webServiceURL": " http://its:8080/\n"},
 			otherwise: "http://default:8080", cluster: "http://its:8080",
 		},
-		"a ConfigMap that does not say leaves it to the default": {
+		"the default replaces a ConfigMap without a URL": {
 			configMap: "pulsar", data: map[string]string{"brokerServiceURL": "pulsar://its:6650"},
 			otherwise: "http://default:8080", cluster: "http://default:8080",
 		},
-		"no ConfigMap leaves it to the default": {otherwise: "http://default:8080", cluster: "http://default:8080"},
-		"a ConfigMap that is missing may name another cluster than the default": {
+		"the default applies without a ConfigMap": {otherwise: "http://default:8080", cluster: "http://default:8080"},
+		"the default does not replace a missing ConfigMap": {
 			configMap: "pulsar", otherwise: "http://default:8080",
 			invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig names, does not exist",
 		},
-		"a ConfigMap that may not be read may name another cluster than the default": {
+		"the default does not replace a forbidden ConfigMap": {
 			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080",
 			invalid: "grant the adapter get on configmaps",
 		},
-		"several hosts are one too many": {
+		"several hosts are invalid": {
 			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://a:8080,b:8080"},
 			invalid: "webServiceURL in ConfigMap pulsar",
 		},
-		"credentials are never repeated": {
+		"the message hides credentials": {
 			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://user:hunter2@a:8080"},
 			invalid: "no credentials",
 		},
-		"nobody says": {
+		"no URL at all": {
 			configMap: "pulsar", data: map[string]string{},
 			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig " +
 				"names, or the default admin URL",
@@ -111,7 +111,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 	}
 }
 
-func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
+func TestConfigMapIsReadOnceAMinute(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
@@ -132,7 +132,7 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 	require.Equal(t, 3, api.reads)
 }
 
-func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
+func TestConfigMapOfAFailingClusterIsReadAgain(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
@@ -145,17 +145,17 @@ func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 	c.invalidate(backlog.Cluster{AdminURL: "http://another:8080"})
 	now = now.Add(lookupRetryAfter)
 	find()
-	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
+	require.Equal(t, 1, api.reads, "another cluster failed")
 	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
 	find()
 	require.Equal(t, 2, api.reads)
 	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
 	now = now.Add(lookupRetryAfter - 1)
 	find()
-	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")
+	require.Equal(t, 2, api.reads, "at most every ten seconds")
 }
 
-func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
+func TestConfigMapCacheIsBounded(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	now := time.Unix(0, 0)
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
@@ -168,7 +168,7 @@ func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 	require.Len(t, c.addresses.known, 10)
 }
 
-func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidDefaultAdminURLIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := New(Config{
 		Workloads: api.client, Objects: api.client, Credentials: noCredentials{},

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestWhatIsKeptOfAMeshIsAllThatIsDecodedOfItsEntries(t *testing.T) {
+func TestTransformKeepsDecodedFieldsOfAMesh(t *testing.T) {
 	whole := &unstructured.Unstructured{}
 	require.NoError(t, whole.UnmarshalJSON([]byte(wholeFunction)))
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
+func TestTransformStatefulSet(t *testing.T) {
 	keep := func(object *unstructured.Unstructured) (map[string]any, string) {
 		kept, err := Transform(object.DeepCopy())
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 	fixture.SetCommand(t, database, []any{"postgres"})
 	_, text = keep(database)
 	require.Contains(t, text, `"replicas":2`)
-	require.NotContains(t, text, "postgres\"]", "nor what it runs")
+	require.NotContains(t, text, "postgres\"]", "the command is dropped")
 	require.NotContains(t, text, `"labels"`)
 	require.Less(t, len(text), 800)
 

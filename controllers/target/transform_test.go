@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// wholeFunction has every field that is decoded, and some of those that make an object large.
+// wholeFunction has every decoded field, and some of those that make an object large.
 const wholeFunction = `{
 	"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function",
 	"metadata": {
@@ -52,7 +52,7 @@ const wholeFunction = `{
 	"status": {"conditions": {"StatefulSet": {"status": "True"}}, "replicas": 2, "selector": "s", "pendingChange": "{\"spec\":\"hunter3\"}"}
 }`
 
-func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
+func TestTransformKeepsDecodedFieldsOfAFunction(t *testing.T) {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON([]byte(wholeFunction)))
 	before, err := decodeWorkload(cluster.KindFunction, u.DeepCopy().Object)
@@ -85,7 +85,7 @@ func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
 		slices.Sorted(maps.Keys(fields)))
 }
 
-func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
+func TestTransformOtherAutoscalers(t *testing.T) {
 	for _, kind := range []string{cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler} {
 		object := cluster.NewUnstructured(kind)
 		object.SetName("other")
@@ -123,7 +123,7 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 	}
 }
 
-func TestOtherObjectsLoseTheirManagersOnly(t *testing.T) {
+func TestTransformDropsManagedFields(t *testing.T) {
 	p := fixture.Policy()
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	kept, err := Transform(p)

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
+func TestWorkloadKeyOfAWorkerFunction(t *testing.T) {
 	worker := fixture.NewWorker()
 	for mode, workload := range map[InstanceMetrics]string{
 		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&" +
@@ -34,7 +34,7 @@ func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
 	}
 }
 
-func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
+func TestWorkerUpdateIntervalIsBounded(t *testing.T) {
 	for every, problem := range map[time.Duration]string{
 		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
 		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
@@ -46,7 +46,7 @@ func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
 	require.ErrorContains(t, err, "Consumers")
 }
 
-func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
+func TestInvalidWorkerCredentialsAreRefused(t *testing.T) {
 	_, err := New(Config{
 		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
 		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
@@ -55,7 +55,7 @@ func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
 }
 
-func TestAnUpdateCountsForTheWholeInterval(t *testing.T) {
+func TestUpdateCountsForTheWholeInterval(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	targets := newTestTargets(t, nil, func(c *Config) {
 		c.Worker, c.Consumers = fixture.NewWorker(), func(backlog.Subscription) (int, error) { return 3, nil }
