@@ -48,7 +48,8 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 			require.ElementsMatch(t, test.want, fixture.Enqueued(t, autoscalerUsers(env.client), test.object))
 		})
 	}
-	require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued(t, workloadUsers(env.client), fixture.Function()))
+	require.ElementsMatch(t, []string{"resize", "sibling"},
+		fixture.Enqueued(t, workloadUsers(env.client), fixture.Function()))
 	worker := fixture.Policy()
 	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
 		APIVersion: "apps/v1", Kind: "StatefulSet",
@@ -71,7 +72,8 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	namesake := fixture.Function()
 	namesake.SetName(plan.AutoscalerName("other"))
 	require.Equal(t, []string{"other"}, fixture.Enqueued(t, workloadUsers(env.client), namesake))
-	require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
+	require.ElementsMatch(t, []string{"resize", "sibling"},
+		fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }
 
 func TestOurOwnStatusWritesWakeNobody(t *testing.T) {
