@@ -70,8 +70,8 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	require.Equal(t,
 		"the credentials are in /etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
 			"content into the Secret, "+
-			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and "+
-			"others)", said)
+			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
+			"--pulsar-token-file", said)
 	const missing = "grant consume on namespace private/work to the role of the credentials"
 	for _, name := range []string{"ungranted", "overruling"} {
 		said = pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "PermissionMissing")

@@ -40,16 +40,16 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	require.NoError(t, f.PublishBurst(t.Context(), 300))
-	awaitReplicas(t, f, 3, 20, time.Minute)
+	awaitReplicas(t, f, 3, 20, 3*time.Minute)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, time.Minute)
+	awaitReplicas(t, f, 0, 0, 3*time.Minute)
 	atZero(t, f, v1alpha1.ActuatorDirect)
 
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
-	awaitReplicas(t, f, 3, 20, 30*time.Second)
+	awaitReplicas(t, f, 3, 20, 3*time.Minute)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, time.Minute)
+	awaitReplicas(t, f, 0, 0, 3*time.Minute)
 	t.Logf("woke and went: %v", desiredSince(name, since))
 }
 
