@@ -25,6 +25,10 @@ const (
 	labelDeployment = "app"
 )
 
+// fetchedAhead is how many messages a consumer fetches ahead: with Pulsar's 1000 the first that connects may take a
+// whole burst, which the others then wait for.
+const fetchedAhead = 10
+
 // consumer is what a pod of a Deployment consumes, and how.
 type consumer struct {
 	Name         string        `json:"name"`
@@ -102,6 +106,7 @@ func (k *kubelet) consume(ctx context.Context, request ctrl.Request, pod *corev1
 	k.fleet.start(ctx, request.NamespacedName, deployment, pod.UID, replica.Instance{
 		Tenant: "public", Namespace: "default", Name: c.Name, Topics: c.Topics, Subscription: c.Subscription,
 		ServiceURL: c.ServiceURL, ServiceTime: c.ServiceTime, StartDelay: c.StartDelay, Plain: true,
+		ReceiverQueueSize: fetchedAhead,
 	})
 	return nil
 }
