@@ -35,6 +35,7 @@ type workloadStatus struct {
 type workloadMetadata struct {
 	Name            string                  `json:"name"`
 	Namespace       string                  `json:"namespace"`
+	UID             string                  `json:"uid"`
 	Annotations     map[string]string       `json:"annotations"`
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
@@ -107,6 +108,7 @@ func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
 		Ref:               ref,
 		Scaling:           plan.BySubresource,
 		Scaled:            scaledBy(ref),
+		UID:               w.Metadata.UID,
 		Replicas:          w.Spec.Replicas,
 		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
 		MaxReplicas:       w.Spec.MaxReplicas,

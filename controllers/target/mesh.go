@@ -52,6 +52,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", plan.Name(spec), target.Invalid)
 	}
 	if child != nil {
+		target.UID = string(child.GetUID())
 		target.Unmanaged, target.UnmanagedBy = unmanaged(child), child.GetKind()+" "+child.GetName()
 	}
 	if unmanaged(mesh) {

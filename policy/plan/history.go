@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 
 // History is what earlier reconciles of a policy in this process wrote, as far as later ones depend on it.
 type History struct {
-	// target is the UID of the target of the last decision with a reading.
+	// target is the UID of the target of the last decision with a reading, as far as it had one.
 	target string
 	// refusal is the last apply, where the API server refused it.
 	refusal *refusal
@@ -52,7 +53,7 @@ type refusal struct {
 // After is the history after the actions.
 func (h History) After(o Observed, actions Actions, result Result) History {
 	if o.Reading != nil && o.Subscription() != nil {
-		h.target = o.Target.UID
+		h.target = cmp.Or(o.Target.UID, h.target)
 	}
 	if actions.RemoveAutoscaler && o.Autoscaler != nil && result.Autoscaler == nil {
 		h.autoscalerDeletedAt = o.Now
