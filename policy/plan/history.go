@@ -17,6 +17,9 @@ const (
 	// retryRefusedEvery is how often a refused apply is retried while the observed objects stay the same: permissions and
 	// admission rules may have changed.
 	retryRefusedEvery = time.Minute
+	// A takeover or a restore that failed is retried after firstRetry, which doubles up to lastRetry: each attempt writes
+	// to another controller's object.
+	firstRetry, lastRetry = 2 * time.Second, time.Minute
 	// retryToleranceEvery is how often an autoscaler without the tolerance is applied again: a server keeps it after an
 	// upgrade to 1.35. With 10k policies on an older server that is 3 applies a second, which change nothing.
 	retryToleranceEvery = time.Hour
@@ -35,6 +38,8 @@ type History struct {
 	// suspended is when each autoscaler was suspended first for this generation of the policy.
 	suspended  map[string]time.Time
 	generation int64
+	// handover is the last takeover or restore, where it failed.
+	handover *failedHandover
 	// restoredAt is when what was suspended was restored, while the policy stays.
 	restoredAt time.Time
 	// scales of the target that others wrote.
@@ -48,6 +53,17 @@ type refusal struct {
 	generation int64
 	// found is the identity of the autoscaler before the apply.
 	found string
+}
+
+// failedHandover is a takeover or a restore that failed.
+type failedHandover struct {
+	violation Violation
+	// step that failed.
+	step       string
+	generation int64
+	// at is when it failed, and wait how long until the next attempt.
+	at   time.Time
+	wait time.Duration
 }
 
 // After is the history after the actions.
@@ -67,6 +83,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	if actions.Autoscaler != nil {
 		h.lackingSince = h.toleranceLackedSince(o, actions)
 	}
+	h.handover = h.handoverAfter(o, actions, result)
 	if h.generation != o.Policy.Generation {
 		h.generation, h.suspended = o.Policy.Generation, nil
 	}
@@ -105,6 +122,37 @@ func (h History) standingRefusal(o Observed) *Violation {
 		return nil
 	}
 	return &r.violation
+}
+
+// handoverStep names the takeover or restore of the actions.
+func handoverStep(actions Actions) string {
+	if actions.Suspend != nil {
+		return actions.Suspend.String()
+	}
+	return "restore"
+}
+
+func (h History) handoverAfter(o Observed, actions Actions, result Result) *failedHandover {
+	switch {
+	case actions.Suspend == nil && actions.Restore == nil:
+		return h.handover
+	case result.ApplyFailed == nil || result.Violation == nil:
+		return nil
+	}
+	wait, step := firstRetry, handoverStep(actions)
+	if last := h.handover; last != nil && last.step == step && last.generation == o.Policy.Generation {
+		wait = min(2*last.wait, lastRetry)
+	}
+	return &failedHandover{*result.Violation, step, o.Policy.Generation, o.Now, wait}
+}
+
+// pacedHandover leaves out a takeover or a restore that failed, until its next attempt.
+func (h History) pacedHandover(o Observed, actions Actions) Actions {
+	f := h.handover
+	if f == nil || f.step != handoverStep(actions) || f.generation != o.Policy.Generation || o.Now.Sub(f.at) >= f.wait {
+		return actions
+	}
+	return Actions{Violation: &f.violation}
 }
 
 // identity of the autoscaler that an apply changes, without its status, which changes at every sync.

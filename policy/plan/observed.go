@@ -83,8 +83,8 @@ type Target struct {
 	Scaling Scaling
 	// Scaled are the objects that share the target's replicas, itself included: an autoscaler on any of them conflicts.
 	Scaled []v1alpha1.ScaleTargetRef
-	// UID changes when the target, or the child of a FunctionMesh, is deleted and recreated; empty while the child does not
-	// exist, and for a function of a worker, which has none.
+	// UID changes when the target, or the child of a FunctionMesh, is deleted and recreated. It is empty while there is no
+	// child, and for a function of a worker, which has none.
 	UID string
 	// Replicas is spec.replicas; nil if the field is absent, which the scale subresource needs.
 	Replicas *int32

@@ -58,11 +58,11 @@ func New(o Observed, decision *policy.Decision) Actions {
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
 		restoration := Restore(o)
-		return Actions{Restore: &restoration, Violation: stuckScaledObject(o)}
+		return o.History.pacedHandover(o, Actions{Restore: &restoration, Violation: stuckScaledObject(o)})
 	}
 	step, violation := NextSuspension(o)
 	if step != nil {
-		return Actions{Suspend: step}
+		return o.History.pacedHandover(o, Actions{Suspend: step})
 	}
 	o.Violation = violation
 	actions := planWrites(o, decision)
