@@ -44,6 +44,9 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the answer is not what Pulsar sends; the URL is probably not a Pulsar admin service.
 	ErrProtocol = errors.New("unexpected answer")
+	// ErrImplausible: the answer has Pulsar's form and contradicts itself, or what is known of the topic, and a second
+	// answer did not confirm it.
+	ErrImplausible = errors.New("implausible answer")
 	// ErrUnsupported: what is requested cannot be read, now or later, until the user requests something else:
 	// non-persistent topics, names that cannot be a topic's, patterns in a syntax that Go's regexp lacks.
 	ErrUnsupported = errors.New("not supported")
@@ -71,6 +74,7 @@ func ReasonLabel(err error) string {
 		{ErrForbidden, "forbidden"},
 		{ErrUnreachable, "unreachable"},
 		{ErrUnavailable, "unavailable"},
+		{ErrImplausible, "implausible"},
 		{ErrUnsupported, "unsupported"},
 		{ErrNoData, "no_data"},
 	} {

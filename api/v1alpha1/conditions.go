@@ -76,6 +76,7 @@ const (
 	ReasonPulsarUnreachable    = "PulsarUnreachable"    // no connection to Pulsar
 	ReasonPulsarUnavailable    = "PulsarUnavailable"    // Pulsar answers that it cannot serve now
 	ReasonUnexpectedAnswer     = "UnexpectedAnswer"     // the answer is none that Pulsar gives
+	ReasonImplausibleAnswer    = "ImplausibleAnswer"    // the answer contradicts what is known of the topic
 	ReasonUnsupported          = "Unsupported"          // this Pulsar does not tell
 	ReasonUnknown              = "Unknown"              // none of the others
 )

@@ -10,6 +10,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
@@ -25,6 +28,24 @@ const (
 func isJSON(resp *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
+}
+
+// maxAge bounds what a cache may say: an answer that old is stale in any case.
+const maxAge = time.Hour
+
+// ageOf is how long ago a cache in between got the answer from the broker; 0 where none says so.
+//
+// Source: RFC 9111, 5.1.
+func ageOf(resp *http.Response) time.Duration {
+	seconds, err := strconv.ParseInt(strings.TrimSpace(resp.Header.Get("Age")), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && seconds > 0, seconds > int64(maxAge/time.Second):
+		return maxAge
+	case err != nil, seconds < 0:
+		return 0
+	default:
+		return time.Duration(seconds) * time.Second
+	}
 }
 
 // readError reads Pulsar's words, and takes the credentials out should a server in between echo them.

@@ -53,12 +53,24 @@ type exchange struct {
 	credentials *auth.Transport
 	// limit is what a timeout is due to; 0 when it is not ours.
 	limit time.Duration
+	// age is how long ago a cache in between got the answer; 0 without one.
+	age time.Duration
 }
 
 // get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have
 // been changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
-	return (&exchange{client: c, address: a, call: call, query: query, decode: decode}).do(ctx)
+	_, err := c.getAged(ctx, a, call, query, decode)
+	return err
+}
+
+// getAged is get, and returns how old the answer is.
+func (c *client) getAged(ctx context.Context, a address, call callName, query string,
+	decode decodeFunc,
+) (age time.Duration, err error) {
+	e := &exchange{client: c, address: a, call: call, query: query, decode: decode}
+	err = e.do(ctx)
+	return e.age, err
 }
 
 // put sends a change as get does a request. A change is sent again like a request, so it must do no harm twice.
@@ -173,6 +185,8 @@ func (e *exchange) request(ctx context.Context, resource string) (*http.Request,
 		req.Header.Set("Content-Type", e.change.contentType)
 	}
 	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Cache-Control", "no-cache")
+	req.Header.Set("Pragma", "no-cache") // for HTTP/1.0 caches
 	return req, nil
 }
 
@@ -200,6 +214,7 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	if !isJSON(resp) {
 		return answerFault(e.address, u, errors.New("it sent content type "+resp.Header.Get("Content-Type")))
 	}
+	e.age = ageOf(resp)
 	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
 	err := e.decode(body)
 	switch {

@@ -53,7 +53,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 		"a backlog beyond 64 bits": {
 			map[string]any{"msgBacklog": json.Number("9223372036854775808")},
 			good,
-			"subscription a/b/c: msgBacklog is a number 9223372036854775808",
+			"subscription a/b/c: msgBacklog is 9223372036854775808, " + errTooLarge.Error(),
 		},
 		"a backlog in quotes": {
 			map[string]any{"msgBacklog": "3"},

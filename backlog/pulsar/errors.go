@@ -32,6 +32,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated, but
 //	                                        ErrUnavailable when they could not be had in time; nothing was sent
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
+//	200, a number above 2^53                ErrImplausible      answerFault
 //	200, a partition missing                ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
 //	401 or 403, JSON                        ErrForbidden        refusal
@@ -184,6 +185,9 @@ func answerFault(a address, u *url.URL, err error) error {
 			f.Cause = errFewerPartitions
 		}
 		return f
+	case errors.Is(err, errTooLarge):
+		return backlog.Because(backlog.ErrImplausible,
+			"%s says of %s: %s: is there a proxy in between that alters answers?", u.Host, a.subject, backlog.Quote(err.Error()))
 	case errors.As(err, &long):
 		return backlog.Because(backlog.ErrProtocol,
 			"%s sent more than %d bytes for %s: remove unused subscriptions",

@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -108,6 +109,13 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			answer: answers(`{}`), reason: backlog.ErrProtocol,
 			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (msgInCounter is " +
 				"missing): is http://BROKER a Pulsar admin service?",
+		},
+		"a backlog above 2^53 is implausible": {
+			answer: answers(subscription(map[string]any{"msgBacklog": json.Number("9223372036854775807")})),
+			reason: backlog.ErrImplausible,
+			text: "implausible answer: BROKER says of persistent://public/default/orders: subscription a/b/c: " +
+				"msgBacklog is 9223372036854775807, above 2^53, which nothing reaches that Pulsar counts: " +
+				"is there a proxy in between that alters answers?",
 		},
 		"204 is not Pulsar": {
 			answer: func(w http.ResponseWriter,

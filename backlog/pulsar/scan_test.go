@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,17 +118,20 @@ func FuzzScanner(f *testing.F) {
 }
 
 func TestScannerReadsIntegersExactly(t *testing.T) {
-	for _, value := range []int64{0, 1, -1, 1 << 53, math.MaxInt64, -math.MaxInt64} {
+	for _, value := range []int64{0, 1, -1, 1 << 53, -1 << 53} {
 		text := strconv.FormatInt(value, 10)
 		got, err := newScanner(strings.NewReader(text)).integer("n")
 		require.NoError(t, err)
 		require.Equal(t, number{value: value, present: true}, got)
 	}
 	for text, want := range map[string]string{
-		"9223372036854775808": "n is a number 9223372036854775808", "1.5": "n is a number 1.5", "1e3": "n is a number 1e3",
+		"9007199254740993":     "n is 9007199254740993, " + errTooLarge.Error(),
+		"9223372036854775807":  "n is 9223372036854775807, " + errTooLarge.Error(),
+		"-9223372036854775808": "n is -9223372036854775808, " + errTooLarge.Error(),
+		"1.5":                  "n is a number 1.5", "1e3": "n is a number 1e3",
 		`"3"`: "n is a string", "{}": "n is an object", "[]": "n is a list", "true": "n is true or false",
-		strings.Repeat("9", 1000): "n is a number " +
-			strings.Repeat("9", maxDigits), "-": io.ErrUnexpectedEOF.Error(), "-x": `'x' where a digit should be`,
+		strings.Repeat("9", 1000): "n is a number " + strings.Repeat("9", maxDigits),
+		"-":                       io.ErrUnexpectedEOF.Error(), "-x": `'x' where a digit should be`,
 	} {
 		_, err := newScanner(strings.NewReader(text)).integer("n")
 		require.EqualError(t, err, want)

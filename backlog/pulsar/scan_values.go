@@ -4,9 +4,16 @@
 package pulsar
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 )
+
+// maxExact is the largest number that a float64 has exactly. Nothing that Pulsar counts gets there.
+const maxExact = 1 << 53
+
+var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
 
 // null takes a null, and says whether there was one.
 func (s *scanner) null() (bool, error) {
@@ -40,7 +47,10 @@ func (s *scanner) integer(name string) (number, error) {
 		return number{}, err
 	}
 	value, ok := parseInteger(s.text)
-	if !ok {
+	switch {
+	case !ok && isInteger(s.text) && len(s.text) < maxDigits, value > maxExact, value < -maxExact:
+		return number{}, fmt.Errorf("%s is %s, %w", name, s.text, errTooLarge)
+	case !ok:
 		return number{}, fmt.Errorf("%s is a number %s", name, s.text)
 	}
 	return number{value: value, present: true}, nil
@@ -64,6 +74,11 @@ func parseInteger(text []byte) (int64, bool) {
 		value = -value
 	}
 	return value, len(digits) > 0
+}
+
+// isInteger says that the text has digits alone; parseInteger refuses those of more than 64 bits.
+func isInteger(text []byte) bool {
+	return len(bytes.Trim(bytes.TrimPrefix(text, []byte("-")), "0123456789")) == 0
 }
 
 // boolean reads true, false or null, which is false.

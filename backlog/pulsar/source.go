@@ -117,7 +117,7 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, detail bac
 	call := statsCall(count > 0, detail.Has(backlog.Age))
 	at := s.now()
 	var sample backlog.TopicSample
-	err := s.client.get(ctx, a, call, statsQuery(count > 0, detail), func(r io.Reader) (err error) {
+	age, err := s.client.getAged(ctx, a, call, statsQuery(count > 0, detail), func(r io.Reader) (err error) {
 		if count > 0 {
 			sample, err = decodePartitionedStats(r, a.subject, count, detail)
 		} else {
@@ -128,7 +128,7 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, detail bac
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	sample.At, sample.Detail = at, sample.Detail&^backlog.Entries
+	sample.At, sample.Detail = at.Add(-age), sample.Detail&^backlog.Entries
 	return sample, nil
 }
 

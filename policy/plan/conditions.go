@@ -57,6 +57,7 @@ func unknownReasons() []struct {
 		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
 		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
 		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
+		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
 		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
 	}
 }
