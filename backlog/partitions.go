@@ -237,12 +237,20 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		if !left || before.unacked == 0 {
 			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), interval)
 		}
-		if left && len(now.Consumers) == 0 {
-			last[i].unacked = 0 // the broker's sum may have it a moment longer than those who held it
+		if left { // the broker's sum may have what they held a moment longer
+			last[i].unacked = min(last[i].unacked, heldBy(now.Consumers))
 		}
 	}
 	s.last, s.totals = last, totals
 	return moved
+}
+
+// heldBy is how many messages the consumers hold in sum.
+func heldBy(consumers []ConsumerSample) (messages int64) {
+	for _, consumer := range consumers {
+		messages += consumer.UnackedMessages
+	}
+	return messages
 }
 
 // copyFrom copies the numbers that every answer has.

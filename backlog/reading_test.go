@@ -50,10 +50,12 @@ func partitioned(at int, detail backlog.Detail, parts ...part) backlog.TopicSamp
 				entries = p.entries
 			}
 			partition.AddedEntries = &entries
-			for _, id := range p.consumers {
-				subscription.Consumers = append(subscription.Consumers, backlog.ConsumerSample{
-					ID: id, Name: fmt.Sprintf("connection of %s", id), Component: p.component,
-				})
+			for i, id := range p.consumers {
+				consumer := backlog.ConsumerSample{ID: id, Name: fmt.Sprintf("connection of %s", id), Component: p.component}
+				if i == 0 { // it holds them all
+					consumer.UnackedMessages = p.unacked
+				}
+				subscription.Consumers = append(subscription.Consumers, consumer)
 			}
 		}
 		if !p.noSubscription {
