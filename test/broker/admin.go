@@ -87,7 +87,7 @@ func (b *Broker) demand(ctx context.Context, method, path string, body []byte) (
 		return nil, err
 	}
 	if status/100 != 2 {
-		return nil, fmt.Errorf("%s %s answered %d: %s", method, path, status, bytes.TrimSpace(answer))
+		return nil, fmt.Errorf("%s %s answered %d: %s%s", method, path, status, bytes.TrimSpace(answer), b.explain(answer))
 	}
 	return answer, nil
 }

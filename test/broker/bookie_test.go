@@ -1,0 +1,18 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestABookieThatRegistersAgainAndAgainFlaps(t *testing.T) {
+	const once = "INFO  ResourceLockImpl - Successfully re-acquired missing lock at /ledgers/available/127.0.0.1:39483\n"
+	require.False(t, flaps("INFO  main - messaging service is ready"), "a first start")
+	require.False(t, flaps(once), "a start after a crash")
+	require.True(t, flaps(strings.Repeat(once, 50)))
+}
