@@ -92,7 +92,7 @@ func newFollower(t *testing.T, always bool) *follower {
 // look is one fetch; it returns the messages that wait as far as is known then.
 func (a *follower) look(s *stream) float64 {
 	topic := Topic{Name: "persistent://public/default/orders"}
-	detail := (&Feed{store: a.store}).NextDetail(topic, s.now)
+	detail := (&Feed{store: a.store}).NextRequest(topic, s.now).Detail
 	if a.always {
 		detail |= Full
 	}
@@ -168,7 +168,7 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	tried := 0
 	for range 31 {
 		s.publish(100, 20)
-		sample := s.answer((&Feed{store: a.store}).NextDetail(topic, s.now) &^ Entries)
+		sample := s.answer((&Feed{store: a.store}).NextRequest(topic, s.now).Detail &^ Entries)
 		if (&Feed{store: a.store}).WantsEntries(topic, sample) {
 			tried++
 		}

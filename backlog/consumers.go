@@ -15,6 +15,8 @@ type consumers struct {
 	known bool
 	// ids and components are sorted, each once.
 	ids, components []string
+	// most is the number on the partition with the most of them, where they are too many to be told apart; else 0.
+	most int
 	// connections are sorted, each once. A replica that restarts has its id again and another one.
 	connections []connection
 	// unreadPartitions partitions have work and no consumer; with the messages that wait there.
@@ -43,13 +45,18 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 		if one == nil {
 			continue
 		}
-		if len(one.Consumers) == 0 && one.BacklogEntries > 0 {
+		if one.MoreConsumers > 0 {
+			c.most = max(c.most, one.consumerCount())
+		}
+		if one.consumerCount() == 0 && one.BacklogEntries > 0 {
 			c.unreadPartitions++
 			c.unreadMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are unknown without a consumer
 		}
 		ids = appendIDs(ids, one.Consumers)
 		for _, consumer := range one.Consumers {
-			connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
+			if one.MoreConsumers == 0 { // else the others may come into the list, and these leave it, while all stay
+				connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
+			}
 			if consumer.Component != "" {
 				components = append(components, consumer.Component)
 			}
@@ -94,11 +101,14 @@ func appendIDs(ids []string, consumers []ConsumerSample) []string {
 func (c consumers) plus(other consumers) consumers {
 	return consumers{
 		known: c.known && other.known,
-		ids:   union(c.ids, other.ids), components: union(c.components, other.components),
+		ids:   union(c.ids, other.ids), components: union(c.components, other.components), most: max(c.most, other.most),
 		unreadPartitions: c.unreadPartitions + other.unreadPartitions,
 		unreadMessages:   c.unreadMessages + other.unreadMessages,
 	}
 }
+
+// count of the consumers: each replica consumes all partitions and topics, so that of one is that of all.
+func (c consumers) count() int { return max(len(c.ids), c.most) }
 
 // countConsumers fills in who consumes, and which partitions have no consumer: none of them counts as unread while
 // there is no consumer at all.
@@ -108,10 +118,10 @@ func (r *Reading) countConsumers() {
 	case !r.consumers.known:
 		unknown := Unknown(ErrNotAsked)
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = unknown, unknown, unknown
-	case len(r.consumers.ids) == 0:
+	case r.consumers.count() == 0:
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = Known(0), Known(0), Known(0)
 	default:
-		r.Consumers = Known(float64(len(r.consumers.ids)))
+		r.Consumers = Known(float64(r.consumers.count()))
 		r.UnreadPartitions = Known(float64(r.consumers.unreadPartitions))
 		r.UnreadMessages = Known(r.consumers.unreadMessages)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNextDetailRequestsWhatDecisionsNeed(t *testing.T) {
+func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 	const name = "public/default/resize"
 	one := func(at int, detail Detail, subscription SubscriptionSample) TopicSample {
 		subscription.Name = name
@@ -135,7 +135,7 @@ func TestNextDetailRequestsWhatDecisionsNeed(t *testing.T) {
 				store.Fail(topic, test.failure)
 			}
 			at := midday().Add(time.Duration(test.after) * time.Second)
-			require.Equal(t, test.want, (&Feed{store: store}).NextDetail(topic, at))
+			require.Equal(t, test.want, (&Feed{store: store}).NextRequest(topic, at).Detail)
 		})
 	}
 }

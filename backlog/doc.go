@@ -7,7 +7,7 @@
 // # From an answer to a reading
 //
 // A subscription is tracked by owners (Store.Track), which makes its topics, the namespaces of its patterns and its
-// workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextDetail says what to request, a Source
+// workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextRequest says what to request, a Source
 // (package poll; backlog/pulsar) turns the HTTP answer into a TopicSample, and Store.Record takes that in:
 //
 //	HTTP answer -> TopicSample -> Store.Record

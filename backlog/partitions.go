@@ -5,7 +5,6 @@ package backlog
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -190,7 +189,7 @@ type partitionCounters struct {
 	unknownDelay                  bool
 	delivered, unacked, throttled int64
 	// consumers at the last full answer that had the subscription; -1 before the first.
-	consumers int32
+	consumers int
 }
 
 // partitionTotals are what was delivered and what was finished: deliveries less the growth of what consumers hold.
@@ -237,7 +236,7 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		if !left || before.unacked == 0 {
 			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), interval)
 		}
-		if left { // the broker's sum may have what they held a moment longer
+		if left && now.MoreConsumers == 0 { // the broker's sum may have what they held a moment longer
 			last[i].unacked = min(last[i].unacked, heldBy(now.Consumers))
 		}
 	}
@@ -269,7 +268,7 @@ func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 			continue
 		}
 		last := &s.last[i]
-		last.consumers = int32(min(len(now.Consumers), math.MaxInt32))
+		last.consumers = now.consumerCount()
 		if last.consumers == 0 {
 			last.delayed, last.unknownDelay = 0, now.BacklogEntries > 0
 		}

@@ -62,6 +62,9 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
+		if !(Request{Subscriptions: sample.Subscriptions}).Wants(name) {
+			continue // tracked since: it was not looked for
+		}
 		on := onPartitions(name, answer)
 		meanBatch := t.batches.mean(backlogEntries(on))
 		state.recordExact(sample, moved)
@@ -71,7 +74,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		}
 		state.history.add(state.point(sample, on, meanBatch), window)
 		if sample.Detail.Has(Consumers) {
-			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.consumers.ids)}, window)
+			state.history.addConsumers(consumerCount{at: sample.At, count: state.consumers.count()}, window)
 		}
 	}
 	t.answeredAt = sample.At

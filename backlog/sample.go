@@ -3,7 +3,10 @@
 
 package backlog
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Detail says what a fetch requests beyond what is always there. Each costs the broker something, so none is requested
 // at every fetch.
@@ -29,6 +32,18 @@ const (
 
 // Has says whether all of the given details are requested.
 func (d Detail) Has(details Detail) bool { return d&details == details }
+
+// Request says what a fetch of a topic is to return.
+type Request struct {
+	Detail Detail
+	// Subscriptions to read, by name; nil for all. A topic may have many that no owner tracks.
+	Subscriptions []string
+}
+
+// Wants says whether the subscription is to be read.
+func (r Request) Wants(subscription string) bool {
+	return r.Subscriptions == nil || slices.Contains(r.Subscriptions, subscription)
+}
 
 // SubscriptionType is Pulsar's name for how messages are shared among consumers: Exclusive, Shared, Failover,
 // Key_Shared, or None while no consumer has connected since the topic was loaded.
@@ -63,8 +78,10 @@ type TopicSample struct {
 	// At is when the request was sent: what the answer says is at least as new.
 	At time.Time
 	// Detail is what was answered: a detail that was requested and could not be had is missing.
-	Detail     Detail
-	Partitions []PartitionSample
+	Detail Detail
+	// Subscriptions that were read, by name, whether they are there or not; nil for all.
+	Subscriptions []string
+	Partitions    []PartitionSample
 }
 
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is
@@ -112,9 +129,14 @@ type SubscriptionSample struct {
 	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero when there is
 	// no backlog.
 	EarliestPublishTime time.Time
-	// Consumers connected to the partition; empty without detail Consumers.
-	Consumers []ConsumerSample
+	// Consumers connected to the partition; empty without detail Consumers. Where there are very many, MoreConsumers are
+	// only counted.
+	Consumers     []ConsumerSample
+	MoreConsumers int
 }
+
+// consumerCount is how many consumers are connected.
+func (s *SubscriptionSample) consumerCount() int { return len(s.Consumers) + s.MoreConsumers }
 
 // ConsumerSample is one consumer of a subscription on one partition.
 type ConsumerSample struct {

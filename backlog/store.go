@@ -5,6 +5,8 @@ package backlog
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -103,15 +105,16 @@ func (s *Store) Fail(topic Topic, reason error) {
 	}
 }
 
-// NextDetail says how much the next fetch of the topic should request.
-func (f *Feed) NextDetail(topic Topic, now time.Time) Detail {
+// NextRequest is what the next fetch of the topic should request.
+func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s := f.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if state := s.topics[topic]; state != nil {
-		return state.nextDetail(now)
+	state := s.topics[topic]
+	if state == nil {
+		return Request{Subscriptions: []string{}}
 	}
-	return Slim
+	return Request{Detail: state.nextDetail(now), Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
 }
 
 // WantsEntries says whether an answer without entry counters is worth requesting them, and notes that they are

@@ -191,9 +191,9 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 }
 
 func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) error {
-	detail := p.feed.NextDetail(topic, time.Now())
-	sample, err := p.config.Source.Fetch(timed, topic, detail)
-	if err == nil && !detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
+	request := p.feed.NextRequest(topic, time.Now())
+	sample, err := p.config.Source.Fetch(timed, topic, request)
+	if err == nil && !request.Detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)
 	}
 	switch {

@@ -42,7 +42,8 @@ func newFakeSource() *fakeSource {
 	}
 }
 
-func (f *fakeSource) Fetch(ctx context.Context, t backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
+func (f *fakeSource) Fetch(ctx context.Context, t backlog.Topic, request backlog.Request) (backlog.TopicSample, error) {
+	detail := request.Detail
 	at := time.Now()
 	f.mu.Lock()
 	f.fetches[t] = append(f.fetches[t], at)

@@ -14,7 +14,7 @@ import (
 // An answer that lacks partitions is backlog.ErrPartial and never a smaller sum. Every error wraps one of the
 // reasons of package backlog and names what the user can do.
 type Source interface {
-	Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error)
+	Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample, error)
 	// AddEntries adds the entry counters to a sample of the topic that came without them, as far as they can be had.
 	AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample
 }

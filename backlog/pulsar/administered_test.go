@@ -48,19 +48,22 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	source := newStrictSource(t, known)
 	for _, token := range []string{"first", "second"} {
 		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
-		_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"),
+			backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 		require.Equal(t, "Bearer "+token, broker.request(len(broker.requested())-1).Header.Get("Authorization"),
 			"a rotated token is used at once")
 	}
 	require.NoError(t, os.Remove(file))
-	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"),
+		backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "token file "+file)
 
 	before := len(broker.requested())
-	_, err = newSource(t, Config{Credentials: known}, broker).
-		Fetch(t.Context(), broker.named("orders", "media/secret"), backlog.Slim)
+	_, err = newSource(t, Config{Credentials: known}, broker).Fetch(
+		t.Context(), broker.named("orders", "media/secret"), backlog.Request{Detail: backlog.Slim})
+
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.ErrorContains(t, err, "names a file", "of a user it stays forbidden")
 	require.Len(t, broker.requested(), before)
@@ -81,7 +84,7 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 		"the program's own ": broker.topic("orders"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+			_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.ErrorContains(t, err, "is not an allowed Pulsar host")
 		})
@@ -90,7 +93,8 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 	broker.on("orders/stats", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
-	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"),
+		backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed, "nor is it carried elsewhere by a redirect")
 	require.Empty(t, other.requested())
 }

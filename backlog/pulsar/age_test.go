@@ -76,7 +76,8 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 				broker.on("orders/partitions", answers(notPartitioned))
 				broker.on("orders/stats", onAge(tt.with, tt.without))
 				source := way.source(Config{Registerer: registry})
-				sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age|backlog.Bytes)
+				sample, err := source.Fetch(t.Context(), broker.topic("orders"),
+					backlog.Request{Detail: backlog.Age | backlog.Bytes})
 				require.ErrorIs(t, err, tt.err)
 				require.Equal(t, tt.detail, sample.Detail)
 				require.Equal(t, tt.counts, counted(t, registry))
@@ -100,7 +101,7 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 		broker.on("orders/stats", onAge(hang, good))
 		source := way.source(Config{MaxConnsPerHost: 16})
 		fetch := func() (backlog.Detail, error) {
-			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age)
+			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Age})
 			return sample.Detail, err
 		}
 		var group errgroup.Group

@@ -39,11 +39,11 @@ func TestFailuresOfOneTopicDoNotOpenTheBreaker(t *testing.T) {
 				recorded(t, broker)
 				source := way.source(Config{})
 				for range 10 {
-					_, err := source.Fetch(t.Context(), broker.topic("bad"), backlog.Slim)
+					_, err := source.Fetch(t.Context(), broker.topic("bad"), backlog.Request{Detail: backlog.Slim})
 					require.Error(t, err)
 					require.NotErrorIs(t, err, errHeldBack)
 				}
-				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 				require.NoError(t, err)
 			})
 		})
@@ -59,11 +59,11 @@ func TestImpatientCallersDoNotOpenTheBreaker(t *testing.T) {
 		source := way.source(Config{})
 		for range 10 {
 			short, cancel := context.WithTimeout(t.Context(), time.Second/2)
-			_, err := source.Fetch(short, broker.topic("orders"), backlog.Slim)
+			_, err := source.Fetch(short, broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			cancel()
 		}
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 	})
 }
@@ -85,7 +85,7 @@ func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 				var group errgroup.Group
 				for range 2 * failuresToOpen { // at once, so that no good answer comes in between
 					group.Go(func() error {
-						_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age)
+						_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Age})
 						return err
 					})
 				}
@@ -104,7 +104,7 @@ func TestDurationsAreOfRequestsAlone(t *testing.T) {
 		broker := way.broker("broker:8080")
 		recorded(t, broker)
 		source := way.source(Config{Registerer: registry, MaxConnsPerHost: 1})
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 		broker.on("orders/stats", func(w http.ResponseWriter, _ *http.Request) {
 			after(time.Second)
@@ -113,7 +113,7 @@ func TestDurationsAreOfRequestsAlone(t *testing.T) {
 		var group errgroup.Group
 		for range 2 { // the second waits for the first
 			group.Go(func() error {
-				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 				return err
 			})
 		}
@@ -125,7 +125,7 @@ func TestDurationsAreOfRequestsAlone(t *testing.T) {
 		source.Close()
 		way.fail("broker:8080", refuse)
 		for range failuresToOpen + 5 {
-			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.Error(t, err)
 		}
 		require.Equal(t, 5.0, counted(t, registry)["stats held_back"])

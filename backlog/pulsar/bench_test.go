@@ -58,10 +58,10 @@ func BenchmarkDecodeStats(b *testing.B) {
 					var answer backlog.TopicSample
 					var err error
 					if partitions == 0 {
-						answer, err = decodeStats(bytes.NewReader(content), shape.detail)
+						answer, err = decodeStats(bytes.NewReader(content), backlog.Request{Detail: shape.detail})
 					} else {
 						answer, err = decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", partitions,
-							shape.detail)
+							backlog.Request{Detail: shape.detail})
 					}
 					if err != nil || len(answer.Partitions) != max(1, partitions) {
 						b.Fatal(len(answer.Partitions), err)

@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +79,9 @@ func drain(body io.Reader) {
 
 // decodeJSON reads exactly one value, for small answers; a scanner reads those that may be large.
 func decodeJSON(r io.Reader, into any) error {
+	if a, charged := r.(*answer); charged {
+		r = wholeReader{a}
+	}
 	decoder := json.NewDecoder(r)
 	if err := decoder.Decode(into); err != nil {
 		return plainJSONError(err)
@@ -115,4 +119,89 @@ func (b *closingBody) Close() error {
 		b.closed = nil
 	}
 	return err
+}
+
+// What all answers that are being decoded keep in memory is bounded together, however many there are: each may keep
+// smallAnswer, which is about what its connection takes, and largeAnswers of them up to largestAnswer. An answer takes
+// its place for all of that at once, since two that each hold a part would wait for each other.
+const (
+	smallAnswer   = 256 << 10
+	largestAnswer = 32 << 20
+	largeAnswers  = 2
+)
+
+// maxConsumers of a subscription on one partition, and maxAnswerConsumers of a whole answer, are told apart; more are
+// only counted. No function has so many instances.
+const (
+	maxConsumers       = 1_000
+	maxAnswerConsumers = 20_000
+)
+
+// What is charged for one of each, with the room that growing slices and maps leave.
+const (
+	partitionCost    = 200
+	subscriptionCost = 500
+	consumerCost     = 200
+	textCost         = 50
+)
+
+// wholeJSON is how many bytes encoding/json needs for one of an answer that it decodes whole.
+const wholeJSON = 4
+
+var errKeepsTooMuch = fmt.Errorf("more than %d bytes of it would be kept", largestAnswer)
+
+// budget has a place for each large answer that is being decoded.
+type budget chan struct{}
+
+func newBudget() budget { return make(budget, largeAnswers) }
+
+// answer is the body of one answer with what is kept of it. What is passed over costs nothing.
+type answer struct {
+	io.Reader
+
+	ctx    context.Context //nolint:containedctx // of the request, in which the answer waits for its place
+	budget budget
+	kept   int
+	large  bool
+}
+
+// keep charges what a decoder is about to keep. Beyond smallAnswer it waits for a place; the error is a waitError when
+// there was no time left, or errKeepsTooMuch.
+func (a *answer) keep(bytes int) error {
+	if a == nil {
+		return nil
+	}
+	a.kept += bytes
+	switch {
+	case a.kept > largestAnswer:
+		return errKeepsTooMuch
+	case a.kept <= smallAnswer || a.large:
+		return nil
+	}
+	select {
+	case a.budget <- struct{}{}:
+		a.large = true
+		return nil
+	case <-a.ctx.Done():
+		return &waitError{err: a.ctx.Err()}
+	}
+}
+
+// release gives the place back.
+func (a *answer) release() {
+	if a.large {
+		a.large = false
+		<-a.budget
+	}
+}
+
+// wholeReader charges all that it reads.
+type wholeReader struct{ *answer }
+
+func (r wholeReader) Read(p []byte) (int, error) {
+	n, err := r.answer.Read(p)
+	if charged := r.keep(wholeJSON * n); charged != nil {
+		return 0, charged
+	}
+	return n, err
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
+// maxEntries bounds the topics and subscriptions that are kept of one broker.
+const maxEntries = 250_000
+
 // bulkDecoder reads broker-stats/topics: {namespace: {bundle: {domain: {topic: ...}}}}.
 //
 // Source: org.apache.pulsar.broker.service.PulsarStats and persistent.PersistentTopic.updateRates. Names differ from

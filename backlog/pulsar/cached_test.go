@@ -41,7 +41,7 @@ func TestAnAnswerFromACacheIsAsOldAsItSays(t *testing.T) {
 			source, now := newSource(t, Config{}, broker), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 			source.now = func() time.Time { return now }
 
-			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 
 			require.NoError(t, err)
 			require.Equal(t, now.Add(-tt.want), sample.At)
@@ -53,7 +53,8 @@ func TestRequestsAreNotForCaches(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(subscription(nil)))
-	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+		backlog.Request{Detail: backlog.Slim})
 	require.NoError(t, err)
 	for i := range broker.requested() {
 		require.Equal(t, "no-cache", broker.request(i).Header.Get("Cache-Control"))

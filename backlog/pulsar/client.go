@@ -29,6 +29,7 @@ type client struct {
 	metrics        *metrics
 	requestTimeout time.Duration
 	maxAnswerBytes int64
+	budget         budget
 }
 
 // decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
@@ -216,11 +217,16 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 	e.age = ageOf(resp)
 	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
-	err := e.decode(body)
+	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget}
+	defer counted.release()
+	err := e.decode(counted)
+	var wait *waitError
 	switch {
 	case err == nil:
 		drain(resp.Body)
 		return nil
+	case errors.As(err, &wait):
+		return noMemoryFault(e.address, u, wait.err)
 	case body.Broken() != nil:
 		a.hop.broken = body.Broken()
 		return transportFault(e.address, u, body.Broken(), e.limit)

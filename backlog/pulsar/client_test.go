@@ -43,7 +43,7 @@ func TestRedirectsKeepTheTokenOnAllowedHosts(t *testing.T) {
 	owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
 	source := newSource(t, Config{Token: "secret"}, front, owner)
 
-	sample, err := source.Fetch(t.Context(), front.topic("orders"), backlog.Slim)
+	sample, err := source.Fetch(t.Context(), front.topic("orders"), backlog.Request{Detail: backlog.Slim})
 
 	require.NoError(t, err)
 	require.Equal(t, int64(5), sample.Partitions[0].PublishedMessages)
@@ -114,7 +114,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			if tt.overTLS {
 				topic.Cluster = backlog.Cluster{AdminURL: secure.URL}
 			}
-			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+			_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, tt.reason)
 			require.Equal(t, tt.text, err.Error())
 			require.Empty(t, elsewhere.requested(), "no request may leave, with or without the token")
@@ -127,7 +127,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 	for name, allowed := range map[string][]string{"nothing is allowed": nil, "another port is allowed": {"127.0.0.1:1"}} {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
-			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.EqualError(t, err,
 				"host not allowed: "+elsewhere.host()+" is not an allowed Pulsar host: add it to "+allowedHostsFix)
@@ -151,11 +151,12 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 			disguised := "http://[::ffff:127.0.0.1" + percent + ".pulsar.svc]:" + port
 			_, err := source.Fetch(t.Context(), backlog.Topic{
 				Cluster: backlog.Cluster{AdminURL: disguised}, Name: "persistent://public/default/orders",
-			}, backlog.Slim)
+			}, backlog.Request{Detail: backlog.Slim})
+
 			require.ErrorIs(t, err, backlog.ErrProtocol)
 			front.on("orders/partitions", answers(notPartitioned))
 			front.on("orders/stats", redirectsTo(disguised))
-			_, err = source.Fetch(t.Context(), front.topic("orders"), backlog.Slim)
+			_, err = source.Fetch(t.Context(), front.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.Zero(t, conns.Load(), "no connection may be made")
 		})
@@ -165,7 +166,8 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 func TestRedirectsEnd(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", redirectsTo(broker.URL))
-	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+		backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
 	require.Len(t, broker.requested(), 4, "the request and three redirects")
 }
@@ -217,7 +219,8 @@ func TestRetriesOnceAndOnlyWhereItHelps(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", tt.answers...)
-			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, tt.reason)
 			require.Len(t, broker.requested()[1:], tt.calls)
 		})
@@ -260,7 +263,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			broker.on("orders/stats", tt.answer)
 			source := newSource(t, Config{}, broker)
 			source.client.maxAnswerBytes = limit
-			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			if tt.good {
 				require.NoError(t, err)
 				return
@@ -291,7 +294,7 @@ func TestFetchTimesOutOnABrokerThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broker.on("orders/partitions", tt.answer)
 			source := newSource(t, Config{RequestTimeout: 20 * time.Millisecond}, broker)
-			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
 			require.EqualError(t, err,
 				"unreachable: "+broker.host()+" for persistent://public/default/orders: no answer within 20ms")
@@ -327,7 +330,8 @@ func TestTheCallersEndIsNotTakenForOurs(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			ctx, cancel := tt.end(t.Context())
 			defer cancel()
-			_, err := newSource(t, Config{Registerer: registry}, broker).Fetch(ctx, broker.topic("orders"), backlog.Slim)
+			_, err := newSource(t, Config{Registerer: registry}, broker).Fetch(ctx, broker.topic("orders"),
+				backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
 			require.ErrorIs(t, err, ctx.Err())
 			require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: "+tt.text)
@@ -343,7 +347,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		answers(`{"msgInCounter":5,"subscriptions":{}}`))
 	source := newSource(t, Config{}, broker)
 	for range 4 {
-		_, _ = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, _ = source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 	}
 	require.Equal(t, broker.request(0).RemoteAddr, broker.request(5).RemoteAddr)
 }

@@ -105,6 +105,7 @@ func New(config Config) (*Source, error) {
 			metrics:        m,
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: maxAnswerBytes,
+			budget:         newBudget(),
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxTopics),
 		ages:   newAges(config),

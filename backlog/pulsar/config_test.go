@@ -221,7 +221,7 @@ func TestARotatedTokenIsUsedAtOnce(t *testing.T) {
 	source := newSource(t, Config{TokenFile: file}, broker)
 	for _, token := range []string{"first", "secnd"} { // equal in length, and written within one tick of the clock
 		require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 		require.Equal(t, "Bearer "+token, broker.request(len(broker.requested())-1).Header.Get("Authorization"))
 	}
@@ -244,7 +244,8 @@ func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
-			_, err := newSource(t, Config{TokenFile: tt.file}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := newSource(t, Config{TokenFile: tt.file}, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err,
 				"credentials refused: nothing was sent to "+broker.host()+": token file "+tt.file+": "+tt.text)
@@ -258,7 +259,7 @@ func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
 	file := writeFile(t, "params", "me:first\n")
 	source := newSource(t, Config{AuthPlugin: "basic", AuthParamsFile: file}, broker)
 	shows := func(password string) {
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 		user, shown, ok := broker.request(len(broker.requested()) - 1).BasicAuth()
 		require.True(t, ok)
@@ -268,7 +269,7 @@ func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("me:secnd\n"), 0o600))
 	shows("secnd")
 	require.NoError(t, os.WriteFile(file, []byte("s3cret"), 0o600))
-	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err,
 		"nothing was sent to "+broker.host()+": authParamsFile "+file+": parameters of the basic plugin")
@@ -285,7 +286,7 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	source := newSource(t, Config{CAFile: file, AllowedHosts: []string{"127.0.0.1"}})
 	fetch := func() error {
 		topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
-		_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+		_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 		return err
 	}
 	require.ErrorContains(t, fetch(), "signed by an unknown authority")

@@ -135,7 +135,7 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 					Cluster: backlog.Cluster{AdminURL: front.URL, Access: "ns/secret"},
 					Name:    "persistent://public/default/orders",
 				}
-				_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+				_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 				return err
 			}
 			to = elsewhere.URL

@@ -96,7 +96,7 @@ func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := source.Fetch(t.Context(), broker.named("orders", tt.access), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.named("orders", tt.access), backlog.Request{Detail: backlog.Slim})
 			require.NoError(t, err)
 			last := broker.request(len(broker.requested()) - 1)
 			require.Equal(t, tt.authorization, last.Header.Get("Authorization"))
@@ -165,7 +165,7 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 			source := newSource(t, Config{AllowedIssuers: []string{"https://issuer/"}, Credentials: &fakeCredentials{
 				named: map[string]backlog.Credentials{"ns/secret": tt.credentials},
 			}}, broker)
-			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, tt.reason)
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
 			require.Empty(t, broker.requested())
@@ -185,7 +185,7 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{Token: "own", Credentials: tt.source}, broker)
-			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": "+tt.text)
 			require.Empty(t, broker.requested(), "the program's own credentials must not stand in")
@@ -231,7 +231,7 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 			source, topic := newSource(t, Config{Registerer: registry, Credentials: known}, broker), broker.named("orders",
 				"ns/secret")
 			source.counts.Put(topic, 0, source.now())
-			_, err := source.Fetch(t.Context(), topic, backlog.Age)
+			_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Age})
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
 			require.ErrorIs(t, err, tt.reason)
 			require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
@@ -251,7 +251,7 @@ func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {
 		fresh: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "new"}},
 	}
 	source := newSource(t, Config{Credentials: known}, broker)
-	_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 	require.NoError(t, err, "one fetch must do")
 	require.Equal(t, []string{"ns/secret"}, known.invalidated)
 	require.Equal(t, []string{"orders/partitions", "orders/partitions", "orders/stats"}, broker.requested())
@@ -262,7 +262,8 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	broker.on("orders/partitions", needs("Bearer other", answers(notPartitioned)))
 	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "wrong"}}}
 	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"),
-		backlog.Slim)
+		backlog.Request{Detail: backlog.Slim})
+
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.Equal(t, []string{"ns/secret"}, known.invalidated)
 	require.Len(t, broker.requested(), 1)
@@ -273,7 +274,7 @@ func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
 	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "old"}}}
 	source := newSource(t, Config{Registerer: prometheus.NewRegistry(), Credentials: known}, broker)
 	fetch := func() string {
-		_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 		return broker.request(len(broker.requested()) - 1).RemoteAddr
 	}
@@ -292,7 +293,8 @@ func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
 		jwt(`{"sub":"s3cret","exp":86400}`):        "which expired at 1970-01-02T00:00:00Z: put a new one in its place",
 		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
 	} {
-		_, err := newSource(t, Config{Token: token}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := newSource(t, Config{Token: token}, broker).Fetch(t.Context(), broker.topic("orders"),
+			backlog.Request{Detail: backlog.Slim})
 		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)
 	}

@@ -49,22 +49,22 @@ func partitionCount(count number) (int, error) {
 }
 
 // decodeStats reads the answer of /stats, but for the time. The sample's Detail is what was wanted and is there.
-func decodeStats(r io.Reader, wanted backlog.Detail) (backlog.TopicSample, error) {
-	d := newStatsDecoder(r, wanted)
+func decodeStats(r io.Reader, request backlog.Request) (backlog.TopicSample, error) {
+	d := newStatsDecoder(r, request)
 	partition, err := d.topic(backlog.NotPartitioned)
 	if err := d.finish(err); err != nil {
 		return backlog.TopicSample{}, err
 	}
-	return backlog.TopicSample{Partitions: []backlog.PartitionSample{partition}, Detail: d.answered()}, nil
+	return d.topicSample(partition), nil
 }
 
 // decodePartitionedStats reads the answer of /partitioned-stats about the named topic, which has known partitions as
 // far as is known. All partitions that its metadata speaks of must be there: a broker leaves out silently those that
 // did not answer, and when all are missing it gives one under the name of the topic itself.
 func decodePartitionedStats(r io.Reader, name string, known int,
-	wanted backlog.Detail,
+	request backlog.Request,
 ) (backlog.TopicSample, error) {
-	d := newStatsDecoder(r, wanted)
+	d := newStatsDecoder(r, request)
 	var samples []backlog.PartitionSample
 	there := map[int]bool{}
 	stray := false
@@ -103,7 +103,7 @@ func decodePartitionedStats(r io.Reader, name string, known int,
 		return backlog.TopicSample{}, incompleteError{text: "it names partitions that the topic should not have"}
 	}
 	slices.SortFunc(samples, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
-	return backlog.TopicSample{Partitions: samples, Detail: d.answered()}, nil
+	return d.topicSample(samples...), nil
 }
 
 // eachPartition reads an answer of the partitioned calls; read has to take the value of each partition. The sums over
@@ -182,7 +182,7 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 		if count, err := added.counter("entriesAddedCounter"); err == nil && ok {
 			entries[index] = count
 		}
-		return nil
+		return s.answer.keep(partitionCost)
 	})
 	if err != nil {
 		return nil, err

@@ -14,15 +14,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-const (
-	// maxEntries bounds the subscriptions and the consumers of one answer. Real ones have about 1 KB each, so the limit on
-	// bytes comes first; it is for answers that are made of next to nothing, of which 64 MiB would become GiBs.
-	maxEntries = 250_000
-	// maxShared bounds the strings that are kept once for all partitions.
-	maxShared = 10_000
-)
-
-var errTooMany = fmt.Errorf("more than %d subscriptions or consumers", maxEntries)
+// maxShared bounds the strings that are kept once for all partitions.
+const maxShared = 10_000
 
 // The answers, as far as they are needed; a number says whether it was present.
 //
@@ -40,6 +33,7 @@ type (
 		throttled       int64
 		blocked         bool
 		consumers       []backlog.ConsumerSample
+		moreConsumers   int
 	}
 	consumerAnswer struct {
 		name                        string
@@ -53,48 +47,47 @@ type (
 // statsDecoder reads the state of topics.
 type statsDecoder struct {
 	*scanner
-	wanted backlog.Detail
+	request backlog.Request
 	// unanswered are details that some subscription lacks.
 	unanswered backlog.Detail
-	// entries is how many subscriptions and consumers there were.
-	entries int
+	// consumersKept is how many consumers there are in the sample.
+	consumersKept int
 	// shared has strings that come again on the next partition.
 	shared map[string]string
 }
 
-func newStatsDecoder(r io.Reader, wanted backlog.Detail) *statsDecoder {
-	return &statsDecoder{scanner: newScanner(r), wanted: wanted, shared: map[string]string{}}
+func newStatsDecoder(r io.Reader, request backlog.Request) *statsDecoder {
+	return &statsDecoder{scanner: newScanner(r), request: request, shared: map[string]string{}}
 }
 
-// answered are the details that were requested and are there.
-func (d *statsDecoder) answered() backlog.Detail { return d.wanted &^ d.unanswered }
+// topicSample is the sample of a whole answer, with the details that were requested and are there.
+func (d *statsDecoder) topicSample(partitions ...backlog.PartitionSample) backlog.TopicSample {
+	return backlog.TopicSample{
+		Detail: d.request.Detail &^ d.unanswered, Subscriptions: d.request.Subscriptions, Partitions: partitions,
+	}
+}
 
 // share returns the text as a string that is made once for the whole answer.
-func (d *statsDecoder) share(text []byte) string {
+func (d *statsDecoder) share(text []byte) (string, error) {
 	if len(text) == 0 {
-		return ""
+		return "", nil
 	}
 	if known, ok := d.shared[string(text)]; ok {
-		return known
+		return known, nil
 	}
 	kept := validText(text)
 	if len(d.shared) < maxShared {
 		d.shared[kept] = kept
 	}
-	return kept
-}
-
-// countEntry counts a subscription or consumer.
-func (d *statsDecoder) countEntry() error {
-	if d.entries++; d.entries > maxEntries {
-		return errTooMany
-	}
-	return nil
+	return kept, d.answer.keep(textCost + len(kept))
 }
 
 // topic reads one TopicStats. See the package comment for negative numbers.
 func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 	var published, bytes number
+	if err := d.answer.keep(partitionCost); err != nil {
+		return backlog.PartitionSample{}, err
+	}
 	sample := backlog.PartitionSample{Index: index}
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
@@ -139,10 +132,16 @@ func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlo
 		all = []backlog.SubscriptionSample{}
 	}
 	err := d.object(func(key []byte) error {
-		if err := d.countEntry(); err != nil {
+		if !d.request.Wants(string(key)) {
+			return d.skip()
+		}
+		if err := d.answer.keep(subscriptionCost); err != nil {
 			return err
 		}
-		name := d.share(key)
+		name, err := d.share(key)
+		if err != nil {
+			return err
+		}
 		answer, err := d.subscription()
 		if err != nil {
 			return fmt.Errorf("subscription %s: %w", name, err)
@@ -168,7 +167,7 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 		case "blockedSubscriptionOnUnackedMsgs":
 			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
 		case "consumers":
-			s.consumers, err = d.consumers(s.consumers)
+			err = d.consumers(&s)
 		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
 			"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
 			"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit":
@@ -213,27 +212,38 @@ func (s *subscriptionAnswer) number(key []byte) (field *number, name string) {
 
 func (d *statsDecoder) sharedText(name string) (string, error) {
 	words, err := d.textOrNull(name)
-	return d.share(words), err
+	if err != nil {
+		return "", err
+	}
+	return d.share(words)
 }
 
 // consumers reads a list of consumers, or passes over it when they were not requested: brokers before 3.2 send them all
 // the same.
-func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.ConsumerSample, error) {
-	if !d.wanted.Has(backlog.Consumers) {
-		return nil, d.skip()
+func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
+	if !d.request.Detail.Has(backlog.Consumers) {
+		return d.skip()
 	}
 	if null, err := d.null(); null || err != nil {
-		return all, err
+		return err
 	}
-	err := d.array(func() error {
-		if err := d.countEntry(); err != nil {
+	return d.array(func() error {
+		if len(s.consumers) >= maxConsumers || d.consumersKept >= maxAnswerConsumers {
+			s.moreConsumers++
+			return d.skip()
+		}
+		d.consumersKept++
+		if err := d.answer.keep(consumerCost); err != nil {
 			return err
 		}
-		answer, err := d.consumer()
-		all = append(all, d.consumerSample(answer))
+		read, err := d.consumer()
+		if err != nil {
+			return err
+		}
+		sample, err := d.consumerSample(read)
+		s.consumers = append(s.consumers, sample)
 		return err
 	})
-	return all, err
 }
 
 // timestamp reads a time; one in a spelling that is not known is none.

@@ -32,7 +32,7 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 		for _, wanted := range []backlog.Detail{backlog.Slim, everything} {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				if !partitioned {
-					got, err := decodeStats(bytes.NewReader(content), wanted)
+					got, err := decodeStats(bytes.NewReader(content), backlog.Request{Detail: wanted})
 					require.NoError(t, err)
 					want := referenceDecode(answer, backlog.NotPartitioned, wanted)
 					require.Equal(t, []backlog.PartitionSample{want}, got.Partitions)
@@ -50,7 +50,7 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 					name = key[:at]
 					want = append(want, referenceDecode(raw.(map[string]any), index, wanted))
 				}
-				got, err := decodePartitionedStats(bytes.NewReader(content), name, 0, wanted)
+				got, err := decodePartitionedStats(bytes.NewReader(content), name, 0, backlog.Request{Detail: wanted})
 				if len(want) != int(answer["metadata"].(map[string]any)["partitions"].(float64)) {
 					require.Error(t, err)
 					return
@@ -167,7 +167,7 @@ func TestDecodeDetails(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodeStats(strings.NewReader(subscription(tt.changes)), tt.wanted)
+			got, err := decodeStats(strings.NewReader(subscription(tt.changes)), backlog.Request{Detail: tt.wanted})
 			require.NoError(t, err)
 			require.Equal(t, tt.answer, got.Detail)
 			s := got.Partitions[0].Subscriptions[0]
@@ -238,7 +238,8 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodePartitionedStats(strings.NewReader(tt.body), "persistent://public/default/dp", 1, backlog.Slim)
+			answer, err := decodePartitionedStats(strings.NewReader(tt.body), "persistent://public/default/dp", 1,
+				backlog.Request{Detail: backlog.Slim})
 			if tt.err != "" {
 				require.EqualError(t, err, tt.err)
 				require.Zero(t, answer)

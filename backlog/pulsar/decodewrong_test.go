@@ -148,7 +148,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodeStats(strings.NewReader(subscription(tt.changes)), backlog.Full)
+			answer, err := decodeStats(strings.NewReader(subscription(tt.changes)), backlog.Request{Detail: backlog.Full})
 			if tt.err != "" {
 				require.EqualError(t, err, tt.err)
 				return
@@ -173,7 +173,7 @@ func TestDecodeWhatIsNotAnAnswer(t *testing.T) {
 		"negative published": `{"msgInCounter":-1,"subscriptions":{}}`,
 	} {
 		t.Run(name+" is no state of a topic", func(t *testing.T) {
-			_, err := decodeStats(strings.NewReader(body), backlog.Full)
+			_, err := decodeStats(strings.NewReader(body), backlog.Request{Detail: backlog.Full})
 			require.Error(t, err)
 		})
 	}
@@ -184,7 +184,8 @@ func TestDecodeWhatIsNotAnAnswer(t *testing.T) {
 		t.Run(name+" is no number of partitions", func(t *testing.T) {
 			_, err := decodePartitions(strings.NewReader(body))
 			require.Error(t, err)
-			_, err = decodePartitionedStats(strings.NewReader(`{"metadata":`+body+`,"partitions":{}}`), "a", 0, backlog.Slim)
+			_, err = decodePartitionedStats(strings.NewReader(`{"metadata":`+body+`,"partitions":{}}`), "a", 0,
+				backlog.Request{Detail: backlog.Slim})
 			require.Error(t, err)
 		})
 	}

@@ -24,8 +24,9 @@
 // hangs, ages are only tried now and then. The number of partitions comes from `/partitions` and is remembered for
 // a minute; more of them are seen at once, fewer and another kind when the call fails for it. The broker
 // that a topic's calls are redirected to is remembered for a minute. HTTP_PROXY and the like are ignored: brokers are
-// inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time,
-// not memory.
+// inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept, subscriptions that were
+// not requested among it: a huge answer costs time, not memory. What all answers keep while they are decoded is bounded
+// together, see body.go.
 //
 // Worker reads functions, sinks and sources from the function worker, in the brokers or apart (poll.InstanceSource);
 // BrokerStats reads all loaded topics of all brokers at once, roughly (poll.BulkSource). Both use the Source's

@@ -29,7 +29,8 @@ func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", answers(`{"msgInCounter":7,"subscriptions":{}}`))
 			broker.on("orders/internalStats", internal)
-			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Request{Detail: backlog.Full})
 			require.NoError(t, err)
 			require.Equal(t, int64(7), sample.Partitions[0].PublishedMessages)
 			require.Nil(t, sample.Partitions[0].AddedEntries)
@@ -43,7 +44,8 @@ func TestEntryCountersAsRecorded(t *testing.T) {
 	broker.on("parts/partitions", answers(`{"partitions":4}`))
 	broker.on("parts/partitioned-stats", answers(partitioned("parts", 4, 0, 1, 2, 3)))
 	broker.on("parts/partitioned-internalStats", answers(string(fixture(t, "4.0.8-partitioned-internalStats.json"))))
-	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("parts"), backlog.Full)
+	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("parts"),
+		backlog.Request{Detail: backlog.Full})
 	require.NoError(t, err)
 	for i, entries := range []int64{3, 3, 3, 4} {
 		require.Equal(t, entries, *sample.Partitions[i].AddedEntries)
@@ -56,7 +58,7 @@ func TestEntryCountersAreAddedToASampleLater(t *testing.T) {
 	broker.on("parts/partitioned-stats", answers(partitioned("parts", 4, 0, 1, 2, 3)))
 	broker.on("parts/partitioned-internalStats", answers(string(fixture(t, "4.0.8-partitioned-internalStats.json"))))
 	source := newSource(t, Config{}, broker)
-	sample, err := source.Fetch(t.Context(), broker.topic("parts"), backlog.Consumers)
+	sample, err := source.Fetch(t.Context(), broker.topic("parts"), backlog.Request{Detail: backlog.Consumers})
 	require.NoError(t, err)
 	require.Equal(t, backlog.Consumers, sample.Detail)
 	require.Nil(t, sample.Partitions[0].AddedEntries)
@@ -75,7 +77,8 @@ func TestEntryCountersOfPartitions(t *testing.T) {
 	broker.on("orders/partitioned-internalStats", answers(`{"metadata":{"partitions":3},"partitions":{
 		"persistent://public/default/orders-partition-2":{"entriesAddedCounter":22},
 		"persistent://public/default/orders-partition-0":{"entriesAddedCounter":20}}}`))
-	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+		backlog.Request{Detail: backlog.Full})
 	require.NoError(t, err)
 	require.Equal(t, int64(20), *sample.Partitions[0].AddedEntries)
 	require.Nil(t, sample.Partitions[1].AddedEntries, "a partition that internal stats leave out is unknown")

@@ -33,6 +33,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	                                        ErrUnavailable when they could not be had in time; nothing was sent
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a number above 2^53                ErrImplausible      answerFault
+//	200, no place for it in memory in time  ErrUnavailable      noMemoryFault
 //	200, a partition missing                ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
 //	401 or 403, JSON                        ErrForbidden        refusal
@@ -192,6 +193,10 @@ func answerFault(a address, u *url.URL, err error) error {
 		return backlog.Because(backlog.ErrProtocol,
 			"%s sent more than %d bytes for %s: remove unused subscriptions",
 			u.Host, long.Limit, a.subject)
+	case errors.Is(err, errKeepsTooMuch):
+		return backlog.Because(backlog.ErrProtocol,
+			"%s sent more for %s than may be kept of one answer (%d MiB): use fewer partitions, or shorter names",
+			u.Host, a.subject, largestAnswer>>20)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, u.Scheme, u.Host)
@@ -237,6 +242,18 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 	f := backlog.Because(backlog.ErrUnavailable,
 		"%s for %s: not sent, its %d connections or %d requests per second were used up until the time was over: "+
 			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
+	f.Cause = errHeldBack
+	return f
+}
+
+// noMemoryFault is the fault of a large answer for which there was no time left to wait for others to be decoded.
+func noMemoryFault(a address, u *url.URL, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return transportFault(a, u, err, 0)
+	}
+	f := backlog.Because(backlog.ErrUnavailable,
+		"%s for %s: its answer is large, and %d others were being read until the time was over: retried soon",
+		u.Host, a.subject, largeAnswers)
 	f.Cause = errHeldBack
 	return f
 }

@@ -154,7 +154,8 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			if tt.anonymous {
 				config.Token = ""
 			}
-			sample, err := newSource(t, config, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			sample, err := newSource(t, config, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, tt.reason)
 			require.Equal(t, strings.ReplaceAll(tt.text, "BROKER", broker.host()), err.Error())
 			require.Zero(t, sample)
@@ -194,7 +195,7 @@ func TestIncompleteAnswersAreNeverASum(t *testing.T) {
 			broker.on("gone/partitioned-stats", answers(tt.answer))
 			source := newSource(t, Config{}, broker)
 			for range 2 { // with the count just read, and from the cache
-				sample, err := source.Fetch(t.Context(), broker.topic("gone"), backlog.Slim)
+				sample, err := source.Fetch(t.Context(), broker.topic("gone"), backlog.Request{Detail: backlog.Slim})
 				require.ErrorIs(t, err, backlog.ErrPartial)
 				require.Equal(t, "partial answer: persistent://public/default/gone from "+broker.host()+": "+tt.text, err.Error())
 				require.Zero(t, sample)
@@ -264,7 +265,7 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 			} else {
 				topic.Name = tt.name
 			}
-			_, err := newSource(t, Config{}).Fetch(t.Context(), topic, backlog.Slim)
+			_, err := newSource(t, Config{}).Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, reason)
 			require.Equal(t, tt.text, err.Error())
 		})
@@ -306,7 +307,8 @@ func TestMissingAnswersHaveAShortCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "broker.invalid"}})
 			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: tt.url}, Name: topic},
-				backlog.Slim)
+				backlog.Request{Detail: backlog.Slim})
+
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
 			require.Equal(t, tt.text, err.Error())
 		})
@@ -324,7 +326,7 @@ func TestCertificatesOfTheConfiguredAuthorityAreTrusted(t *testing.T) {
 
 	source := newSource(t, Config{CAFile: ca, AllowedHosts: []string{"127.0.0.1"}})
 	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
-	sample, err := source.Fetch(t.Context(), topic, backlog.Slim)
+	sample, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 
 	require.NoError(t, err)
 	require.Equal(t, int64(3), sample.Partitions[0].PublishedMessages)
@@ -337,9 +339,9 @@ func TestMetricsCountEachResult(t *testing.T) {
 	broker.on("orders/stats", says(503, "starting"), answers(`{"msgInCounter":3,"subscriptions":{}}`))
 	broker.on("orders/internalStats", says(401, "no"))
 	source := newSource(t, Config{Registerer: registry}, broker)
-	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Full})
 	require.NoError(t, err)
-	_, err = source.Fetch(t.Context(), broker.topic("nope"), backlog.Full)
+	_, err = source.Fetch(t.Context(), broker.topic("nope"), backlog.Request{Detail: backlog.Full})
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 
 	require.Equal(t, map[string]float64{

@@ -155,7 +155,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 				recorded(t, broker)
 				source := way.source(Config{RequestTimeout: timeout})
 				fetch := func() error {
-					sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+					sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 					if err == nil {
 						require.Equal(t, int64(20), sample.Partitions[0].PublishedMessages)
 					}
@@ -223,7 +223,7 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 				broker.on("other/stats", answers(goodTopic))
 				source := way.source(Config{Registerer: registry})
 				fetch := func(topic string) error {
-					_, err := source.Fetch(t.Context(), broker.topic(topic), backlog.Slim)
+					_, err := source.Fetch(t.Context(), broker.topic(topic), backlog.Request{Detail: backlog.Slim})
 					return err
 				}
 				require.NoError(t, fetch("orders"))

@@ -68,7 +68,7 @@ func requireSound(t *testing.T, answer backlog.TopicSample) {
 func FuzzDecodeStats(f *testing.F) {
 	addFixtures(f, "*.json")
 	f.Fuzz(func(t *testing.T, content []byte) {
-		answer, err := decodeStats(bytes.NewReader(content), everything)
+		answer, err := decodeStats(bytes.NewReader(content), backlog.Request{Detail: everything})
 		if err != nil {
 			require.Zero(t, answer)
 			return
@@ -84,7 +84,8 @@ func FuzzDecodePartitionedStats(f *testing.F) {
 	f.Add([]byte(`{"partitions":{"persistent://public/default/dp-partition-0":{}},"metadata":{"partitions":1}}`))
 	f.Add([]byte(partitioned("dp", 2, 0, 1)))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		answer, err := decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", 2, everything)
+		answer, err := decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", 2,
+			backlog.Request{Detail: everything})
 		if err != nil {
 			require.Zero(t, answer)
 			return

@@ -63,7 +63,7 @@ func TestTokensOfIssuersAreShownToBrokers(t *testing.T) {
 	params := issuerParams(issuer.URL + "/realm")
 	source := newSource(t, Config{Registerer: registry, AuthPlugin: "oauth2", AuthParams: params}, broker)
 	for range 2 {
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "token", broker.request(0).Header.Get("X-Pulsar-Auth-Method-Name"))
@@ -85,10 +85,10 @@ func TestAnIssuerWithTLSNamesNoEndpointWithout(t *testing.T) {
 			"trusting": {Plugin: "oauth2", Params: params, TrustCerts: string(pemOf(secure.Certificate()))},
 			"careless": {Plugin: "oauth2", Params: params, AllowInsecureConnection: true, SkipHostnameVerification: true},
 		}}}, broker)
-	_, err := source.Fetch(t.Context(), broker.named("orders", "trusting"), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.named("orders", "trusting"), backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.ErrorContains(t, err, "has no token_endpoint with https://")
-	_, err = source.Fetch(t.Context(), broker.named("orders", "careless"), backlog.Slim)
+	_, err = source.Fetch(t.Context(), broker.named("orders", "careless"), backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrUnreachable, "an issuer is always checked")
 	require.ErrorContains(t, err, "signed by an unknown authority")
 	require.Empty(t, broker.requested())

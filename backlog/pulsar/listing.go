@@ -66,6 +66,9 @@ func (l listing) decode(r io.Reader) error {
 		if backlog.SystemTopic(name) {
 			return nil
 		}
+		if err := s.answer.keep(len(name)); err != nil {
+			return err
+		}
 		l.names[name] = struct{}{}
 		if len(l.names) > maxTopics {
 			return errTooManyTopics

@@ -41,7 +41,7 @@ func newOwned(t *testing.T) *owned {
 
 func (o *owned) fetch(t *testing.T, detail backlog.Detail) error {
 	t.Helper()
-	_, err := o.source.Fetch(t.Context(), o.front.topic("orders"), detail)
+	_, err := o.source.Fetch(t.Context(), o.front.topic("orders"), backlog.Request{Detail: detail})
 	return err
 }
 

@@ -39,6 +39,7 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 		DrainingHashes:    max(0, s.draining.value),
 		ActiveConsumer:    s.active,
 		Consumers:         s.consumers,
+		MoreConsumers:     s.moreConsumers,
 	}
 	if s.kind == "" {
 		sample.Type = backlog.NoType
@@ -51,7 +52,7 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 // addBytes: a broker that got no such request, or that does not know the parameter, says -1.
 func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number) {
 	switch {
-	case !d.wanted.Has(backlog.Bytes):
+	case !d.request.Detail.Has(backlog.Bytes):
 	case !bytes.present || bytes.value < 0:
 		d.unanswered |= backlog.Bytes
 	default:
@@ -62,7 +63,7 @@ func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number
 // addAge: 0 means that the request had no age, and -1 that there is no backlog.
 func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest number) {
 	switch {
-	case !d.wanted.Has(backlog.Age) || earliest.value == -1:
+	case !d.request.Detail.Has(backlog.Age) || earliest.value == -1:
 	case !earliest.present || earliest.value <= 0:
 		d.unanswered |= backlog.Age
 	default:
@@ -73,8 +74,8 @@ func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest numbe
 // consumerSample keeps what the consumer says of itself.
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getProperties.
-func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
-	sample := backlog.ConsumerSample{
+func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.ConsumerSample, err error) {
+	sample = backlog.ConsumerSample{
 		ID:              c.name,
 		Name:            c.name,
 		MeanBatch:       max(0, c.meanBatch.value),
@@ -85,13 +86,13 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
 	if c.component != "" && c.instance != "" {
 		// instances name their consumers at random on each partition
 		d.text = append(append(append(d.text[:0], c.component...), '#'), c.instance...)
-		sample.ID = d.share(d.text)
+		sample.ID, err = d.share(d.text)
 	}
 	// any client may set a property "id"
 	if strings.Count(c.component, "/") == 2 && (strings.HasPrefix(c.application, "pulsar-") || c.instance != "") {
 		sample.Component = c.component
 	}
-	return sample
+	return sample, err
 }
 
 // counter is a number that has to be there and may not be negative.

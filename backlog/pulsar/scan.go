@@ -26,13 +26,16 @@ var (
 type scanner struct {
 	lexer
 
-	depth int
+	// answer is what the input is charged to; nil for an input without a price.
+	answer *answer
+	depth  int
 	// text has the last string.
 	text []byte
 }
 
 func newScanner(r io.Reader) *scanner {
-	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}}
+	charged, _ := r.(*answer)
+	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}, answer: charged}
 }
 
 // finish checks that nothing comes after a value, which was read with this error.

@@ -28,7 +28,9 @@ func (s *Source) Close() { s.client.credentials.Close() }
 // Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
 // entry counters are wanted. An age that cannot be had is one more, and a topic with a changed number of partitions up
 // to three. Each of them has Config.RequestTimeout, and time for finding the credentials before that.
-func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
+func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample,
+	error,
+) {
 	a, err := topicAddress(topic)
 	if err != nil {
 		return backlog.TopicSample{}, err
@@ -39,12 +41,12 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 			return backlog.TopicSample{}, err
 		}
 	}
-	sample, err := s.stats(ctx, topic, a, count, detail)
+	sample, err := s.stats(ctx, topic, a, count, request)
 	if err != nil && cached && disagrees(err) {
 		if count, err = s.partitions(ctx, topic, a); err != nil {
 			return backlog.TopicSample{}, err
 		}
-		sample, err = s.stats(ctx, topic, a, count, detail)
+		sample, err = s.stats(ctx, topic, a, count, request)
 	}
 	if err != nil {
 		if disagrees(err) {
@@ -52,7 +54,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 		}
 		return backlog.TopicSample{}, err
 	}
-	if detail.Has(backlog.Entries) {
+	if request.Detail.Has(backlog.Entries) {
 		sample = s.addEntries(ctx, a, sample)
 	}
 	return sample, nil
@@ -90,16 +92,17 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 // stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
 // and one that fails or is slow takes the whole call with it: then the rest is requested alone.
 func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int,
-	detail backlog.Detail,
+	request backlog.Request,
 ) (backlog.TopicSample, error) {
 	var sample backlog.TopicSample
 	var done bool
 	var err error
-	if detail.Has(backlog.Age) {
-		sample, done, err = s.tryAge(ctx, a, count, detail)
+	if request.Detail.Has(backlog.Age) {
+		sample, done, err = s.tryAge(ctx, a, count, request)
 	}
 	if !done {
-		sample, err = s.statsOnce(ctx, a, count, detail&^backlog.Age)
+		request.Detail &^= backlog.Age
+		sample, err = s.statsOnce(ctx, a, count, request)
 	}
 	if err != nil {
 		return backlog.TopicSample{}, err
@@ -111,17 +114,17 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	return sample, nil
 }
 
-func (s *Source) statsOnce(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample,
+func (s *Source) statsOnce(ctx context.Context, a address, count int, request backlog.Request) (backlog.TopicSample,
 	error,
 ) {
-	call := statsCall(count > 0, detail.Has(backlog.Age))
+	call := statsCall(count > 0, request.Detail.Has(backlog.Age))
 	at := s.now()
 	var sample backlog.TopicSample
-	age, err := s.client.getAged(ctx, a, call, statsQuery(count > 0, detail), func(r io.Reader) (err error) {
+	age, err := s.client.getAged(ctx, a, call, statsQuery(count > 0, request.Detail), func(r io.Reader) (err error) {
 		if count > 0 {
-			sample, err = decodePartitionedStats(r, a.subject, count, detail)
+			sample, err = decodePartitionedStats(r, a.subject, count, request)
 		} else {
-			sample, err = decodeStats(r, detail)
+			sample, err = decodeStats(r, request)
 		}
 		return err
 	})
@@ -209,13 +212,13 @@ func (g ages) acquire(ctx context.Context, a address) (release func(outcome)) {
 
 // tryAge reads the topic with the age. It is not done when the storage behind the admin URL hangs.
 func (s *Source) tryAge(
-	ctx context.Context, a address, count int, detail backlog.Detail,
+	ctx context.Context, a address, count int, request backlog.Request,
 ) (sample backlog.TopicSample, done bool, err error) {
 	release := s.ages.acquire(ctx, a)
 	if release == nil { // why does not matter
 		return backlog.TopicSample{}, false, nil
 	}
-	sample, err = s.statsOnce(ctx, a, count, detail)
+	sample, err = s.statsOnce(ctx, a, count, request)
 	switch {
 	case err == nil:
 		release(outcome{kind: answered})

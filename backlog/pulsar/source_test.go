@@ -28,7 +28,7 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 	sent := time.Unix(1000, 0)
 	source.now = func() time.Time { return sent }
 
-	sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+	sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Full})
 
 	require.NoError(t, err)
 	entries := int64(10)
@@ -102,7 +102,8 @@ func TestFetchRequestsNoMoreThanItNeeds(t *testing.T) {
 			broker.on("orders/stats", answers(`{"msgInCounter":0,"subscriptions":{}}`))
 			broker.on("orders/partitioned-stats", answers(partitioned("orders", 2, 0, 1)))
 
-			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), tt.detail)
+			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Request{Detail: tt.detail})
 
 			require.NoError(t, err)
 			require.Equal(t, tt.query, broker.request(1).URL.Query().Encode())
@@ -144,7 +145,8 @@ func TestFetchPartitions(t *testing.T) {
 			broker.on(topic+"/partitions", answers(fmt.Sprintf(`{"partitions":%d}`, tt.count)))
 			broker.on(topic+"/partitioned-stats", answers(content))
 
-			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic(topic), backlog.Slim)
+			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic(topic),
+				backlog.Request{Detail: backlog.Slim})
 
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, tt.count)
@@ -222,10 +224,10 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 			broker.on("orders/partitioned-stats", tt.stats...)
 			source := newSource(t, Config{}, broker)
 
-			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, tt.first)
-			sample, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			sample, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, tt.second)
 			require.Equal(t, tt.requested, broker.requested())
@@ -242,7 +244,7 @@ func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testi
 	source.now = func() time.Time { return now }
 	for _, step := range []time.Duration{0, 59 * time.Second, 59 * time.Second, time.Minute} {
 		now = now.Add(step)
-		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
 	}
 	require.Equal(t,
@@ -264,7 +266,8 @@ func TestFetchesMayRunAtTheSameTime(t *testing.T) {
 	var group errgroup.Group
 	for i := range 64 {
 		group.Go(func() error {
-			sample, err := source.Fetch(t.Context(), broker.topic(fmt.Sprint("topic", i%4)), details[i%2])
+			sample, err := source.Fetch(t.Context(), broker.topic(fmt.Sprint("topic", i%4)),
+				backlog.Request{Detail: details[i%2]})
 			if err == nil && len(sample.Partitions) != 2 {
 				return fmt.Errorf("%d partitions", len(sample.Partitions))
 			}
@@ -277,7 +280,7 @@ func TestFetchesMayRunAtTheSameTime(t *testing.T) {
 func TestTopicNamesAreEscaped(t *testing.T) {
 	broker := newFakeBroker(t)
 	source := newSource(t, Config{}, broker)
-	_, err := source.Fetch(t.Context(), broker.topic(`a b+c%2F?d#é`), backlog.Slim)
+	_, err := source.Fetch(t.Context(), broker.topic(`a b+c%2F?d#é`), backlog.Request{Detail: backlog.Slim})
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	require.Equal(t, "/admin/v2/persistent/public/default/a+b%2Bc%252F%3Fd%23%C3%A9/partitions",
 		broker.request(0).RequestURI)

@@ -20,7 +20,8 @@ func TestACertificateWithoutTLSInvalidatesNothing(t *testing.T) {
 		Params: clientPair(t, "me"),
 	}}}
 	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"),
-		backlog.Slim)
+		backlog.Request{Detail: backlog.Slim})
+
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.EqualError(t, err,
 		"not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
@@ -68,7 +69,7 @@ func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			topic := broker.topic("orders")
 			topic.Cluster = backlog.Cluster{AdminURL: tt.url, Access: tt.access}
-			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+			_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
 			if tt.text == "" {
 				require.NoError(t, err)
 				return

@@ -34,7 +34,7 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	const last = 2
 	works[functionName(last)].scale(2, begun)
 	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: server.URL}, Name: fake.TopicOf(functionName(last))}
-	sample, err := source.Fetch(t.Context(), topic, backlog.Full)
+	sample, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Full})
 	require.NoError(t, err)
 	require.Len(t, sample.Partitions, 1)
 	want := works[functionName(last)].counts(now)
@@ -46,12 +46,12 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	require.Len(t, subscription.Consumers, 2)
 	require.NotNil(t, sample.Partitions[0].AddedEntries)
 
-	slim, err := source.Fetch(t.Context(), topic, 0)
+	slim, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: 0})
 	require.NoError(t, err)
 	require.Empty(t, slim.Partitions[0].Subscriptions[0].Consumers)
 
 	topic.Name = fake.TopicOf("missing")
-	_, err = source.Fetch(t.Context(), topic, backlog.Full)
+	_, err = source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Full})
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	recorder := httptest.NewRecorder()
 	pulsarOf(works, time.Now).ServeHTTP(recorder,

@@ -55,7 +55,9 @@ func TestBothContendersReadTheSameBacklog(t *testing.T) {
 	busy := 0
 	for i := range testSetting().Topics {
 		sample, err := source.Fetch(t.Context(),
-			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
+			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)},
+			backlog.Request{Detail: backlog.Full})
+
 		require.NoError(t, err)
 		require.Len(t, sample.Partitions, 2)
 		for _, partition := range sample.Partitions {
@@ -87,7 +89,9 @@ func TestASlimAnswerHasNoConsumers(t *testing.T) {
 	})
 	require.NoError(t, err)
 	sample, err := source.Fetch(t.Context(),
-		backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(0)}, backlog.Slim)
+		backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(0)},
+		backlog.Request{Detail: backlog.Slim})
+
 	require.NoError(t, err)
 	require.Empty(t, sample.Partitions[0].Subscriptions[0].Consumers)
 }
@@ -102,7 +106,9 @@ func TestWhatWaitsIsPublishedAndDelivered(t *testing.T) {
 	moved := 0
 	for i := range testSetting().Topics {
 		sample, err := source.Fetch(t.Context(),
-			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
+			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)},
+			backlog.Request{Detail: backlog.Full})
+
 		require.NoError(t, err)
 		for _, p := range sample.Partitions {
 			require.Equal(t, p.PublishedMessages, p.Subscriptions[0].DeliveredMessages)

@@ -107,7 +107,7 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 		l.load = &load
 	}
 	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: w.env.scene.Broker.AdminURL()}, Name: w.f.Topic}
-	if sample, err := w.env.source.Fetch(ctx, topic, backlog.Full); err == nil {
+	if sample, err := w.env.source.Fetch(ctx, topic, backlog.Request{Detail: backlog.Full}); err == nil {
 		l.topic = &sample
 	}
 	l.instances = w.instances(ctx)

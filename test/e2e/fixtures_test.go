@@ -106,7 +106,8 @@ func (r recorder) topics(t *testing.T) {
 func (r recorder) settled(t *testing.T, topic string, wanted func(backlog.SubscriptionSample) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		sample, err := r.source.Fetch(t.Context(), backlog.Topic{Cluster: r.cluster, Name: topic}, backlog.Full)
+		sample, err := r.source.Fetch(t.Context(), backlog.Topic{Cluster: r.cluster, Name: topic},
+			backlog.Request{Detail: backlog.Full})
 		if err != nil {
 			return false
 		}

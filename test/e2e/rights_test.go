@@ -44,7 +44,8 @@ func testRights(t *testing.T, s *secured) {
 		read        func(backlog.Cluster) error
 	}{
 		"topic statistics": {"consume", "consume on namespace private/work", func(cluster backlog.Cluster) error {
-			sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: securedTopic}, backlog.Full)
+			sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: securedTopic},
+				backlog.Request{Detail: backlog.Full})
 			for _, partition := range sample.Partitions {
 				require.NotNil(t, partition.AddedEntries, "the counter of entries must come with it")
 			}

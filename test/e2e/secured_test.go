@@ -173,7 +173,8 @@ func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access st
 	t.Helper()
 	sample, err := source.Fetch(t.Context(), backlog.Topic{
 		Cluster: backlog.Cluster{AdminURL: adminURL, Access: access}, Name: securedTopic,
-	}, backlog.Slim)
+	}, backlog.Request{Detail: backlog.Slim})
+
 	if err == nil {
 		require.Len(t, sample.Partitions, 2)
 	}

@@ -34,7 +34,7 @@ func (g *ground) byHand(t *testing.T, topic string) byHand {
 func (h byHand) read(detail backlog.Detail) backlog.Reading {
 	h.t.Helper()
 	topic := backlog.Topic{Cluster: h.g.cluster, Name: h.subscription.Topics[0]}
-	sample, err := h.g.source.Fetch(h.t.Context(), topic, detail)
+	sample, err := h.g.source.Fetch(h.t.Context(), topic, backlog.Request{Detail: detail})
 	require.NoError(h.t, err)
 	require.True(h.t, sample.Detail.Has(detail), "a detail is missing")
 	h.store.Record(topic, sample)

@@ -46,7 +46,8 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 		case backlog.Exclusive, backlog.Failover: // these are with consumers too, but Pulsar does not say how many
 			require.False(t, r.Unacked.Known(), say(r.Unacked))
 			require.False(t, r.Undispatched.Known(), say(r.Undispatched))
-			sample, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic}, backlog.Full)
+			sample, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic},
+				backlog.Request{Detail: backlog.Full})
 			require.NoError(t, err)
 			for _, partition := range sample.Partitions {
 				require.Contains(t, names, partition.Subscriptions[0].ActiveConsumer)

@@ -94,7 +94,8 @@ func deletedPartitionsAreNoSmallerBacklog(t *testing.T, g *ground) {
 
 	for _, index := range []int{0, 1, 3} { // by now the poller asks seldom
 		deletePartition(index)
-		_, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic}, backlog.Slim)
+		_, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic},
+			backlog.Request{Detail: backlog.Slim})
 		require.ErrorIs(t, err, backlog.ErrPartial, "partition %d and others are gone", index)
 	}
 }

@@ -152,7 +152,8 @@ func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 ) (first backlog.SubscriptionSample) {
 	t.Helper()
 	until(t, func(ctx context.Context) (string, bool) {
-		sample, err := w.source.Fetch(ctx, backlog.Topic{Cluster: w.cluster, Name: topic}, backlog.Full)
+		sample, err := w.source.Fetch(ctx, backlog.Topic{Cluster: w.cluster, Name: topic},
+			backlog.Request{Detail: backlog.Full})
 		if err != nil {
 			return err.Error(), false
 		}

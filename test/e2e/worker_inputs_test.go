@@ -22,7 +22,8 @@ func aPartitionIsReadBack(t *testing.T, w *workerBroker) {
 	topic := broker.TopicName("thirds-partition-2")
 	require.Equal(t, []string{topic}, got.Subscription.Topics)
 	require.Equal(t, backlog.Shared, w.consumed(t, topic, got.Subscription.Name, 2).Type)
-	sample, err := w.source.Fetch(t.Context(), backlog.Topic{Cluster: w.cluster, Name: topic}, backlog.Slim)
+	sample, err := w.source.Fetch(t.Context(), backlog.Topic{Cluster: w.cluster, Name: topic},
+		backlog.Request{Detail: backlog.Slim})
 	require.NoError(t, err)
 	require.Len(t, sample.Partitions, 1)
 	require.Equal(t, backlog.NotPartitioned, sample.Partitions[0].Index)

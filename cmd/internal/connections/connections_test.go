@@ -234,7 +234,8 @@ func TestABrokerIsShownTheCredentialsOfItsConnection(t *testing.T) {
 	defer source.Close()
 	fetch := func() error {
 		_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: "persistent://public/default/orders"},
-			backlog.Slim)
+			backlog.Request{Detail: backlog.Slim})
+
 		return err
 	}
 	require.NoError(t, fetch())
