@@ -16,6 +16,7 @@ import (
 //	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
 	before = before.ofSubscription(in)
+	before.Decided = before.Decided.settle(in, before.ReadAt)
 	if in.Unknown != nil {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
@@ -24,17 +25,15 @@ func Decide(in Input, before State) (Decision, State) {
 	after, saturated := learn(in, before)
 	surplus := after.Surplus.reported(in)
 	in = in.withoutSurplus()
-	if in.CurrentReplicas >= after.Raised.Replicas {
-		after.Raised = ReplicasAt{} // the autoscaler has followed it
-	}
-	winner := evaluate(in, after)
-	pending := after.pendingRaise(in)
 	manual := before.manualScale(in)
+	current, kept := in.CurrentReplicas, after.Decided.or(in.CurrentReplicas)
+	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
+	winner := evaluate(in, after)
 	after.Recommendations = slide(before.Recommendations,
 		ReplicasAt{At: in.Now, Replicas: max(manual, winner.steady)}, downWindow(in))
 	after.Drains = slide(before.Drains, ReplicasAt{At: in.Now, Replicas: max(manual, winner.drain)},
 		drainWindow(in))
-	target, held := stabilize(in, after, winner, pending)
+	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
 		held = in.Frozen
@@ -50,11 +49,11 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.CappedBy == "" && in.Frozen == nil {
 		decision.CappedBy = winner.cappedBy
 	}
-	if decision.Replicas > max(in.CurrentReplicas, pending) {
-		after.Raised = ReplicasAt{At: in.Now, Replicas: decision.Replicas}
-		if respectsCeiling(winner.strategy) && after.Capacity != nil {
-			after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
-		}
+	if decision.Replicas != kept {
+		after.Decided = Decided{ReplicasAt: ReplicasAt{At: in.Now, Replicas: decision.Replicas}, From: current}
+	}
+	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
+		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
 	if equation := after.zeroEquation(in, decision.Replicas); equation != "" {
 		decision.Strategy, decision.Equation, decision.Terms = "", equation, nil
@@ -107,21 +106,28 @@ func learn(in Input, before State) (after State, saturated bool) {
 	return after, saturated
 }
 
-// stabilize returns the target from the current replicas, and the hold that keeps it from the recommendation.
-func stabilize(in Input, after State, winner recommendation, pending int32) (target int32, held *Hold) {
+// stabilize returns the target from the replicas that were decided last, and the hold that keeps those. Without news,
+// which is a reading that no decision has seen, no replicas are removed.
+func stabilize(in Input, after State, winner recommendation, kept int32, news bool) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.minReplicas() == 0 {
-		return after.Zero.wake(in, after)
+		if target, held = after.Zero.wake(in, after); target < kept {
+			return kept, nil
+		}
+		return target, held
 	}
-	if up := max(winner.replicas, pending); up > current {
+	if up := winner.replicas; up > kept {
 		if held := holdUp(in, after); held != nil {
-			return current, held
+			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
 		if held := holdForPods(in); held != nil {
-			return max(current, min(up, winner.steady)), held
+			return max(kept, min(up, winner.steady)), held
 		}
 		return up, nil
+	}
+	if kept > current {
+		return kept, nil
 	}
 	if after.Zero.readyForZero(in) {
 		return 0, nil
@@ -133,10 +139,11 @@ func stabilize(in Input, after State, winner recommendation, pending int32) (tar
 	if held := holdDown(in, after); held != nil {
 		return current, held
 	}
-	if ceiling := after.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
-		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
+	target, held = stabilizedDown(in, after, wanted)
+	if target < current && !news {
+		return current, &Hold{Reason: HoldStabilizing, Message: "replicas are removed on a new answer from Pulsar alone"}
 	}
-	return stabilizedDown(in, after, wanted)
+	return target, held
 }
 
 // holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At
@@ -144,12 +151,12 @@ func stabilize(in Input, after State, winner recommendation, pending int32) (tar
 // works on the backlog of the known topics.
 func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
-	now := ReplicasAt{At: in.Now, Replicas: in.CurrentReplicas}
+	target := before.Decided.or(in.CurrentReplicas)
+	now := ReplicasAt{At: in.Now, Replicas: target}
 	after.Recommendations = slide(before.Recommendations, now, downWindow(in))
 	after.Drains = slide(before.Drains, now, drainWindow(in))
 	after.Zero.IdleSince = time.Time{}
-	decision := Decision{Time: in.Now, Wanted: in.CurrentReplicas, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
-	target := in.CurrentReplicas
+	decision := Decision{Time: in.Now, Wanted: target, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	if in.Frozen != nil {
 		decision.Hold = in.Frozen
 	}

@@ -41,6 +41,11 @@ func utilizationStrategy(percent int32) v1alpha1.Strategy {
 	}
 }
 
+// decided is a decision of noon that no autoscaler has followed yet.
+func decided(from, replicas int32) policy.Decided {
+	return policy.Decided{ReplicasAt: policy.ReplicasAt{At: noon(), Replicas: replicas}, From: from}
+}
+
 // asking is an input under these strategies.
 func asking(current int32, r backlog.Reading, strategies ...v1alpha1.Strategy) policy.Input {
 	in := input(current, r)

@@ -71,21 +71,22 @@ func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T
 func TestARaiseIsAskedForUntilAnAutoscalerHasHadTheTime(t *testing.T) {
 	raised := func(second int, rate float64) (policy.Decision, policy.State) {
 		in, state := wanting(rate, 0)
-		state.Raised = policy.ReplicasAt{At: noon(), Replicas: 8}
+		state.Decided = decided(4, 8)
 		return policy.Decide(at(in, second), state)
 	}
 	decision, after := raised(44, 90)
 	require.Equal(t, int32(8), decision.Replicas, "it looked so a moment ago")
-	require.Equal(t, noon(), after.Raised.At, "asked for since then")
+	require.Equal(t, noon(), after.Decided.At, "asked for since then")
 	decision, _ = raised(45, 90)
 	require.Less(t, decision.Replicas, int32(4), "nobody acted on it, and it is not needed")
 	decision, after = raised(20, 1500)
-	require.Equal(t, policy.ReplicasAt{At: noon().Add(20 * time.Second), Replicas: decision.Replicas}, after.Raised,
+	require.Equal(t, policy.ReplicasAt{At: noon().Add(20 * time.Second), Replicas: decision.Replicas},
+		after.Decided.ReplicasAt,
 		"a higher one is new")
 	require.Greater(t, decision.Replicas, int32(8))
 
 	in, state := wanting(90, 0) // the autoscaler went part of the way: that was no other person
-	in.CurrentReplicas, state.Raised = 6, policy.ReplicasAt{At: noon(), Replicas: 8}
+	in.CurrentReplicas, state.Decided = 6, decided(4, 8)
 	_, after = policy.Decide(at(in, 20), state)
 	require.Equal(t, int32(1), after.Recommendations[0].Replicas)
 }

@@ -125,19 +125,23 @@ func holdDown(in Input, state State) *Hold {
 }
 
 // stabilizedDown returns the largest number that was needed within the window, once that saves most of what scale-down
-// will save.
+// will save. A step that the autoscaler has not followed yet may become a larger one.
 func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
+	if ceiling := state.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
+		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
+	}
 	largest := state.Recommendations[0]
 	if d := state.Drains[0]; d.Replicas > largest.Replicas {
 		largest = d
 	}
 	target = min(current, max(wanted, largest.Replicas))
-	saved, least := float64(current-target), minScaleDown
+	from := state.Decided.from(current)
+	saved, least := float64(from-target), minScaleDown
 	if state.Start.restarts(in) {
 		least = minRestartingScaleDown
 	}
-	patient := saved < immediateShare*float64(current-wanted) && !in.without(PartPatientDown)
+	patient := saved < immediateShare*float64(from-wanted) && !in.without(PartPatientDown)
 	if target > wanted {
 		held = &Hold{
 			Reason: HoldStabilizing,
@@ -148,12 +152,12 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 	switch {
 	case held != nil && (patient || target == current):
 		return current, held
-	case saved < least*float64(current) && !in.without(PartLeastDown):
+	case saved < least*float64(from) && !in.without(PartLeastDown):
 		return current,
 			&Hold{
 				Reason: HoldSmallChange,
 				Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
-					current, percent*least),
+					from, percent*least),
 			}
 	default:
 		return target, held

@@ -133,7 +133,7 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	if err != nil || missing != nil || consumers < 1 || !p.active() {
 		return p
 	}
-	complete := consumers >= float64(max(in.CurrentReplicas, state.pendingRaise(in)))
+	complete := consumers >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
 	if p.Ceiling > 0 {
 		return p.evaluateCeiling(in, state.Floor, output{processed, consumers, saturated && complete})
 	}
@@ -230,14 +230,14 @@ func consecutive(before int, again bool) int {
 }
 
 // limit keeps a recommendation below the ceiling. During an episode it lets replicas grow for arrivals alone.
-func (p Plateau) limit(a recommendation, in Input, pending int32) recommendation {
+func (p Plateau) limit(a recommendation, kept int32) recommendation {
 	switch {
 	case p.Ceiling > 0 && a.replicas > p.Ceiling:
 		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
 			"more than %d replicas process no more than %s/s: look at what the Function waits for", p.Ceiling, short(p.Before))}
 		a.replicas = p.Ceiling
-	case p.Open && a.replicas > max(in.CurrentReplicas, pending):
-		most := max(in.CurrentReplicas, pending)
+	case p.Open && a.replicas > kept:
+		most := kept
 		if p.Bad == 0 {
 			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Asked)))
 		}

@@ -110,7 +110,7 @@ func TestTheCapacityModelAsksForNoMoreReplicasThanPartitions(t *testing.T) {
 		}
 		decision, _ := policy.Decide(in, state)
 		require.LessOrEqual(t, decision.Wanted, int32(partitions), "%d %+v", in.CurrentReplicas, decision)
-		if state.Raised.Replicas <= int32(partitions) && *in.Spec.MinReplicas <= int32(partitions) {
+		if state.Decided.Replicas <= int32(partitions) && *in.Spec.MinReplicas <= int32(partitions) {
 			require.LessOrEqual(t, decision.Replicas, int32(partitions), "%d %+v", in.CurrentReplicas, decision)
 		}
 	})

@@ -21,7 +21,7 @@ func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
 	window := int32(0)
 	state := policy.State{
 		DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100),
-		Raised: policy.ReplicasAt{At: noon(), Replicas: 8},
+		Decided: decided(4, 8),
 	}
 	current := int32(8)
 	var seen []int32
@@ -48,10 +48,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
 	saturated.LeastUndispatched = backlog.Known(8000)
 	before := policy.State{
-		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Raised: policy.ReplicasAt{
-			At:       noon(),
-			Replicas: 40,
-		},
+		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Decided: decided(4, 40),
 	}
 
 	in := input(10, saturated)
@@ -62,7 +59,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9,
 		"one reading is one surprise")
 
-	before.Raised = policy.ReplicasAt{} // all that were asked for are there
+	before.Decided = policy.Decided{} // all that were asked for are there
 	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
 	in = input(10, saturated)
 	state := before

@@ -30,8 +30,7 @@ type State struct {
 	Start    Start            `json:"start,omitzero"`
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
-	// Raised is the last scale-up, which the autoscaler may not have followed yet.
-	Raised ReplicasAt `json:"raised,omitzero"`
+	Decided  Decided          `json:"decided,omitzero"`
 	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the
 	// arrivals needed, and what the arrivals with the backlog needed.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
@@ -96,6 +95,9 @@ func (s State) resumedAt(now time.Time) State {
 	if s.DecidedAt.IsZero() {
 		s.DecidedAt = now
 	}
+	if now.Sub(s.Decided.At) >= followTimeout {
+		s.Decided.From = s.Decided.Replicas
+	}
 	s.Zero.IdleSince = time.Time{}
 	return s
 }
@@ -150,22 +152,56 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 	return resumed
 }
 
-// raiseTimeout is how long an autoscaler may take to follow a scale-up: three syncs of the HPA controller.
-const raiseTimeout = 45 * time.Second
+// Decided is the last decision that changed the replicas. Holds keep what was decided, not what is there, until the
+// autoscaler has followed.
+type Decided struct {
+	ReplicasAt
+	// From is how many replicas there were; the same as Replicas once the autoscaler has followed.
+	From int32 `json:"from,omitempty"`
+}
 
-// pendingRaise is the last scale-up that the autoscaler may not have followed yet, 0 for none.
-func (s State) pendingRaise(in Input) int32 {
-	if in.Now.Sub(s.Raised.At) >= raiseTimeout {
-		return 0
+func (d Decided) pending() bool { return d.From != d.Replicas }
+
+// followTimeout is how long an autoscaler may take to follow a decision: three syncs of the HPA controller.
+const followTimeout = 45 * time.Second
+
+// settle ends the wait for an autoscaler that has followed or is late. Then a scale-up is decided anew on the next
+// reading after readAt, and a scale-down is not carried out on an unknown load. Time alone takes no decision back.
+func (d Decided) settle(in Input, readAt time.Time) Decided {
+	late, current := in.Now.Sub(d.At) >= followTimeout, in.CurrentReplicas
+	var ended bool
+	if d.Replicas > d.From {
+		ended = current >= d.Replicas || (late && in.Unknown == nil && in.Reading.At.After(readAt))
+	} else {
+		ended = current <= d.Replicas || current > d.From || (late && in.Unknown != nil)
 	}
-	return s.Raised.Replicas
+	if ended || in.Frozen != nil {
+		d.From = d.Replicas
+	}
+	return d
+}
+
+// from is how many replicas there were before a scale-down that is pending, and the current ones otherwise.
+func (d Decided) from(current int32) int32 {
+	if d.pending() {
+		return d.From
+	}
+	return current
+}
+
+// or is what was decided while the autoscaler may not have followed it, and the current replicas otherwise.
+func (d Decided) or(current int32) int32 {
+	if d.pending() {
+		return d.Replicas
+	}
+	return current
 }
 
 // manualScale is the current number where it was raised by anything but a decision, 0 otherwise. It is held for a
 // stabilization window, as if it had been needed. A lowered one is not: missing replicas are added again.
 func (s State) manualScale(in Input) int32 {
 	before := s.Start.Replicas
-	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Raised.Replicas) {
+	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Decided.Replicas) {
 		return 0
 	}
 	return in.CurrentReplicas

@@ -44,7 +44,7 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 	a.strategy = strategy.Type
 	a = a.withinPartitions(in)
 	if respectsCeiling(strategy.Type) && state.Capacity != nil && !a.unknown {
-		a = state.Plateau.limit(a, in, state.pendingRaise(in))
+		a = state.Plateau.limit(a, state.Decided.or(in.CurrentReplicas))
 	}
 	return a
 }

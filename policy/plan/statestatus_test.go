@@ -90,7 +90,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	require.Equal(t, now.Add(time.Hour), resumed.Plateau.Quiet, "what lies ahead does so by an hour at most")
 	in := input(40, reading(0, 1))
 	in.Spec.MaxReplicas = 100
-	resumed.Plateau, resumed.Raised, resumed.Start = policy.Plateau{}, policy.ReplicasAt{}, policy.Start{}
+	resumed.Plateau, resumed.Decided, resumed.Start = policy.Plateau{}, policy.Decided{}, policy.Start{}
 	for second := 0; second <= 130; second += 10 {
 		in.Now = now.Add(time.Duration(second) * time.Second)
 		in.Reading.At = in.Now

@@ -37,8 +37,9 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	}
 	alone := firstDown()
 	require.Less(t, alone, 800)
-	restart := alone - 10
+	restart := alone - 20
 	require.GreaterOrEqual(t, firstDown(restart), restart+90)
+	require.Equal(t, alone, firstDown(alone-10), "it was decided already")
 }
 
 // One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and
