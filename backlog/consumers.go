@@ -72,6 +72,14 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 	return false
 }
 
+// forgetConsumers makes unknown who consumes.
+func (s *subscriptionState) forgetConsumers() {
+	s.consumers = consumers{}
+	for i := range s.partitions.last {
+		s.partitions.last[i].consumers = -1
+	}
+}
+
 // appendIDs adds the consumers of one partition. An instance counts once, whatever it opened; of plain consumers that
 // share a name each is a replica: a Deployment gives all its pods the same.
 func appendIDs(ids []string, consumers []ConsumerSample) []string {

@@ -18,7 +18,44 @@ const (
 	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is
 	// work.
 	nearZero = 10
+	// maxSlowInterval bounds how long consumers are left out after answers with them took too long: it doubles from
+	// fullInterval, because each such request may hold one of the broker's few web threads for minutes.
+	maxSlowInterval = 8 * fullInterval
 )
+
+// slowAnswers remembers that answers with consumers take longer than a request may, though others might not.
+type slowAnswers struct {
+	// requested last, and when.
+	requested   Detail
+	requestedAt time.Time
+	// timeouts of answers with consumers since the last one in time, and until when they are left out.
+	timeouts int
+	until    time.Time
+}
+
+// fail takes in why the request failed. An answer without consumers that takes too long says that all do.
+func (s *slowAnswers) fail(reason error) {
+	switch {
+	case !TimedOut(reason):
+	case s.requested.Has(Consumers):
+		s.until = s.requestedAt.Add(min(fullInterval<<min(s.timeouts, 8), maxSlowInterval))
+		s.timeouts++
+	default:
+		s.timeouts, s.until = 0, time.Time{}
+	}
+}
+
+// bound leaves out of a request what may take too long: everything after a failure, and consumers for a while.
+func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail {
+	switch {
+	case !now.Before(s.until):
+		return detail
+	case failure != nil:
+		return Slim
+	default:
+		return detail &^ Consumers
+	}
+}
 
 // nextDetail says what to request: consumers while there is backlog, because then decisions depend on them, and of a
 // subscription that has just appeared. Entry counters are another request, so but for the first time they are only
@@ -45,7 +82,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 	if t.wantsAge(now) {
 		detail |= Age
 	}
-	return detail
+	return t.slow.bound(detail, t.failure, now)
 }
 
 // wantsAge says whether to request the oldest message. Not after a failure: an entry that cannot be read fails the

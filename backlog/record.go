@@ -24,6 +24,7 @@ type topicState struct {
 	// relistRequested says that a listing was requested since the topic was found missing.
 	relistRequested bool
 	quiet           quiet
+	slow            slowAnswers
 }
 
 // subscriptionState is one tracked subscription of one topic.
@@ -60,7 +61,9 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if sample.Detail.Has(Consumers) {
 		t.batches.recordReported(sample)
 		t.fullAt = sample.At
+		t.slow = slowAnswers{}
 	}
+	forget := t.slow.timeouts > 0 && sample.At.Sub(t.fullAt) > 2*fullInterval
 	for name, state := range t.subscriptions {
 		if !(Request{Subscriptions: sample.Subscriptions}).Wants(name) {
 			continue // tracked since: it was not looked for
@@ -69,6 +72,9 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		meanBatch := t.batches.mean(backlogEntries(on))
 		state.recordExact(sample, moved)
 		state.record(sample, on, loaded, interval, meanBatch)
+		if forget {
+			state.forgetConsumers()
+		}
 		if state.missing {
 			continue
 		}

@@ -99,22 +99,25 @@ func (s *Store) Fail(topic Topic, reason error) {
 		return
 	}
 	state.failure = reason
+	state.slow.fail(reason)
 	if Authoritative(reason) && !state.relistRequested {
 		state.relistRequested = true // once: a listing that still has the topic is right about the name alone
 		s.relist(state)
 	}
 }
 
-// NextRequest is what the next fetch of the topic should request.
+// NextRequest is what the next fetch of the topic should request, and notes that it is requested.
 func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s := f.store
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	state := s.topics[topic]
 	if state == nil {
 		return Request{Subscriptions: []string{}}
 	}
-	return Request{Detail: state.nextDetail(now), Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
+	detail := state.nextDetail(now)
+	state.slow.requested, state.slow.requestedAt = detail, now
+	return Request{Detail: detail, Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
 }
 
 // WantsEntries says whether an answer without entry counters is worth requesting them, and notes that they are

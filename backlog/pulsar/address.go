@@ -28,6 +28,8 @@ type address struct {
 	remedy string
 	// timeout is how long the answer may take; 0 for Config.RequestTimeout.
 	timeout time.Duration
+	// large says that the answer may be, and take longer than that although the host is well.
+	large bool
 	// owned says that one broker owns it: the others redirect there.
 	owned bool
 }

@@ -86,8 +86,8 @@ type openState struct {
 //
 //	no connection, no name, connection lost          fails
 //	no answer in time                                fails, unless the time was the caller's, or short, or the answer a
-//	                                                 slow one: a worker's, a bulk one, or one with an age, which hangs
-//	                                                 with the storage
+//	                                                 slow one: a worker's, a bulk one, one with consumers, or one with an
+//	                                                 age, which hangs with the storage
 //	429                                              fails: the limit is the broker's
 //	502, 503, 504 in other words than Pulsar's       fails: a load balancer without brokers, a broker without handlers
 //	502, 503, 504 with Retry-After                   fails

@@ -68,6 +68,39 @@ func TestImpatientCallersDoNotOpenTheBreaker(t *testing.T) {
 	})
 }
 
+// TestSlowConsumersDoNotOpenTheBreaker: a topic may have more of them than a request has time for.
+func TestSlowConsumersDoNotOpenTheBreaker(t *testing.T) {
+	tests := map[string]http.HandlerFunc{
+		"the broker does not answer":          hangs,
+		"the answer does not end":             neverEnds(http.StatusOK, goodTopic[:10]),
+		"a load balancer gives the answer up": sends(http.StatusGatewayTimeout, "text/html", ""),
+	}
+	for name, slow := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way := newNetwork(t)
+				broker := way.broker("broker:8080")
+				broker.on("orders/partitions", answers(notPartitioned))
+				broker.on("orders/stats", func(w http.ResponseWriter, r *http.Request) {
+					if r.FormValue("excludeConsumers") == "false" {
+						slow(w, r)
+						return
+					}
+					answers(goodTopic)(w, r)
+				})
+				source := way.source(Config{})
+				for range 2 * failuresToOpen {
+					_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Consumers})
+					require.True(t, backlog.TimedOut(err), "the next attempt is to be a slim one: %v", err)
+				}
+				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
+				require.NoError(t, err)
+				requireIdle(t, source.client.chain)
+			})
+		})
+	}
+}
+
 // TestSlowAgesDoNotOpenTheBreaker: they are read from storage, and storage that hangs leaves the rest as it is.
 func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{

@@ -133,7 +133,7 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // try is one attempt, counted. direct says that base is believed to own the topic.
 func (e *exchange) try(ctx context.Context, base *url.URL, direct bool) (*attempt, error) {
-	a := &attempt{limit: e.limit, slow: e.address.timeout > 0 || e.call.readsStorage()}
+	a := &attempt{limit: e.limit, slow: e.address.timeout > 0 || e.address.large || e.call.readsStorage()}
 	there := e.address
 	there.base = base
 	err := e.send(withAttempt(ctx, a), a, there.resource(e.call, e.query), direct)

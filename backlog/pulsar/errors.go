@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -146,6 +147,9 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 		f := backlog.Because(backlog.ErrUnavailable, "%s: retried soon", subject)
 		if s.status != http.StatusBadGateway && s.status != http.StatusServiceUnavailable {
 			f.Cause = errServerError
+		}
+		if s.status == http.StatusGatewayTimeout {
+			f.Cause = errors.Join(errServerError, os.ErrDeadlineExceeded)
 		}
 		return f
 	default:

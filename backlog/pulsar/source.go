@@ -118,6 +118,7 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, request ba
 	error,
 ) {
 	call := statsCall(count > 0, request.Detail.Has(backlog.Age))
+	a.large = request.Detail.Has(backlog.Consumers)
 	at := s.now()
 	var sample backlog.TopicSample
 	age, err := s.client.getAged(ctx, a, call, statsQuery(count > 0, request.Detail), func(r io.Reader) (err error) {
