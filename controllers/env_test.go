@@ -78,7 +78,9 @@ type testEnv struct {
 	written    []int64
 	// applyFails is what the next applies answer, patchFails patches of anything but policies.
 	applyFails, patchFails error
-	managed                managedFields
+	// readFails is what reads of the target answer.
+	readFails error
+	managed   managedFields
 	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
 	crashAt int
 	arrives bool
@@ -154,7 +156,14 @@ func (env *testEnv) counting() interceptor.Funcs {
 	}
 	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
-		Get: env.live,
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			opts ...client.GetOption,
+		) error {
+			if env.readFails != nil && object.GetObjectKind().GroupVersionKind().Kind == cluster.KindFunction {
+				return env.readFails
+			}
+			return env.live(ctx, c, key, object, opts...)
+		},
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
 			opts ...client.ApplyOption,
 		) error {

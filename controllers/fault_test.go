@@ -4,11 +4,14 @@
 package controllers
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -35,6 +38,50 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 	status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status)
+}
+
+func TestAReconcileThatFailsSaysSoOnce(t *testing.T) {
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	decidedAt := env.policy().Status.Decision.Time
+	fail := func() []string {
+		env.writes = nil
+		_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+		require.ErrorIs(t, err, env.readFails)
+		return env.writes
+	}
+	for i := range 12 {
+		env.after(testInterval)
+		env.readFails = apierrors.NewForbidden(schema.GroupResource{Resource: "functions"}, "resize",
+			fmt.Errorf("attempt %d", i))
+		want := []string(nil)
+		if i == 0 {
+			want = []string{"patch status"}
+		}
+		require.Equal(t, want, fail(), "pass %d", i)
+	}
+	status, message := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/ReconcileFailed", status)
+	require.Contains(t, message, "retrying after an error: finding the target: reading Function media/resize: ")
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+	require.Equal(t, decidedAt, env.policy().Status.Decision.Time, "nothing was decided since")
+
+	env.readFails = nil
+	env.answer(700, 10_000)
+	require.Equal(t, []string{"patch status"}, env.reconcile())
+	status, _ = env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/Pending", status, "as before: no HorizontalPodAutoscaler runs here")
+}
+
+func TestAProcessThatEndsReportsNoFailure(t *testing.T) {
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env.readFails, env.writes = ctx.Err(), nil
+	_, err := env.reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: fixture.Key()})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, env.writes)
 }
 
 func TestAChangeOfThePolicyDoesNotWaitForPulsar(t *testing.T) {

@@ -90,6 +90,13 @@ func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 	return memory
 }
 
+// count of the policies that this process decides for.
+func (m *policyMemories) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.byKey)
+}
+
 func (m *policyMemories) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -135,7 +135,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	memory := r.memories.of(p)
 	observed, err := r.observe(ctx, p, memory)
 	if err != nil {
-		return "", err
+		return "", errors.Join(err, r.reportFailure(ctx, observed, memory, err))
 	}
 	decision, state := r.decide(ctx, observed, memory)
 	if observed.Waiting() {
@@ -147,17 +147,20 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		if err := r.status.write(ctx, observed, plan.Status(observed, decision, state, unwritten)); err != nil {
+		memory.history, err = r.status.write(ctx, observed, plan.Status(observed, decision, state, unwritten))
+		if err != nil {
 			return "", err
 		}
+		observed.History = memory.history
 	}
 	result := r.applier.apply(ctx, observed, actions)
 	memory.history = memory.history.After(observed, actions, result)
+	observed.History = memory.history
 	if under := underWay(actions, result); under != "" {
 		return under, nil
 	}
 	// The status tells of writes that failed too: the autoscaler that is there follows the new decision even so.
-	err = r.status.write(ctx, observed, plan.Status(observed, decision, state, result))
+	memory.history, err = r.status.write(ctx, observed, plan.Status(observed, decision, state, result))
 	if err := errors.Join(result.ApplyFailed, result.ScaleFailed, err); err != nil {
 		return "", err
 	}
@@ -170,10 +173,10 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	plan.Observed, error,
 ) {
 	observed, err := r.observer.observe(ctx, p, r.config.Clock())
+	observed.History, observed.Policies = memory.history, r.memories.count()
 	if err != nil {
 		return observed, err
 	}
-	observed.History = memory.history
 	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
 	observed.Measured = r.observer.measure(observed)
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
@@ -198,6 +201,19 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	decision, after := policy.Decide(plan.Input(observed), before)
 	memory.resume = &after
 	return &decision, after
+}
+
+// reportFailure writes why nothing was decided, also after the reconcile's timeout; nothing while the process ends.
+func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
+	why error,
+) (err error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	memory.history, err = r.status.write(ctx, observed, plan.Failed(observed, why))
+	return err
 }
 
 // forget drops what is kept for a policy that is gone.

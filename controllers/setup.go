@@ -37,6 +37,8 @@ const (
 	workers = 4
 	// reconcileTimeout bounds a reconcile: three writes, and waiting to see the last ones again.
 	reconcileTimeout = 30 * time.Second
+	// reportTimeout bounds the write of the status after a reconcile that failed.
+	reportTimeout = 5 * time.Second
 )
 
 // Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.

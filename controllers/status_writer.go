@@ -23,16 +23,19 @@ type statusWriter struct {
 	metrics  *controllerMetrics
 }
 
-// write writes the status if it differs, and then records events and logs the change.
-func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) error {
+// write writes the status if that is due, and then records events and logs the change. It returns the history after
+// that.
+func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) (
+	plan.History, error,
+) {
 	p := observed.Policy
 	before := p.Status
 	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.SpecReplicas)
-	if !plan.StatusDiffers(before, after, observed.Now) {
-		return nil
+	if !plan.StatusDue(observed, after) {
+		return observed.History, nil
 	}
 	if err := w.patch(ctx, p, after); err != nil {
-		return err
+		return observed.History, err
 	}
 	p.Status = after
 	for _, e := range newEvents(before, after) {
@@ -42,7 +45,7 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v
 		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
 			"why", plan.Because(after.Decision))
 	}
-	return nil
+	return observed.History.Reported(observed.Now, before, after), nil
 }
 
 // patch writes what differs. There is no optimistic lock: only the controller writes this status. The next

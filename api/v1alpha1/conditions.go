@@ -29,6 +29,8 @@ const (
 	ReasonScaledToZero = "ScaledToZero" // the target has no replicas, and gets some when there is something to do
 	ReasonRecommending = "Recommending" // in mode Recommend decisions are shown and not carried out
 	ReasonPaused       = "Paused"       // in mode Paused nothing is measured, decided or changed
+	// ReasonReconcileFailed is of a reconcile that could not read what a decision needs, and is retried.
+	ReasonReconcileFailed = "ReconcileFailed"
 )
 
 // Reasons of condition ObjectiveMet.

@@ -132,9 +132,9 @@ func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
 	require.Equal(t, before.Checkpoint, after.Checkpoint)
 	require.Equal(t, before.Capacity, after.Capacity)
 	require.Equal(t, int32(3), *after.SpecReplicas)
-	require.True(t, plan.StatusDiffers(before, after, noon()))
+	require.True(t, statusDue(before, after, noon()))
 	o.Now, o.Policy.Status = noon().Add(time.Hour), after
-	require.False(t, plan.StatusDiffers(after, statusOf(after, o, nil), o.Now),
+	require.False(t, statusDue(after, statusOf(after, o, nil), o.Now),
 		"nothing is written while it is off")
 }
 

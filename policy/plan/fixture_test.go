@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,13 @@ type decided struct {
 	Decision policy.Decision
 	State    policy.State
 	Reading  backlog.Reading
+}
+
+// statusDue says whether a status is due after another, for a policy whose intervals begin at noon.
+func statusDue(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
+	p := &v1alpha1.AutoscalingPolicy{Status: before}
+	p.UID = "uid-332"
+	return plan.StatusDue(plan.Observed{Now: now, Policy: p}, after)
 }
 
 // statusOf is the status after the one before, where nothing was written but it; d is nil where nothing was decided.

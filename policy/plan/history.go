@@ -40,6 +40,8 @@ type History struct {
 	generation int64
 	// handover is the last takeover or restore, where it failed.
 	handover *failedHandover
+	// reportedAt is when the status was written last, and changesUntil grows with each change of its reasons alone.
+	reportedAt, changesUntil time.Time
 	// restoredAt is when what was suspended was restored, while the policy stays.
 	restoredAt time.Time
 	// scales of the target that others wrote.

@@ -20,6 +20,8 @@ type Observed struct {
 	Policy *v1alpha1.AutoscalingPolicy
 	// Measured is what is known of the backlog and of the replicas.
 	Measured
+	// Policies is how many policies the process decides for.
+	Policies int
 	// History is what earlier reconciles of the policy wrote.
 	History History
 	// Writer of the target's replicas; nil where it was not looked up, as where they did not change.

@@ -105,6 +105,24 @@ func conditionText(c *metav1.Condition) string {
 	return c.Type + " is " + string(c.Status) + ": " + c.Reason
 }
 
+// Because is the equation of a decision, with the hold and the bound that changed its result.
+func Because(decision *v1alpha1.Decision) string {
+	if decision == nil {
+		return ""
+	}
+	text := decision.Equation
+	if decision.Hold != nil {
+		if text != "" {
+			text += "; "
+		}
+		text += decision.Hold.Message
+	}
+	if decision.CappedBy != "" {
+		text += " (capped by " + decision.CappedBy + ")"
+	}
+	return text
+}
+
 // explainedError is an error with a text for the user and a reason for programs.
 type explainedError struct {
 	reason error

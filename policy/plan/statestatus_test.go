@@ -137,7 +137,7 @@ func TestAStateIsWrittenWithTheStatusAndCausesAWriteOnlyForWhatTakesLongToLearn(
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, plan.StatusDiffers(test.before, test.after, noon().Add(time.Second)))
+			require.Equal(t, test.want, statusDue(test.before, test.after, noon().Add(time.Second)))
 		})
 	}
 }
@@ -178,7 +178,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 			decision, _ := policy.Decide(in, policy.State{})
 			state := policy.State{DecidedAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
 			after := statusOf(before, o, &decided{Decision: decision, State: state, Reading: in.Reading})
-			require.Equal(t, test.renewed, plan.StatusDiffers(before, after, o.Now))
+			require.Equal(t, test.renewed, statusDue(before, after, o.Now))
 			text, err := state.Encode()
 			require.NoError(t, err)
 			if test.renewed {
@@ -194,7 +194,7 @@ func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {
 	before := written(t, policy.State{DecidedAt: noon(), Arrivals: arrivals(500)})
 	after := written(t, policy.State{DecidedAt: noon().Add(5 * time.Minute), Arrivals: arrivals(501)})
 	after.Decision.Time = metav1.NewTime(noon().Add(5 * time.Minute))
-	require.True(t, plan.StatusDiffers(before, after, noon().Add(5*time.Minute)))
+	require.True(t, statusDue(before, after, noon().Add(5*time.Minute)))
 	require.NotEqual(t, before.Checkpoint, after.Checkpoint)
 	resumed, err := policy.Resume(after, 3, noon().Add(5*time.Minute))
 	require.NoError(t, err)

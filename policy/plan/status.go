@@ -4,12 +4,10 @@
 package plan
 
 import (
-	"encoding/json"
 	"math"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -19,7 +17,7 @@ import (
 
 // Status is the status to write. Unknown values keep their last one, and conditions say whether desiredReplicas is
 // still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
-// renewed if StatusDiffers says that the rest is worth a write.
+// renewed if StatusDue says that the rest is worth a write.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
@@ -53,9 +51,21 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 		after.Signals = signalsStatus(*o.Reading, decision.Wait)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
-	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
+	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDue(o.Observed, after) {
 		after.Checkpoint = checkpoint(state)
 	}
+	return after
+}
+
+// Failed is the status after a reconcile that could not observe what a decision needs. The last decision stays, with
+// its time: other processes serve it until it is too old.
+func Failed(o Observed, why error) v1alpha1.AutoscalingPolicyStatus {
+	after := *o.Policy.Status.DeepCopy()
+	meta.SetStatusCondition(&after.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonReconcileFailed,
+		ObservedGeneration: o.Policy.Generation, LastTransitionTime: metav1.NewTime(o.Now),
+		Message: Shorten("retrying after an error: "+why.Error(), maxText),
+	})
 	return after
 }
 
@@ -136,101 +146,6 @@ func roundedWait(seconds float64) time.Duration {
 		return wait
 	}
 	return wait.Round(time.Second)
-}
-
-// Intervals at which a status is written without a new decision.
-const (
-	// refreshEvery bounds how often changed signals are written: at 10k policies, all with a changing backlog, 333 times a
-	// second.
-	refreshEvery = 30 * time.Second
-	// heartbeat is the maximum age of a status.
-	heartbeat = 5 * time.Minute
-)
-
-// StatusDiffers says whether the new status is worth a write: if the decision, a hold, a bound, a condition or the
-// ceiling changed, which takes minutes to learn; every refreshEvery if signals or the capacity changed by more than a
-// tenth; and once a heartbeat.
-func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
-	if !equality.Semantic.DeepEqual(alwaysWritten(before), alwaysWritten(after)) ||
-		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) {
-		return true
-	}
-	if after.Decision == nil {
-		return false
-	}
-	if before.Decision == nil {
-		return true
-	}
-	switch age := now.Sub(before.Decision.Time.Time); {
-	case age >= heartbeat:
-		return true
-	case age >= refreshEvery:
-		return signalsMoved(before, after)
-	default:
-		return false
-	}
-}
-
-// ceilingIn a checkpoint; 0 for none.
-func ceilingIn(checkpoint string) int32 {
-	var known struct {
-		Plateau struct {
-			Ceiling int32 `json:"ceiling"`
-		} `json:"plateau"`
-	}
-	if !strings.Contains(checkpoint, `"ceiling"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
-		return 0
-	}
-	return known.Plateau.Ceiling
-}
-
-// alwaysWritten is the part of a status that is written at every change.
-func alwaysWritten(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
-	d := *s.DeepCopy()
-	d.Signals, d.Capacity, d.Checkpoint = nil, nil, ""
-	if d.RunningReplicas != nil && (d.SpecReplicas == nil || *d.RunningReplicas != *d.SpecReplicas) {
-		d.RunningReplicas = nil // while replicas start one by one, the last start counts
-	}
-	if d.Decision != nil {
-		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
-		if d.Decision.Hold != nil {
-			d.Decision.Hold.Message = ""
-		}
-	}
-	return d
-}
-
-// signalsMoved says whether the visible numbers changed by more than a tenth.
-func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
-	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
-		return true
-	}
-	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
-		return true
-	}
-	if before.Capacity != nil &&
-		differsByTenth(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
-			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
-		return true
-	}
-	if before.Signals == nil {
-		return false
-	}
-	b, a := before.Signals, after.Signals
-	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
-		return true
-	}
-	if b.ReadyMessages != nil && differsByTenth(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
-		return true
-	}
-	return b.PublishRate != nil &&
-		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
-}
-
-// differsByTenth says that numbers differ by a tenth of the larger and more than 1.
-func differsByTenth(a, b float64) bool {
-	gap := math.Abs(a - b)
-	return gap > 1 && gap > max(a, b)/10
 }
 
 // The maximum bytes of status.target, and of the other texts of a status except messages of conditions.

@@ -343,7 +343,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, plan.StatusDiffers(first, test.after, noon().Add(test.at)))
+			require.Equal(t, test.want, statusDue(first, test.after, noon().Add(test.at)))
 		})
 	}
 }

@@ -1,0 +1,180 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
+// refreshEvery, at a time of its own by its UID.
+const (
+	// heartbeat is the maximum age of a written decision, by which other processes tell whether it is still made.
+	heartbeat = 5 * time.Minute
+	// renewalsPerSecond are what 10,000 policies need for their heartbeats.
+	renewalsPerSecond = 10_000 / float64(heartbeat/time.Second)
+)
+
+// Reasons that alternate are written changesAtOnce times, and then once in changesEvery.
+const (
+	changesAtOnce = 6
+	changesEvery  = 20 * time.Second
+)
+
+// refreshEvery bounds how often numbers that moved are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
+// interval divides the next, so that another number of policies does not shift the times of all.
+func refreshEvery(policies int) time.Duration {
+	for _, every := range []time.Duration{heartbeat / 10, heartbeat / 2} {
+		if float64(policies) <= renewalsPerSecond*every.Seconds() {
+			return every
+		}
+	}
+	return heartbeat
+}
+
+// StatusDue says whether the new status is worth a write. At once: another number, bound, object or ceiling, which
+// takes minutes to learn. At once unless they alternate: a condition's status or reason, a hold, a cap. Once in
+// refreshEvery: signals or the capacity that changed by more than a tenth. Once a heartbeat: the time of the decision,
+// and messages.
+func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
+	before := o.Policy.Status
+	switch {
+	case outcomeDiffers(before, after):
+		return true
+	case reasonsDiffer(before, after) && o.History.mayChangeReasons(o.Now):
+		return true
+	case after.Decision == nil || after.Decision.Time.Equal(&before.Decision.Time): // nothing was decided
+		return o.Now.Sub(o.History.reportedAt) >= heartbeat &&
+			!equality.Semantic.DeepEqual(before.Conditions, after.Conditions)
+	}
+	last, every := before.Decision.Time.Time, refreshEvery(o.Policies)
+	age := o.Now.Sub(last)
+	switch {
+	case age < 0 || age >= heartbeat: // the clock of the process before was ahead
+		return true
+	case turn(o.Policy.UID, last, every) == turn(o.Policy.UID, o.Now, every):
+		return false
+	default:
+		return age+every > heartbeat || signalsMoved(before, after)
+	}
+}
+
+// turn counts the intervals of a policy, which begin at a time of its own: otherwise those that were written at once
+// would be written at once again.
+func turn(uid types.UID, at time.Time, every time.Duration) int64 {
+	digest := fnv.New64a()
+	_, _ = digest.Write([]byte(uid)) // never fails
+	own := int64(digest.Sum64() % uint64(heartbeat))
+	return (at.UnixNano() + own) / int64(every)
+}
+
+// Reported is the history after the status was written.
+func (h History) Reported(now time.Time, before, after v1alpha1.AutoscalingPolicyStatus) History {
+	h.reportedAt = now
+	if !outcomeDiffers(before, after) && reasonsDiffer(before, after) {
+		if h.changesUntil.Before(now) {
+			h.changesUntil = now
+		}
+		h.changesUntil = h.changesUntil.Add(changesEvery)
+	}
+	return h
+}
+
+// mayChangeReasons says that the reasons did not alternate lately.
+func (h History) mayChangeReasons(now time.Time) bool {
+	return h.changesUntil.Sub(now) <= (changesAtOnce-1)*changesEvery
+}
+
+// outcomeDiffers says that another number, bound, object or ceiling is reported.
+func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
+		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
+		(before.Decision == nil) != (after.Decision == nil)
+}
+
+// outcomeOf is the part of a status that is written at every change.
+func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
+	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Checkpoint = nil, nil, nil, nil, ""
+	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
+		s.RunningReplicas = nil // while replicas start one by one, the last start counts
+	}
+	if s.Actuator != nil {
+		s.Actuator = &v1alpha1.ActuatorStatus{Type: s.Actuator.Type}
+	}
+	return s
+}
+
+// reasonsDiffer says that a condition has another status or reason, or a decision another hold, cap or strategy.
+func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	return !equality.Semantic.DeepEqual(reasonsOf(before), reasonsOf(after))
+}
+
+func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
+	reasons := map[string]string{}
+	for _, c := range s.Conditions {
+		reasons[c.Type] = string(c.Status) + " " + c.Reason
+	}
+	if d := s.Decision; d != nil {
+		reasons["decision"] = string(d.Strategy) + " " + d.CappedBy
+		if d.Hold != nil {
+			reasons["hold"] = d.Hold.Reason
+		}
+	}
+	return reasons
+}
+
+// ceilingIn a checkpoint; 0 for none.
+func ceilingIn(checkpoint string) int32 {
+	var known struct {
+		Plateau struct {
+			Ceiling int32 `json:"ceiling"`
+		} `json:"plateau"`
+	}
+	if !strings.Contains(checkpoint, `"ceiling"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
+		return 0
+	}
+	return known.Plateau.Ceiling
+}
+
+// signalsMoved says whether the visible numbers changed by more than a tenth.
+func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
+		return true
+	}
+	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
+		return true
+	}
+	if before.Capacity != nil &&
+		differsByTenth(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
+			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
+		return true
+	}
+	if before.Signals == nil {
+		return false
+	}
+	b, a := before.Signals, after.Signals
+	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
+		return true
+	}
+	if b.ReadyMessages != nil && differsByTenth(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
+		return true
+	}
+	return b.PublishRate != nil &&
+		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+}
+
+// differsByTenth says that numbers differ by a tenth of the larger and more than 1.
+func differsByTenth(a, b float64) bool {
+	gap := math.Abs(a - b)
+	return gap > 1 && gap > max(a, b)/10
+}
