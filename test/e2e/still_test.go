@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,11 +45,13 @@ func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string
 	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(kind))
 	object.SetNamespace(stage.Namespace)
 	object.SetName(name)
-	for field, value := range map[string]any{"className": "shop.Still", "replicas": int64(0)} {
+	for field, value := range map[string]any{"className": "shop.Still", "replicas": int64(1)} {
 		require.NoError(t, unstructured.SetNestedField(object.Object, value, "spec", field))
 	}
 	require.NoError(t, unstructured.SetNestedField(object.Object, name+"-pulsar", "spec", "pulsar", "pulsarConfig"))
 	create(t, object)
+	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)) // it cannot be created with none
+	require.NoError(t, scene.Client.Patch(t.Context(), object, none))
 }
 
 // advise adds a policy on a Function that changes nothing, with the connection of its own, if any.

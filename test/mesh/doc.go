@@ -9,6 +9,7 @@
 //
 // Floor 3, used by the tests with real parts, by bench and by the demo. It never decides how many replicas there are:
 // the spec of the Function does, as written by an HPA, a person, the product or a FunctionMesh, which writes its
-// entries over its children at each event of theirs. It has no webhooks, it leaves pods of Sources Pending, and a
-// Sink's replicas are those of a Function, whose names must differ.
+// entries over its children at each event of theirs, up to the first child that fails. Of the webhooks it has the one
+// that refuses to create a component with 0 replicas, as a rule of the definitions. It leaves pods of Sources Pending,
+// and a Sink's replicas are those of a Function, whose names must differ.
 package mesh

@@ -17,7 +17,7 @@ type FunctionConfig struct {
 	Topics []string
 	// PulsarConfig is the name of the ConfigMap of PulsarConfig, in the same namespace.
 	PulsarConfig string
-	// Replicas is the number to begin with; Function Mesh's webhook refuses 0, the stand-in does not.
+	// Replicas is the number to begin with: 0 is refused, as Function Mesh's webhook does.
 	Replicas int32
 	// MaxReplicas turns Function Mesh's own HPA on when it is not 0; MinReplicas 0 leaves the default, 1.
 	MinReplicas, MaxReplicas int32

@@ -87,7 +87,8 @@ func late(mesh func(client.Object) string) handler.EventHandler {
 	}
 }
 
-// Reconcile writes every entry over its child, deletes children without an entry, and confirms the generation.
+// Reconcile writes every entry over its child, deletes children without an entry, and confirms the generation. It ends
+// at the first child that fails, so that all after it stay as they are, and tries again with a backoff.
 func (r *meshReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mesh := object(KindMesh)
 	if err := r.client.Get(ctx, request.NamespacedName, mesh); err != nil {

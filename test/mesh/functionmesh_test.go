@@ -108,3 +108,56 @@ func (b *bed) gone(t *testing.T, function string) {
 		return apierrors.IsNotFound(err)
 	}, patience, often)
 }
+
+func refusesNone(t *testing.T, b *bed) {
+	for kind, resource := range map[string]dynamic.ResourceInterface{
+		KindFunction: b.functions(), KindSink: b.sinks(),
+		KindSource: b.dynamic.Resource(GroupVersion().WithResource("sources")).Namespace("default"),
+	} {
+		none := meshed("none", 0)
+		none.SetKind(kind)
+		_, err := resource.Create(t.Context(), none, metav1.CreateOptions{})
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", kind, err)
+		require.ErrorContains(t, err, "minReplicas must be less than or equal to replicas")
+	}
+	b.create(t, "emptied", 1, 0)
+	b.scale(t, "emptied", 0)
+	b.running(t, "emptied", 0)
+	relabel := []byte(`{"spec":{"image":"another"}}`)
+	_, err := b.functions().Patch(t.Context(), "emptied", types.MergePatchType, relabel, metav1.PatchOptions{})
+	require.NoError(t, err, "one that is there may be edited at 0")
+}
+
+func stopsAtAChild(t *testing.T, b *bed) {
+	m := Mesh("default", "m", meshed("first", 1), meshed("none", 0), meshed("last", 1))
+	_, err := b.meshes().Create(t.Context(), m, metav1.CreateOptions{})
+	require.NoError(t, err)
+	b.childRuns(t, "first", 1)
+	before := b.operator.MeshPasses("default", "m")
+	require.Eventually(t, func() bool { return b.operator.MeshPasses("default", "m") > before+2 }, patience, often,
+		"it is tried again")
+	for _, missing := range []string{"m-none", "m-last"} {
+		_, err := b.functions().Get(t.Context(), missing, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%s: %v", missing, err)
+	}
+
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/1/replicas","value":1}]`)
+	b.childRuns(t, "none", 1)
+	b.childRuns(t, "last", 1)
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/1/replicas","value":0}]`)
+	b.childRuns(t, "none", 0)
+
+	// The child at 0 cannot be made anew, and one after it is not scaled any more.
+	require.NoError(t, b.functions().Delete(t.Context(), "m-none", metav1.DeleteOptions{}))
+	b.gone(t, "m-none")
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/2/replicas","value":2}]`)
+	before = b.operator.MeshPasses("default", "m")
+	require.Eventually(t, func() bool { return b.operator.MeshPasses("default", "m") > before+1 }, patience, often)
+	b.childRuns(t, "last", 1)
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/1/replicas","value":1}]`)
+	b.childRuns(t, "last", 2)
+	require.NoError(t, b.meshes().Delete(t.Context(), "m", metav1.DeleteOptions{}))
+	for _, child := range []string{"m-first", "m-none", "m-last"} {
+		b.gone(t, child)
+	}
+}

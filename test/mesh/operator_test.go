@@ -32,6 +32,8 @@ func TestOperator(t *testing.T) {
 		"tells on the pod what is misconfigured":                  misconfiguration,
 		"serves Sinks too":                                        sinks,
 		"writes a FunctionMesh over its children":                 meshes,
+		"refuses to create a component with no replicas":          refusesNone,
+		"ends at the first child of a FunctionMesh that fails":    stopsAtAChild,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}
