@@ -6,6 +6,9 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,11 +32,25 @@ const lookUpTimeout = 2 * time.Second
 type writers struct {
 	// live reads from the API server: objects in the cache have no managed fields.
 	live client.Reader
+	// mu guards lists.
+	mu sync.Mutex
+	// lists are the last writers of lists of FunctionMeshes, by mesh and list. When the controller restores one entry of a
+	// list that an apply reset, the whole list is its own, and the API server tells no more who reset the others.
+	lists map[string]listWriter
 }
+
+// listWriter is another writer than the controller.
+type listWriter struct {
+	writer plan.Writer
+	seenAt time.Time
+}
+
+// rememberLists is how long: all policies of a mesh look its writer up at the event of the apply.
+const rememberLists = 10 * time.Second
 
 // lookUp reads who wrote the target's replicas where they changed and that was not decided; nil where nothing is to be
 // known.
-func (w writers) lookUp(ctx context.Context, observed plan.Observed) *plan.WriterLookup {
+func (w *writers) lookUp(ctx context.Context, observed plan.Observed) *plan.WriterLookup {
 	if !plan.WriterIsSought(observed) {
 		return nil
 	}
@@ -43,7 +60,7 @@ func (w writers) lookUp(ctx context.Context, observed plan.Observed) *plan.Write
 	return &plan.WriterLookup{Writer: writer, Failed: err}
 }
 
-func (w writers) read(ctx context.Context, observed plan.Observed) (plan.Writer, error) {
+func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer, error) {
 	ref := observed.Target.Ref
 	if observed.Target.Scaling == plan.ByMesh {
 		ref = observed.Policy.Spec.ScaleTargetRef
@@ -59,7 +76,29 @@ func (w writers) read(ctx context.Context, observed plan.Observed) (plan.Writer,
 	case err != nil:
 		return plan.Writer{}, fmt.Errorf("reading the managed fields of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	return plan.LastWriter(object.ManagedFields, plan.WrittenPath(observed))
+	path := plan.WrittenPath(observed)
+	writer, err := plan.LastWriter(object.ManagedFields, path)
+	if err != nil || observed.Target.Scaling != plan.ByMesh {
+		return writer, err
+	}
+	return w.besidesOurs(strings.Join(append([]string{observed.Policy.Namespace, ref.Name}, path...), "/"), writer,
+		observed.Now), nil
+}
+
+// besidesOurs is the last writer of a list besides the controller, if one was seen lately. What the controller wrote to
+// the target's own entry is not looked up.
+func (w *writers) besidesOurs(list string, writer plan.Writer, now time.Time) plan.Writer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.lists, func(_ string, l listWriter) bool { return now.Sub(l.seenAt) >= rememberLists })
+	if writer.Manager != plan.FieldManager {
+		w.lists[list] = listWriter{writer, now}
+		return writer
+	}
+	if last, found := w.lists[list]; found {
+		return last.writer
+	}
+	return writer
 }
 
 // reportManualScale says who changed the target's replicas.

@@ -55,7 +55,7 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 // state is where the last decision left off, in this process or in the one before it; and why what that one wrote
 // cannot be read.
 func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
-	current, paused := *observed.Target.Replicas, m.paused
+	current, paused := observed.CurrentReplicas(), m.paused
 	m.paused = false
 	switch {
 	case m.resume != nil && paused:

@@ -125,10 +125,6 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 			func(mesh, _ *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["input"] = "in" },
 			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: decoding Function",
 		},
-		"the entry has no replicas": {
-			func(mesh, _ *unstructured.Unstructured) { delete(fixture.EntryAt(mesh, 1), "replicas") },
-			"False/ReplicasUnset", "entry resize in spec.functions of FunctionMesh etl has no replicas",
-		},
 		"Function Mesh was told to leave the mesh alone": {
 			func(mesh, _ *unstructured.Unstructured) { mesh.SetAnnotations(leftAlone) },
 			"False/Unmanaged", "FunctionMesh etl has the annotation",

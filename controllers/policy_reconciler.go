@@ -37,7 +37,7 @@ type PolicyReconciler struct {
 	memories *policyMemories
 	interest *interest
 	observer observer
-	writers  writers
+	writers  *writers
 	applier  applier
 	status   statusWriter
 }
@@ -85,7 +85,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 			client: config.Client, targets: config.Targets, abilities: config.Abilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval,
 		},
-		writers: writers{live: directClient(config)},
+		writers: &writers{live: directClient(config), lists: map[string]listWriter{}},
 		applier: applier{
 			client: config.Client, metrics: metrics, scalers: newScalers(config),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
@@ -183,8 +183,9 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 		r.config.Targets.Invalidate(observed.Subscription().Cluster)
 	}
 	observed.Writer = r.writers.lookUp(ctx, observed)
-	memory.history = memory.history.Seen(observed)
 	r.reportManualScale(ctx, observed)
+	memory.history = memory.history.Seen(observed)
+	observed.History = memory.history
 	return observed, nil
 }
 

@@ -179,6 +179,8 @@ const (
 	HoldNotTimed = "UtilizationUnknown"
 	// HoldSwitchedOff: the user set replicas to 0.
 	HoldSwitchedOff = "SwitchedOff"
+	// HoldReset: a tool that applies a manifest reset the replicas again and again.
+	HoldReset = "ReplicasReset"
 	// HoldIdling: the Function is idle, but not for long enough to scale to zero.
 	HoldIdling = "NotIdleForLong"
 )

@@ -56,6 +56,8 @@ const (
 	ReasonOwnedByAnotherController = "OwnedByAnotherController" // the owner of the StatefulSet sets its replicas
 	ReasonReplicasUnset            = "ReplicasUnset"            // the target has no spec.replicas to begin from
 	ReasonOwnedByFunctionMesh      = "OwnedByFunctionMesh"      // a FunctionMesh sets the replicas of the target
+	ReasonChildMissing             = "ChildMissing"             // Function Mesh has not created the component yet
+	ReasonMeshBlocked              = "FunctionMeshBlocked"      // Function Mesh stops at an earlier entry of the mesh
 	ReasonUnmanaged                = "Unmanaged"                // the operator was told to leave the target alone
 	ReasonStopped                  = "Stopped"                  // scaling a stopped function would start instances
 	ReasonCredentialsMissing       = "CredentialsMissing"       // what Pulsar is to be asked with cannot be read
@@ -137,6 +139,7 @@ const (
 // Reasons of condition ScalingActive. Its other reasons are the HorizontalPodAutoscaler's and KEDA's.
 const (
 	ReasonScaledObjectPaused = "ScaledObjectPaused" // our ScaledObject was paused by an annotation
+	ReasonReplicasReset      = "ReplicasReset"      // a tool resets the replicas again and again, by its manifest
 	ReasonFallback           = "Fallback"           // KEDA gets no answer of the scaler, and keeps the replicas
 )
 

@@ -45,6 +45,7 @@ type workloadSpec struct {
 	function.MeshSpec `json:",inline"`
 
 	Replicas    *int32 `json:"replicas"`
+	MinReplicas *int32 `json:"minReplicas"`
 	MaxReplicas *int32 `json:"maxReplicas"`
 
 	Pulsar PulsarSpec `json:"pulsar"`

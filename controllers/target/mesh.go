@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,6 +49,12 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		return Found{}, err
 	}
 	target.Scaling = plan.ByMesh
+	if target.Replicas == nil {
+		target.Replicas = entry.defaultReplicas()
+	}
+	if target.MissingChild, err = f.reader.missingChild(ctx, mesh, entry, child); err != nil {
+		return Found{}, err
+	}
 	if target.Invalid != "" {
 		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", plan.Name(spec), target.Invalid)
 	}
@@ -74,13 +81,88 @@ type MeshEntry struct {
 }
 
 // Replicas of the entry; nil when it has none.
-func (e MeshEntry) Replicas() *int32 {
-	number, found, err := unstructured.NestedInt64(e.Fields, "replicas")
+func (e MeshEntry) Replicas() *int32 { return replicasIn(e.Fields, "replicas") }
+
+// defaultReplicas are those of the child of an entry without replicas. Function Mesh's webhook sets them at each write.
+func (e MeshEntry) defaultReplicas() *int32 {
+	return cmp.Or(replicasIn(e.Fields, "minReplicas"), new(int32(1)))
+}
+
+func replicasIn(fields map[string]any, path ...string) *int32 {
+	number, found, err := unstructured.NestedInt64(fields, path...)
 	if err != nil || !found {
 		return nil
 	}
 	replicas := int32(number) //nolint:gosec // the field is an int32 of the definition
 	return &replicas
+}
+
+// missingChild is the entry that keeps the child from being created, or from getting the replicas of its own entry: the
+// first one, up to its own, whose child does not exist. Nil where the child is up to date, or nothing is known to be
+// missing.
+func (r *Reader) missingChild(ctx context.Context, mesh *unstructured.Unstructured, own MeshEntry,
+	child *unstructured.Unstructured,
+) (*plan.MissingChild, error) {
+	wanted := cmp.Or(own.Replicas(), own.defaultReplicas())
+	if child != nil {
+		if has := replicasIn(child.Object, "spec", "replicas"); has != nil && *has == *wanted {
+			return nil, nil //nolint:nilnil // none is a result
+		}
+	}
+	for _, kind := range meshOrder() {
+		entries := entriesOf(mesh, kind)
+		if own.List == plan.MeshList(kind) {
+			entries = entries[:own.Index+1]
+		}
+		for _, entry := range entries {
+			missing, err := r.lacksChild(ctx, mesh, kind, entry)
+			if missing != nil || err != nil {
+				return missing, err
+			}
+		}
+		if own.List == plan.MeshList(kind) {
+			break
+		}
+	}
+	return nil, nil //nolint:nilnil // none is a result
+}
+
+// lacksChild is the entry if its child is known to be missing.
+func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind,
+	entry MeshEntry,
+) (*plan.MissingChild, error) {
+	name, _ := entry.Fields["name"].(string)
+	if name == "" || !r.Installed(string(kind)) {
+		return nil, nil //nolint:nilnil // none is a result
+	}
+	component := v1alpha1.MeshComponent{Kind: kind, Name: name}
+	ref := plan.MeshChild(v1alpha1.ScaleTargetRef{Name: mesh.GetName(), Component: component})
+	child, err := r.Object(ctx, ref.Kind, mesh.GetNamespace(), ref.Name)
+	if child != nil || err != nil {
+		return nil, err
+	}
+	replicas := cmp.Or(entry.Replicas(), entry.defaultReplicas())
+	return &plan.MissingChild{Component: component, AtZero: *replicas == 0}, nil
+}
+
+// meshOrder is the order in which Function Mesh writes children. It stops at the first that fails.
+//
+// Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go).
+func meshOrder() []v1alpha1.WorkloadKind {
+	return []v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSource, v1alpha1.WorkloadSink}
+}
+
+// entriesOf are the entries of a kind, in their order.
+func entriesOf(mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind) []MeshEntry {
+	list := plan.MeshList(kind)
+	fields, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
+	all, _ := fields.([]any)
+	entries := make([]MeshEntry, len(all))
+	for i := range all {
+		fields, _ := all[i].(map[string]any)
+		entries[i] = MeshEntry{List: list, Index: i, Fields: fields}
+	}
+	return entries
 }
 
 // entryLists are the lists of a FunctionMesh's spec that hold entries.
@@ -96,15 +178,12 @@ func entryLists() []string {
 // are unique, and two entries of a name would share one child.
 func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, invalid string) {
 	list := plan.MeshList(component.Kind)
-	entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
-	all, _ := entries.([]any)
 	var names []string
-	for i := range all {
-		fields, _ := all[i].(map[string]any)
-		name, _ := fields["name"].(string)
+	for _, entry := range entriesOf(mesh, component.Kind) {
+		name, _ := entry.Fields["name"].(string)
 		names = append(names, name)
 		if name == component.Name {
-			found = MeshEntry{List: list, Index: i, Fields: fields}
+			found = entry
 		}
 	}
 	switch first := slices.Index(names, component.Name); {

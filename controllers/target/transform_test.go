@@ -31,7 +31,7 @@ const wholeFunction = `{
 		"managedFields": [{"manager": "kubectl", "operation": "Update"}]
 	},
 	"spec": {
-		"tenant": "t", "namespace": "n", "name": "f", "replicas": 2, "maxReplicas": 5, "subscriptionName": "s",
+		"tenant": "t", "namespace": "n", "name": "f", "replicas": 2, "minReplicas": 1, "maxReplicas": 5, "subscriptionName": "s",
 		"input": {
 			"topics": ["a"], "topicPattern": "b.*", "customSerdeSources": {"c": "x"}, "customSchemaSources": {"d": "x"},
 			"sourceSpecs": {"e.*": {"isRegexPattern": true, "consumerProperties": {"k": "v"}}}

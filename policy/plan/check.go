@@ -121,7 +121,8 @@ func targetHasReplicas(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s, which scaling starts from: set it to %d", withoutReplicas(o), max(1, policy.MinReplicas(o.Policy.Spec)))}
+		"%s %s has no spec.replicas, which scaling starts from: set it to %d", o.Target.Ref.Kind, o.Target.Ref.Name,
+		max(1, policy.MinReplicas(o.Policy.Spec)))}
 }
 
 func targetIsNotInAMesh(o Observed) *Violation {

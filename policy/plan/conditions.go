@@ -103,11 +103,19 @@ func (o outcome) conditions() []metav1.Condition {
 	return after
 }
 
-// pausedConditions are Ready alone: in mode Paused all other conditions would go stale.
+// pausedConditions are Ready, and TargetFound while that is False for an entry that stops Function Mesh: in mode Paused
+// all other conditions would go stale.
 func (o outcome) pausedConditions() []metav1.Condition {
 	var after []metav1.Condition
 	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
 		after = append(after, *last)
+	}
+	if missing := childMissing(o.Observed); missing != nil && missing.Status == metav1.ConditionFalse {
+		if last := meta.FindStatusCondition(o.Policy.Status.Conditions, missing.Type); last != nil {
+			after = append(after, *last)
+		}
+		missing.ObservedGeneration, missing.LastTransitionTime = o.Policy.Generation, metav1.NewTime(o.Now)
+		meta.SetStatusCondition(&after, *missing)
 	}
 	meta.SetStatusCondition(&after, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
@@ -120,6 +128,9 @@ func (o outcome) pausedConditions() []metav1.Condition {
 func targetFound(o Observed) metav1.Condition {
 	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	}
+	if missing := childMissing(o); missing != nil {
+		return *missing
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
@@ -196,6 +207,9 @@ func scalingActive(o Observed) *metav1.Condition {
 	switch {
 	case SwitchedOff(o):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o)
+		return &c
+	case o.keptReset() != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.keptReset().Message
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ownScaledObject() != nil &&
 		o.ownScaledObject().Paused:

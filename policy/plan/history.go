@@ -95,6 +95,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	if result.Restored {
 		h.restoredAt = o.Now
 	}
+	h.scales = h.scales.after(actions, result)
 	return h
 }
 

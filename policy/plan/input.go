@@ -13,7 +13,7 @@ import (
 // Input is the input of a decision. The target has replicas: Check made sure of it.
 func Input(o Observed) policy.Input {
 	in := policy.Input{
-		Now: o.Now, Spec: o.Policy.Spec, CurrentReplicas: *o.Target.Replicas, Unknown: o.Unknown, FreshFor: o.FreshFor,
+		Now: o.Now, Spec: o.Policy.Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
 		Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
 		Promised: o.Target.SubscriptionType, ReadyAtLeast: o.ReadyAtLeast, Partitions: o.Partitions,
 		Own:       o.OwnReplicas(o.Pods),
@@ -40,4 +40,20 @@ func (o Observed) Subscription() *backlog.Subscription {
 		return nil
 	}
 	return &o.Target.Subscription
+}
+
+// OwnReplicas is how many replicas of the target may consume: its running pods, which include those of a rollout and
+// terminating ones, or else its replicas. Nil for a target without spec.subscription: its other consumers are known by
+// their names.
+func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
+	switch {
+	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:
+		return nil
+	case pods != nil && pods.Running != nil:
+		return pods.Running
+	case o.Target.Reported != nil:
+		return new(max(*o.Target.Replicas, *o.Target.Reported))
+	default:
+		return o.Target.Replicas
+	}
 }

@@ -46,12 +46,17 @@ func (m ManualScale) String() string {
 type scaleHistory struct {
 	// replicas that were last explained; nil before any were seen.
 	replicas *int32
+	// instead are those that the next decision continues from while the target has replicas; nil for replicas themselves.
+	instead *int32
+	// written by the controller last and not seen since; nil for none.
+	written *int32
 	// unnamed says that a change from them was seen whose writer was not looked up yet.
 	unnamed bool
 	// lookedUpAt is when the writer was last looked up.
 	lookedUpAt time.Time
 	// last manual scale; nil for none.
-	last *ManualScale
+	last   *ManualScale
+	resets resets
 }
 
 // Seen is the history once a change of the target's replicas was seen, and its writer was looked up or not.
@@ -59,21 +64,47 @@ func (h History) Seen(o Observed) History {
 	if o.Target == nil || o.Target.Replicas == nil || o.Waiting() {
 		return h
 	}
-	from := changedFrom(o)
-	if from != nil && o.Writer == nil {
+	from, ours := changedFrom(o), h.scales.wrote(o)
+	if from != nil && o.Writer == nil && !ours {
 		h.scales.replicas, h.scales.unnamed = from, true
 		return h
 	}
-	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
-	if from != nil {
+	switch before := h.scales.replicas; {
+	case from != nil:
+		h.scales = h.scales.overruled(o, *from)
+	case before == nil && o.Policy.Status.DesiredReplicas != nil && createdAtZero(o, *o.Policy.Status.DesiredReplicas):
+		h.scales.instead = o.Policy.Status.DesiredReplicas // in the process before this one
+	case before == nil || *before != *o.Target.Replicas:
+		h.scales.instead = nil
+	}
+	if o.Writer != nil {
 		h.scales.lookedUpAt, h.scales.last = o.Now, lastManualScale(o)
+	}
+	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
+	if ours {
+		h.scales.written = nil
 	}
 	return h
 }
 
-// WriterIsSought says that it is to be looked up who wrote the target's replicas.
+// after the actions.
+func (s scaleHistory) after(actions Actions, result Result) scaleHistory {
+	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
+		s.written = actions.Replicas
+	}
+	return s
+}
+
+// wrote says that the controller wrote the target's replicas.
+func (s scaleHistory) wrote(o Observed) bool {
+	return s.written != nil && *s.written == *o.Target.Replicas
+}
+
+// WriterIsSought says that it is to be looked up who wrote the target's replicas. Where the controller writes them, its
+// next write depends on that: it is looked up at each change.
 func WriterIsSought(o Observed) bool {
-	return changedFrom(o) != nil && o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
+	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
+	return due && changedFrom(o) != nil && !o.History.scales.wrote(o)
 }
 
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not

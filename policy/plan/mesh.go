@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
@@ -28,12 +30,52 @@ func throughMesh(child v1alpha1.ScaleTargetRef, mesh string) string {
 		child.APIVersion, kindFunctionMesh, mesh, child.Kind, strings.TrimPrefix(child.Name, mesh+"-"))
 }
 
-// withoutReplicas says where the number of replicas is missing.
-func withoutReplicas(o Observed) string {
-	if o.Target.Scaling != ByMesh {
-		return fmt.Sprintf("%s %s has no spec.replicas", o.Target.Ref.Kind, o.Target.Ref.Name)
+// MissingChild is an entry of a FunctionMesh whose child does not exist.
+type MissingChild struct {
+	Component v1alpha1.MeshComponent
+	// AtZero says that the entry has 0 replicas, with which Function Mesh's webhook lets no child be created.
+	AtZero bool
+}
+
+// ownChildMissing says that the target itself does not exist yet.
+func (t *Target) ownChildMissing(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return t.MissingChild != nil && t.MissingChild.Component == spec.ScaleTargetRef.Component
+}
+
+// createsChild says that the controller keeps at least one replica in the entry, so that Function Mesh can create the
+// child. It does so only where it scales.
+func (o Observed) createsChild() bool {
+	mode := o.Policy.Spec.Mode
+	return o.Target.ownChildMissing(o.Policy.Spec) && (mode == v1alpha1.ModeAuto || mode == "") && o.Violation == nil &&
+		Frozen(o) == nil
+}
+
+// childMissing says at which entry Function Mesh stops before the target is created or scaled; nil for none. It is
+// False where the user has to resolve that, and Unknown while it is under way.
+func childMissing(o Observed) *metav1.Condition {
+	if o.Target == nil || o.Target.MissingChild == nil {
+		return nil
 	}
-	ref := o.Policy.Spec.ScaleTargetRef
-	return fmt.Sprintf("entry %s in spec.%s of %s %s has no replicas", ref.Component.Name, MeshList(ref.Component.Kind),
-		ref.Kind, ref.Name)
+	missing, mesh := *o.Target.MissingChild, o.Policy.Spec.ScaleTargetRef
+	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
+	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, MeshList(missing.Component.Kind),
+		kindFunctionMesh, mesh.Name)
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonMeshBlocked,
+	}
+	if o.Target.ownChildMissing(o.Policy.Spec) {
+		c.Reason = v1alpha1.ReasonChildMissing
+	}
+	switch {
+	case !missing.AtZero:
+		c.Message = fmt.Sprintf("Function Mesh has not created %s of %s yet: look at the log of its operator if that stays "+
+			"so", child, entry)
+	case o.createsChild():
+		c.Message = fmt.Sprintf("%s has 1 replica until Function Mesh has created %s, which it cannot with 0", entry, child)
+	default:
+		c.Status = metav1.ConditionFalse
+		c.Message = fmt.Sprintf("Function Mesh stops at %s, for it cannot create %s with 0 replicas: set replicas of the "+
+			"entry to 1", entry, child)
+	}
+	return &c
 }

@@ -36,10 +36,6 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 		change  func(*plan.Observed)
 		message string
 	}{
-		"without replicas": {
-			func(w *plan.Observed) { w.Target.Replicas = nil },
-			"entry resize in spec.functions of FunctionMesh etl has no replicas, which scaling starts from: set it to 1",
-		},
 		"with an autoscaler of Function Mesh": {
 			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
 			"Function resize of FunctionMesh etl sets maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own " +

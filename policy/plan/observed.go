@@ -118,6 +118,9 @@ type Target struct {
 	MeshOwner string
 	// Owner controls the StatefulSet or Deployment that is the target, such as "Function resize"; empty for none.
 	Owner string
+	// MissingChild is the entry of the FunctionMesh at which Function Mesh stops before the target is created or scaled:
+	// the target's own, or an earlier one; nil for none.
+	MissingChild *MissingChild
 	// Unmanaged is true if an annotation makes the operator ignore the target, so that scaling it has no effect.
 	Unmanaged bool
 	// UnmanagedBy is the object with that annotation, such as "FunctionMesh etl", if it is not Ref.

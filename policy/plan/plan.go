@@ -97,13 +97,16 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	if decision != nil {
 		decided = decision.Replicas // the current number while the backlog is unknown
 	}
-	off := SwitchedOff(o) || o.Target.Frozen != nil
+	off := Frozen(o) != nil
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		return planKEDA(o, current, decided, off)
 	case o.kedaRemains():
 		return Actions{RemoveScaledObject: true} // first: two autoscalers would stop each other
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		if o.createsChild() {
+			decided = max(1, decided)
+		}
 		return Actions{RemoveAutoscaler: true, Replicas: changedReplicas(decided, current, off)}
 	}
 	var actions Actions
@@ -189,6 +192,8 @@ func Frozen(o Observed) *policy.Hold {
 		return nil
 	case o.Target.Frozen == nil && SwitchedOff(o):
 		return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: switchedOff(o)}
+	case o.Target.Frozen == nil:
+		return o.keptReset()
 	default:
 		return o.Target.Frozen
 	}

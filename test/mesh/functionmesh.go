@@ -69,7 +69,10 @@ func (r *meshReconciler) register(manager ctrl.Manager) error {
 	return nil
 }
 
-func componentKinds() []string { return []string{KindFunction, KindSink, KindSource} }
+// componentKinds are in the order in which a FunctionMesh's entries are looked at.
+//
+// Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go).
+func componentKinds() []string { return []string{KindFunction, KindSource, KindSink} }
 
 // late queues the mesh of that name in the object's namespace.
 func late(mesh func(client.Object) string) handler.EventHandler {

@@ -1,0 +1,246 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+const clientSideApply = "kubectl-client-side-apply"
+
+// applied is a manager that owns a field of the spec by server-side apply.
+func applied(manager, field string) []metav1.ManagedFieldsEntry {
+	entries := writtenBy(manager, "", field)
+	entries[0].Operation = metav1.ManagedFieldsOperationApply
+	return entries
+}
+
+// resetMesh writes replicas to entry resize as a manifest does.
+func (env *testEnv) resetMesh(replicas int64, by []metav1.ManagedFieldsEntry) {
+	env.t.Helper()
+	env.managed.entries = by
+	env.editMesh(func(mesh *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["replicas"] = replicas })
+}
+
+// meshEnv has a component that is scaled to 7.
+func meshEnv(t *testing.T) *testEnv {
+	t.Helper()
+	env := newTestEnv(t, fixture.Mesh(), childAt("tag", 3), childAt("resize", 3), fixture.ComponentPolicy(),
+		fixture.ConfigMap())
+	env.settle(700)
+	env.reconcile()
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+	env.events()
+	env.after(testInterval)
+	env.answer(200, 10_000) // the window holds 7, and the load alone would take 2
+	env.reconcile()
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+	return env
+}
+
+func TestAnEntryThatAnApplyResetsIsRestoredAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		to int64
+		by []metav1.ManagedFieldsEntry
+	}{
+		"kubectl apply":                       {1, writtenBy(clientSideApply, "", "functions")},
+		"a server-side apply":                 {1, applied("gitops", "functions")},
+		"an apply that raises it":             {12, writtenBy(clientSideApply, "", "functions")},
+		"an apply without replicas, which is": {-1, writtenBy(clientSideApply, "", "functions")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := meshEnv(t)
+			if test.to < 0 {
+				env.managed.entries = test.by
+				env.editMesh(func(mesh *unstructured.Unstructured) { delete(fixture.EntryAt(mesh, 1), "replicas") })
+			} else {
+				env.resetMesh(test.to, test.by)
+			}
+			env.after(time.Second)
+			env.reconcile()
+			require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+			require.Len(t, env.events(), 1, "only who reset it: the decision is the same")
+			for range 3 {
+				env.after(testInterval)
+				env.answer(200, 10_000)
+				env.reconcile()
+				require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+			}
+			require.Equal(t, 1, env.managed.reads)
+			require.Empty(t, env.events())
+		})
+	}
+}
+
+func TestAnApplyDuringAnOutageIsUndoneToo(t *testing.T) {
+	env := meshEnv(t)
+	env.after(2 * time.Minute)
+	env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
+	env.reconcile()
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+	status, _ := env.condition(v1alpha1.ConditionBacklogKnown)
+	require.Equal(t, "False/Stale", status)
+}
+
+func TestAnApplyBeforeAChangeOfTheLeaderIsUndone(t *testing.T) {
+	env := meshEnv(t)
+	env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
+	env.restart()
+	env.after(time.Second)
+	env.reconcile()
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+}
+
+func TestARestorationThatFailsIsTriedAgain(t *testing.T) {
+	env := meshEnv(t)
+	env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
+	env.patchFails = errors.New("the API server hangs")
+	for range 3 {
+		env.after(time.Second)
+		_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+		require.ErrorContains(t, err, "the API server hangs")
+	}
+	env.patchFails = nil
+	env.after(time.Second)
+	env.reconcile()
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+	require.Equal(t, 1, env.managed.reads)
+}
+
+func TestTheSecondResetWithinTenMinutesIsKept(t *testing.T) {
+	env := meshEnv(t)
+	step := func(d time.Duration) {
+		env.after(d)
+		env.answer(700, 10_000)
+		env.reconcile()
+	}
+	env.resetMesh(1, applied("argocd-controller", "functions"))
+	step(time.Second)
+	step(testInterval)
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+	env.resetMesh(1, applied("argocd-controller", "functions"))
+	step(time.Second)
+	require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+	require.Equal(t, int32(1), *env.policy().Status.DesiredReplicas)
+	require.Equal(t, "ReplicasReset", env.policy().Status.Decision.Hold.Reason)
+	status, message := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ReplicasReset", status)
+	require.Equal(t, "spec.functions[resize].replicas was reset twice within 10 minutes by Argo CD (manager "+
+		"argocd-controller, Apply): leave it out of the manifest and have the tool ignore it, see docs/gitops.md; the "+
+		"controller writes it again in 10 minutes", message)
+	for range 39 { // 9 min 45 s
+		step(testInterval)
+		require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+	}
+	step(testInterval)
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the tool may have been corrected")
+	step(testInterval)
+	status, _ = env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status)
+
+	env.resetMesh(1, applied("argocd-controller", "functions"))
+	step(testInterval)
+	require.Equal(t, int64(1), env.replicasInMesh()["resize"], "it was not, and one more reset is enough")
+}
+
+func TestResetsThatAreFarApartAreAllUndone(t *testing.T) {
+	env := meshEnv(t)
+	for range 3 {
+		env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
+		env.answer(700, 10_000)
+		env.reconcile()
+		require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+		env.after(10 * time.Minute)
+		env.answer(700, 10_000)
+		env.reconcile()
+	}
+}
+
+func TestAnApplyOfZeroSwitchesScalingOff(t *testing.T) {
+	env := meshEnv(t)
+	env.resetMesh(0, writtenBy(clientSideApply, "", "functions"))
+	env.after(time.Second)
+	env.reconcile()
+	require.Equal(t, int64(0), env.replicasInMesh()["resize"])
+	status, _ := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/SwitchedOff", status)
+}
+
+func TestWhatPeopleScaleIsNotUndone(t *testing.T) {
+	env := meshEnv(t)
+	env.resetMesh(9, writtenBy("kubectl-edit", "", "functions"))
+	env.after(time.Second)
+	env.reconcile()
+	require.Equal(t, int64(9), env.replicasInMesh()["resize"])
+	require.Equal(t, int32(9), *env.policy().Status.DesiredReplicas)
+}
+
+func TestAnApplyThatResetsTwoEntriesIsUndoneInBoth(t *testing.T) {
+	env := meshEnv(t)
+	sibling := fixture.ComponentPolicy()
+	sibling.Name, sibling.UID = "tag", "uid-tag"
+	sibling.Spec.ScaleTargetRef.Component.Name = "tag"
+	sibling.Spec.MinReplicas = new(int32(4))
+	require.NoError(t, env.client.Create(t.Context(), sibling))
+	reconcileSibling := func() {
+		_, err := env.reconciler.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: fixture.Namespace, Name: "tag"}})
+		require.NoError(t, err)
+	}
+	env.answer(200, 10_000)
+	reconcileSibling()
+	env.answer(200, 10_000)
+	reconcileSibling()
+	reconcileSibling()
+	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(7)}, env.replicasInMesh())
+
+	env.after(time.Second)
+	env.managed.entries = writtenBy(clientSideApply, "", "functions")
+	env.editMesh(func(mesh *unstructured.Unstructured) {
+		fixture.EntryAt(mesh, 0)["replicas"], fixture.EntryAt(mesh, 1)["replicas"] = int64(1), int64(1)
+	})
+	reconcileSibling()
+	env.managed.entries = writtenBy("pulsar-autoscaler", "", "functions") // a list has one owner
+	env.reconcile()
+	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(7)}, env.replicasInMesh())
+}
+
+func TestAResetOfAFunctionIsUndoneByWhoWritesIt(t *testing.T) {
+	tests := map[string]struct {
+		policy *v1alpha1.AutoscalingPolicy
+		want   []int64
+	}{
+		"the controller":            {directPolicy(), []int64{7}},
+		"a HorizontalPodAutoscaler": {fixture.Policy(), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, fixture.Function(), test.policy, fixture.ConfigMap())
+			env.settle(700)
+			env.byHand(7)
+			env.reconcile()
+			env.after(testInterval)
+			env.answer(200, 10_000)
+			env.reconcile()
+			env.written = nil
+			env.managed.entries = applied("kustomize-controller", "replicas")
+			env.byHand(1)
+			env.after(time.Second)
+			env.reconcile()
+			require.Equal(t, test.want, env.written)
+		})
+	}
+}

@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// kubectlApply sends what kubectl apply -f sends for a custom resource: a three-way JSON merge patch of the last
+// applied manifest, this one and the live object, which replaces lists as a whole; and nothing where that is empty.
+func kubectlApply(t *testing.T, manifest *unstructured.Unstructured) {
+	t.Helper()
+	plain := manifest.DeepCopy()
+	plain.SetAnnotations(map[string]string{})
+	lastApplied, err := json.Marshal(plain.Object)
+	require.NoError(t, err)
+	modified := manifest.DeepCopy()
+	modified.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(lastApplied) + "\n"})
+	manager := client.FieldOwner("kubectl-client-side-apply")
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(manifest.GroupVersionKind())
+	err = scene.Client.Get(t.Context(), client.ObjectKeyFromObject(manifest), live)
+	if apierrors.IsNotFound(err) {
+		require.NoError(t, scene.Client.Create(t.Context(), modified, manager))
+		return
+	}
+	require.NoError(t, err)
+	original := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	wanted, err := json.Marshal(modified.Object)
+	require.NoError(t, err)
+	current, err := json.Marshal(live.Object)
+	require.NoError(t, err)
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), wanted, current)
+	require.NoError(t, err)
+	if string(patch) == "{}" {
+		return
+	}
+	require.NoError(t, scene.Client.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, patch), manager))
+}
+
+// serverSideApply sends what kubectl apply --server-side sends.
+func serverSideApply(t *testing.T, manifest *unstructured.Unstructured, manager string, force bool) error {
+	t.Helper()
+	options := []client.ApplyOption{client.FieldOwner(manager)}
+	if force {
+		options = append(options, client.ForceOwnership)
+	}
+	return scene.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(manifest.DeepCopy()), options...)
+}
+
+// manifestOf is the object as its user would have written it.
+func manifestOf(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	live := object.DeepCopy()
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(object), live))
+	manifest := object.DeepCopy()
+	manifest.Object["spec"] = live.Object["spec"]
+	return manifest
+}
+
+// withoutReplicas is the manifest of a mesh whose entries have none.
+func withoutReplicas(t *testing.T, manifest *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	manifest = manifest.DeepCopy()
+	entries, _, err := unstructured.NestedSlice(manifest.Object, "spec", "functions")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		delete(entry.(map[string]any), "replicas")
+	}
+	require.NoError(t, unstructured.SetNestedSlice(manifest.Object, entries, "spec", "functions"))
+	return manifest
+}
+
+func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
+	t.Parallel()
+	m, first, second := pairOf(t, "gitops-mesh")
+	manifest := manifestOf(t, m.Object())
+	kubectlApply(t, manifest)
+	addPolicy(t, meshTo(m, m.Functions[0], first, 4))
+	addPolicy(t, meshTo(m, m.Functions[1], second, 3))
+	entriesAre(t, m, time.Minute, 4, 3)
+	awaitReplicas(t, m.Functions[0], 4, 4, time.Minute)
+	awaitReplicas(t, m.Functions[1], 3, 3, time.Minute)
+	publish(t, m.Functions[0], steps(20, 20, 0, time.Hour))
+
+	kubectlApply(t, manifest)
+	entriesAre(t, m, 5*time.Second, 4, 3)
+	for _, f := range m.Functions {
+		awaitEvent(t, f.Name, "ReplicasChangedExternally",
+			"-> 1 was written by kubectl apply (manager kubectl-client-side-apply, Update)")
+		awaitReplicas(t, f, 3, 4, time.Minute)
+		pollCondition(t, f.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	}
+
+	// The second one within ten minutes is kept.
+	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
+	require.NoError(t, serverSideApply(t, manifest, "kubectl", true))
+	for _, f := range m.Functions {
+		said := pollCondition(t, f.Name, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasReset)
+		require.Contains(t, said, "replicas was reset twice within 10 minutes by kubectl apply --server-side (manager "+
+			"kubectl, Apply) at ")
+	}
+	processesOn(t, m.Functions[0])
+	entriesAre(t, m, time.Second, 1, 1)
+	p, err := m.Functions[0].Policy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int32(1), *p.Status.DesiredReplicas)
+	require.Equal(t, "ReplicasReset", p.Status.Decision.Hold.Reason)
+}
+
+func TestGitOpsAMeshWithoutReplicasIsScaled(t *testing.T) {
+	t.Parallel()
+	m, first, _ := pairOf(t, "gitops-none")
+	manifest := withoutReplicas(t, manifestOf(t, m.Object()))
+	kubectlApply(t, manifest)
+	entriesAre(t, m, time.Second, -1, -1)
+	addPolicy(t, meshTo(m, m.Functions[0], first, 3))
+	awaitReplicas(t, m.Functions[0], 3, 3, time.Minute)
+	kubectlApply(t, manifest)
+	entriesAre(t, m, 5*time.Second, 3, -1)
+	awaitReplicas(t, m.Functions[0], 3, 3, time.Minute)
+	awaitReplicas(t, m.Functions[1], 1, 1, time.Minute)
+	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+}
+
+func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
+	t.Parallel()
+	const name = "gitops-plain"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 25 * time.Millisecond})
+	manifest := manifestOf(t, child(f))
+	unstructured.RemoveNestedField(manifest.Object, "spec", "replicas")
+	kubectlApply(t, manifest)
+	p := newPolicy(name)
+	p.Spec.MinReplicas = new(int32(3))
+	addPolicy(t, p)
+	awaitReplicas(t, f, 3, 3, time.Minute)
+	publish(t, f, steps(20, 20, 0, time.Hour))
+	since := time.Now()
+	kubectlApply(t, manifest)
+	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
+	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
+	processesOn(t, f)
+	require.Subset(t, []int{3}, desiredSince(name, since), "no replica moves")
+}
+
+func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
+	t.Parallel()
+	const name = "gitops-direct"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 25 * time.Millisecond})
+	manifest := manifestOf(t, child(f))
+	kubectlApply(t, manifest)
+	p := newPolicy(name)
+	p.Spec.MinReplicas, p.Spec.Actuator = new(int32(3)), v1alpha1.ActuatorDirect
+	addPolicy(t, p)
+	awaitReplicas(t, f, 3, 3, time.Minute)
+	kubectlApply(t, manifest)
+	awaitEvent(t, name, "ReplicasChangedExternally", "spec.replicas 3 -> 1 was written by kubectl apply")
+	awaitReplicas(t, f, 3, 3, 20*time.Second)
+	pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	kubectlApply(t, manifest)
+	said := pollCondition(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionFalse, v1alpha1.ReasonReplicasReset)
+	require.Contains(t, said, "spec.replicas was reset twice within 10 minutes by kubectl apply")
+	require.Equal(t, int64(1), replicasOf(t, name))
+}

@@ -1,0 +1,183 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// meshTo is componentPolicy that keeps so many replicas at least, and may go to zero at once.
+func meshTo(m *stage.Mesh, f *stage.Function, entry string, minimum int32) *v1alpha1.AutoscalingPolicy {
+	p := componentPolicy(m, f, entry)
+	p.Spec.MinReplicas = &minimum
+	p.Spec.Behavior.ScaleDown.CooldownPeriodSeconds = new(int32(0))
+	return p
+}
+
+// pairOf is a mesh of two idle entries, with their names.
+func pairOf(t *testing.T, name string) (m *stage.Mesh, first, second string) {
+	t.Helper()
+	first, second = name+"-first", name+"-second"
+	return addMesh(t, name, stage.FunctionConfig{Name: first, ServiceTime: 25 * time.Millisecond},
+		stage.FunctionConfig{Name: second, ServiceTime: 25 * time.Millisecond}), first, second
+}
+
+// child is a Function of a mesh to read into or to delete.
+func child(f *stage.Function) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	object.SetNamespace(stage.Namespace)
+	object.SetName(f.Name)
+	return object
+}
+
+// entriesAre waits until the entries of the mesh have so many replicas each, -1 for none.
+func entriesAre(t *testing.T, m *stage.Mesh, limit time.Duration, want ...int64) {
+	t.Helper()
+	await(t, m.Functions[0], fmt.Sprintf("entries of %s with %v replicas", m.Name, want), limit,
+		func(ctx context.Context) (bool, string, error) {
+			found, err := replicasOfEntries(ctx, m)
+			return fmt.Sprint(found) == fmt.Sprint(want), fmt.Sprint(found), err
+		})
+}
+
+func replicasOfEntries(ctx context.Context, m *stage.Mesh) (found []int64, err error) {
+	object := m.Object()
+	if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return nil, err
+	}
+	entries, _, err := unstructured.NestedSlice(object.Object, "spec", "functions")
+	for _, entry := range entries {
+		replicas, ok := entry.(map[string]any)["replicas"].(int64)
+		if !ok {
+			replicas = -1
+		}
+		found = append(found, replicas)
+	}
+	return found, err
+}
+
+// setEntry writes the replicas of an entry as kubectl edit does.
+func setEntry(t *testing.T, m *stage.Mesh, index, replicas int) {
+	t.Helper()
+	patch := client.RawPatch(types.JSONPatchType,
+		fmt.Appendf(nil, `[{"op":"add","path":"/spec/functions/%d/replicas","value":%d}]`, index, replicas))
+	require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch, client.FieldOwner("kubectl-edit")))
+}
+
+// deleteChild deletes it, and returns what says whether there is another one.
+func deleteChild(t *testing.T, f *stage.Function) (recreated func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	object := child(f)
+	key := client.ObjectKeyFromObject(object)
+	require.NoError(t, scene.Client.Get(t.Context(), key, object))
+	uid := object.GetUID()
+	require.NoError(t, scene.Client.Delete(t.Context(), object))
+	return func(ctx context.Context) (bool, string, error) {
+		now := child(f)
+		switch err := scene.Client.Get(ctx, key, now); {
+		case apierrors.IsNotFound(err):
+			return false, "it is missing", nil
+		default:
+			return err == nil && now.GetUID() != uid, string(now.GetUID()), err
+		}
+	}
+}
+
+func TestMeshComponentAtZeroIsCreatedAnewAndHoldsUpNoSibling(t *testing.T) {
+	t.Parallel()
+	m, first, second := pairOf(t, "mesh-zero")
+	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
+	addPolicy(t, meshTo(m, m.Functions[1], second, 1))
+	entriesAre(t, m, time.Minute, 0, 1)
+	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+
+	recreated := deleteChild(t, m.Functions[0])
+	await(t, m.Functions[0], "the child to be created anew", 20*time.Second, recreated)
+	entriesAre(t, m, 20*time.Second, 0, 1)
+	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+
+	publish(t, m.Functions[1], steps(100, 100, 0, time.Hour))
+	awaitReplicas(t, m.Functions[1], 3, 20, time.Minute)
+	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
+}
+
+func TestMeshThatIsRecreatedWithItsFirstEntryAtZero(t *testing.T) {
+	t.Parallel()
+	m, first, second := pairOf(t, "mesh-anew")
+	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
+	addPolicy(t, meshTo(m, m.Functions[1], second, 2))
+	entriesAre(t, m, time.Minute, 0, 2)
+	live := m.Object()
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+	anew := m.Object()
+	anew.Object["spec"] = live.Object["spec"] // with its entries at 0 and 2
+	require.NoError(t, scene.Client.Delete(t.Context(), live))
+	for _, f := range m.Functions {
+		await(t, f, "the child to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+			err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f))
+			return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
+		})
+	}
+	require.NoError(t, scene.Client.Create(t.Context(), anew))
+	await(t, m.Functions[1], "both children to be there", 30*time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			for _, f := range m.Functions {
+				if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f)); err != nil {
+					return false, err.Error(), client.IgnoreNotFound(err)
+				}
+			}
+			return true, "", nil
+		})
+	entriesAre(t, m, 30*time.Second, 0, 2)
+	awaitReplicas(t, m.Functions[1], 2, 2, 30*time.Second)
+	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
+}
+
+func TestMeshEntryThatIsLeftAtZeroIsNamedByItsSibling(t *testing.T) {
+	t.Parallel()
+	m, first, second := pairOf(t, "mesh-named")
+	shown := meshTo(m, m.Functions[0], first, 0)
+	shown.Spec.Mode = v1alpha1.ModeRecommend
+	addPolicy(t, shown)
+	p := meshTo(m, m.Functions[1], second, 1)
+	addPolicy(t, p)
+	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	setEntry(t, m, 0, 0)
+	awaitReplicas(t, m.Functions[0], 0, 0, time.Minute)
+	recreated := deleteChild(t, m.Functions[0])
+	const stops = "Function Mesh stops at entry mesh-named-first in spec.functions of FunctionMesh mesh-named, for it " +
+		"cannot create Function mesh-named-mesh-named-first with 0 replicas: set replicas of the entry to 1"
+	require.Equal(t, stops, pollCondition(t, shown.Name, v1alpha1.ConditionReady, metav1.ConditionFalse,
+		v1alpha1.ReasonChildMissing))
+
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"minReplicas":3}}`))
+	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
+	require.Equal(t, stops, pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionFalse,
+		v1alpha1.ReasonMeshBlocked))
+	entriesAre(t, m, time.Second, 0, 3)
+	missing, _, err := recreated(t.Context())
+	require.NoError(t, err)
+	require.False(t, missing, "nobody may raise it")
+
+	setEntry(t, m, 0, 1)
+	awaitReplicas(t, m.Functions[1], 3, 3, time.Minute)
+	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	pollCondition(t, shown.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommending)
+}
