@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // evaluator evaluates triggers, from the cache. It is safe for concurrent use.
@@ -27,6 +28,9 @@ type evaluator struct {
 // evaluate returns what is known of the trigger now, or was known last.
 func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 	found, err := newSample(t, e.observe(t, now))
+	if err != nil {
+		found = e.running(t, err, now)
+	}
 	result := e.last.resolve(t, found, err, now)
 	if result.isTransition() {
 		e.report(t, result, now)
@@ -36,6 +40,23 @@ func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 		result.sample, result.err = result.sample.atLeast(replicas, noReplicas, err)
 	}
 	return result
+}
+
+// running is the replicas that run as an answer, for a trigger that Pulsar has not answered for yet: KEDA may scale to
+// zero on an error. It is inactive if none run, or for a mistake of the user.
+func (e *evaluator) running(t Trigger, why error, now time.Time) Sample {
+	if t.followsPolicy() || answer.IsMisconfigured(why) {
+		return Sample{}
+	}
+	spec, err := e.spec(t, now)
+	if err != nil {
+		return Sample{}
+	}
+	replicas, err := e.config.ScaledObjects.Replicas(t.Object)
+	if err != nil || replicas == 0 {
+		return Sample{}
+	}
+	return Sample{Spec: spec, Value: float64(replicas) * spec.Target, Active: true}
 }
 
 // observe reads what the trigger needs, from the cache.
@@ -97,7 +118,7 @@ func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
 	switch result.standing {
 	case held:
-		log.Warn("trigger is unknown, holding its last answer", "heldFor", e.config.HoldFor.String(),
+		log.Warn("trigger is unknown, holding replicas", "heldFor", e.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
 	case misconfigured:
 		log.Error("trigger names what does not exist, answering with an error", "reason", result.why)

@@ -72,6 +72,61 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	}
 }
 
+func TestRunningReplicasAreHeldBeforeTheFirstAnswer(t *testing.T) {
+	const held = codes.OK
+	for name, test := range map[string]struct {
+		replicas *int32
+		unread   error
+		later    func(env *environment)
+		code     codes.Code
+		value    float64
+	}{
+		"Pulsar has not answered yet":  {replicas: new(int32(3)), code: held, value: 300},
+		"Pulsar does not answer":       {replicas: new(int32(3)), unread: errBrokerDown, code: held, value: 300},
+		"no replicas run":              {replicas: new(int32(0)), code: codes.Unavailable},
+		"the replicas are unknown":     {code: codes.Unavailable},
+		"the trigger is misconfigured": {new(int32(3)), backlog.ErrFunctionNotFound, nil, codes.NotFound, 0},
+		"a user stopped the target meanwhile": {
+			new(int32(3)), nil, func(env *environment) { env.replicas[scaledObject()] = 0 }, codes.Unavailable, 0,
+		},
+		"a user added replicas meanwhile": {
+			new(int32(3)), nil, func(env *environment) { env.replicas[scaledObject()] = 5 }, held, 500,
+		},
+		"the first answer came": {
+			new(int32(3)), nil, func(env *environment) { env.readings[topicSubject()] = reading(env.now) }, held, 250,
+		},
+		"it is held for almost an hour": {
+			new(int32(3)), nil, func(env *environment) { env.pass(time.Hour - time.Second) }, held, 300,
+		},
+		"it is held for an hour": {
+			new(int32(3)), nil, func(env *environment) { env.pass(time.Hour) }, codes.Unavailable, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnvironment()
+			s := env.server(t)
+			env.unread = test.unread
+			if test.replicas != nil {
+				env.replicas[scaledObject()] = *test.replicas
+			}
+			of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
+			if test.later != nil {
+				got, err := value(t, s, of)
+				require.NoError(t, err)
+				require.Equal(t, 300.0, got.GetMetricValueFloat())
+				require.Equal(t, 1, s.evaluator.last.held())
+				test.later(env)
+			}
+			got, err := value(t, s, of)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+			is, err := s.IsActive(t.Context(), of)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+			require.Equal(t, test.value, got.GetMetricValueFloat())
+			require.Equal(t, test.code == held, is.GetResult())
+		})
+	}
+}
+
 func TestADecisionIsHeldAtTheCurrentReplicas(t *testing.T) {
 	env := newEnvironment()
 	s := env.server(t)

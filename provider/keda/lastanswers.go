@@ -33,7 +33,7 @@ const (
 	unseen standing = iota
 	// known now.
 	known
-	// held: what was known last is the answer.
+	// held: what was known last is the answer, or the replicas that run.
 	held
 	// expired: it was held for as long as it may be.
 	expired
@@ -58,6 +58,8 @@ type lastAnswer struct {
 	// sample was known last, at knownAt; both zero for none.
 	sample  Sample
 	knownAt time.Time
+	// unknownSince is since when running replicas have stood for the first answer; zero for never.
+	unknownSince time.Time
 	// misconfiguredSince is since when it has been misconfigured without a break; zero while it is not.
 	misconfiguredSince time.Time
 	// spec was last known; without a metric for none.
@@ -105,12 +107,14 @@ func (r resolved) isTransition() bool {
 }
 
 // resolve keeps an answer that is known, and returns the last one in the place of one that is not, for as long as
-// holdFor since it was known, or misconfiguredFor where the user has to correct something.
+// holdFor since it was known, or misconfiguredFor where the user has to correct something. While none was ever known,
+// found with an error is the answer instead, if it is active.
 func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, seen := l.of(t)
-	if err != nil && !seen {
+	unanswered := err != nil && last.knownAt.IsZero()
+	if unanswered && !seen && !found.Active {
 		return resolved{err: err} // nothing is kept of it: made-up triggers must not evict real ones
 	}
 	switch {
@@ -119,7 +123,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 	case last.misconfiguredSince.IsZero():
 		last.misconfiguredSince = now
 	}
-	if err != nil && last.knownAt.IsZero() {
+	if unanswered && !found.Active {
 		l.keep(t, last, now)
 		return resolved{err: err}
 	}
@@ -150,6 +154,9 @@ func (a lastAnswer) standingAt(now time.Time) standing {
 // hold returns what to keep of the answer, and the answer to give: the last one where it is not known.
 func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, resolved) {
 	switch {
+	case err != nil && a.knownAt.IsZero():
+		a.unknownSince = cmp.Or(a.unknownSince, now)
+		return a, resolved{sample: found, standing: held, since: a.unknownSince, why: err.Error()}
 	case err != nil:
 		return a, resolved{sample: a.sample, standing: held, since: a.knownAt, why: err.Error()}
 	case !found.HeldSince.IsZero() || found.Held != "":

@@ -32,7 +32,7 @@ func newMetrics(registerer prometheus.Registerer, held func() int) (*metrics, er
 		Name: "pulsar_autoscaler_keda_streams", Help: "Streams to KEDA that are open.",
 	}, []string{"method"})
 	heldTriggers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Triggers that are answered from what was known last.",
+		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Triggers that are unknown, so that their replicas are held.",
 	}, func() float64 { return float64(held()) })
 	if err := errors.Join(registerer.Register(streams), registerer.Register(heldTriggers)); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

@@ -147,7 +147,7 @@ func TestTheLastAnswerIsHeld(t *testing.T) {
 	}
 	require.Equal(t, 1, s.evaluator.last.held())
 	require.Len(t, env.log.all(), 1, "once, not each time")
-	require.Contains(t, env.log.all()[0], "holding its last answer")
+	require.Contains(t, env.log.all()[0], "holding replicas")
 
 	env.pass(time.Minute)
 	_, err = ask()

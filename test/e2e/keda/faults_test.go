@@ -64,6 +64,7 @@ func TestFaults(t *testing.T) {
 		{"a decision maker that is gone", noDecisionMaker},
 		{"a scaler that hangs", aScalerThatHangs},
 		{"a scaler that crashes", aScalerThatCrashes},
+		{"a scaler that starts while the broker hangs", aScalerThatStartsDuringAnOutage},
 		{"an operator of KEDA that crashes", anOperatorThatCrashes},
 		{"a metrics server of KEDA that crashes", aMetricsServerThatCrashes},
 		{"a policy that is deleted", aPolicyThatIsDeleted},
@@ -187,6 +188,18 @@ func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, 0)
 	require.NoError(t, pushed.PublishBurst(t.Context(), burst))
 	awaitReplicas(t, pushed, 1, 10)
+}
+
+// aScalerThatStartsDuringAnOutage knows nothing of a topic but the replicas that run for it.
+func aScalerThatStartsDuringAnOutage(t *testing.T, both []*loaded) {
+	require.NoError(t, scene.Broker.Pause())
+	t.Cleanup(func() { _ = scene.Broker.Resume() })
+	require.NoError(t, scene.Scaler.Restart(t.Context()))
+	awaitHealthy(t, both, cooldown+time.Second)
+	require.NoError(t, scene.Broker.Resume())
+	for _, f := range both {
+		awaitDone(t, f.Function, 200)
+	}
 }
 
 // sleeping is a Function without replicas that nothing but a push wakes.
