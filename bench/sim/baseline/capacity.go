@@ -31,6 +31,9 @@ type capacity struct {
 	without      policy.Part
 	state        policy.State
 	desired      int
+	// input and decision are the last ones.
+	input    policy.Input
+	decision policy.Decision
 	// events are those of a Timetable that are still to come; follows says that there is one.
 	events  []event
 	follows bool
@@ -126,6 +129,7 @@ func (c *capacity) decide(system *model.System) {
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
 	decision, state := policy.Decide(in, c.state)
 	c.state, c.desired = state, int(decision.Replicas)
+	c.input, c.decision = in, decision
 }
 
 func pods(system *model.System) *policy.Pods {

@@ -18,6 +18,10 @@ const (
 	Subscription = "public/default/fn"
 )
 
+// ageInterval between two requests for the oldest message in seconds, of which one takes a third: that of a poll. All
+// partitions show the oldest message of the subscription. What replicas hold for ever is taken for recent.
+const ageInterval = 30
+
 // TopicSample is what Pulsar would say now about one of the scenario's Topics, whole.
 func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 	if s.scenario.Outages.contain(s.second) {
@@ -28,6 +32,13 @@ func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 		return backlog.TopicSample{}, err
 	}
 	sample := backlog.TopicSample{At: s.Time(), Detail: backlog.Full | backlog.Precise}
+	var oldest time.Time
+	if s.second%ageInterval < ageInterval/3 {
+		sample.Detail |= backlog.Age
+		if published, some := s.subscription.earliest(s.second); some {
+			oldest = at(published)
+		}
+	}
 	first, last := s.topics.partitions(topic)
 	for i := first; i < last; i++ {
 		index := i - first
@@ -40,6 +51,7 @@ func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 			Index: index, PublishedMessages: int64(published), AddedEntries: &entries,
 			Subscriptions: []backlog.SubscriptionSample{s.subscription.sample(i)},
 		})
+		sample.Partitions[i-first].Subscriptions[0].EarliestPublishTime = oldest
 	}
 	return sample, nil
 }
@@ -175,4 +187,54 @@ func (s *System) Processable() float64 {
 		sum -= b.nackedTotal() + b.retries.total
 	}
 	return sum
+}
+
+// Truth is what only the model knows of one second.
+type Truth struct {
+	// Oldest is the age in seconds of the oldest message that is due, those that fail included; 0 for none.
+	Oldest int
+	// Wait is how long a message that is published now waits for the replicas that consume now, in seconds: infinite
+	// without one. Where messages have an order, some wait for longer.
+	Wait float64
+	// Needed replicas process what arrives, and within the objective what waits.
+	Needed float64
+	// Consuming replicas, of Replicas that were asked for, of which NotRunning do not run.
+	Consuming, Replicas, NotRunning int
+	// Delayed says that some messages are not due yet, and Throwing that the function throws.
+	Delayed, Throwing bool
+}
+
+// Truth of this second.
+func (s *System) Truth() Truth {
+	b, second := &s.subscription, float64(s.second)
+	capacity := s.scenario.Capacity(second)
+	can := 0.0
+	for _, r := range s.set.active {
+		can += capacity * r.speed
+	}
+	if s.scenario.Downstream != nil {
+		can = min(can, s.scenario.Downstream(second))
+	}
+	queued := b.queued()
+	truth := Truth{
+		Needed: (s.scenario.Due(second) + queued/s.scenario.Objective.Seconds()) / capacity, Consuming: len(s.set.active),
+		Replicas: len(s.set.replicas), NotRunning: s.Pods().Unready, Delayed: b.delayed.total > dust,
+		Throwing: newShift(s).throws > 0 || b.poisoned > dust,
+	}
+	if queued >= 1 {
+		truth.Wait = queued / can
+	}
+	if at, some := b.earliest(s.second); some {
+		truth.Oldest = s.second - at
+	}
+	return truth
+}
+
+// earliest is when the oldest message that is due was published, those that fail for ever included.
+func (b *subscription) earliest(second int) (at int, some bool) {
+	at, some = b.oldest(second)
+	if b.poisoned > dust {
+		return min(at, b.poisonedAt), true
+	}
+	return at, some
 }

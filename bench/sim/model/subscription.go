@@ -31,8 +31,9 @@ type subscription struct {
 	nacked  [redelivery]queue
 	retries queue
 	delayed delayed
-	// poisoned messages fail for ever.
-	poisoned float64
+	// poisoned messages fail for ever, the first since poisonedAt.
+	poisoned   float64
+	poisonedAt int
 	// draining is the share of all hashes with messages that wait for the former consumer.
 	draining float64
 }
@@ -54,6 +55,9 @@ func newSubscription(s *Scenario, t *topics, set *statefulSet) subscription {
 func (b *subscription) publish(arrived []float64, second int) {
 	s := b.scenario
 	for i, count := range arrived {
+		if b.poisoned <= dust {
+			b.poisonedAt = second
+		}
 		b.poisoned += count * s.Poison
 		good := count * (1 - s.Poison)
 		later := good * s.Delayed
