@@ -8,9 +8,10 @@
 //
 // A subscription is tracked by owners (Store.Track), which makes its topics, the namespaces of its patterns and its
 // workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextRequest says what to request, a Source
-// (package poll; backlog/pulsar) turns the HTTP answer into a TopicSample, and Store.Record takes that in:
+// (package poll; backlog/pulsar) turns the HTTP answer into a TopicSample, Feed.Doubt compares that with what is known,
+// and Store.Record takes it in:
 //
-//	HTTP answer -> TopicSample -> Store.Record
+//	HTTP answer -> TopicSample -> Feed.Doubt -> none, or a second answer and Feed.Settle -> Store.Record
 //	  topicState.record        distinguished from a topic that was recreated or reloaded, by counters that fell
 //	    batches.record         messages per entry, from the growth of two counters
 //	    topicPartitions        what was published on each partition, for rates

@@ -39,6 +39,8 @@ type topicPartitions struct {
 	published []int64 // Pulsar's counters at the last answer
 	bytes     int64   // the sum of Pulsar's counters of published bytes
 	points    []publishedPoint
+	// most is how many there ever were: one that is back after it was missing has counted for long.
+	most int
 }
 
 // publishedPoint holds the flows of all partitions at one answer. It is never written again.
@@ -98,7 +100,7 @@ func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
 }
 
 // record counts what was published since the last answer and returns the time since; 0 after the first. A partition
-// that was loaded again adds nothing for this pair. One that the last answer did not have was added since: its counter
+// that was loaded again, or is back, adds nothing for this pair. One that no answer had was added since: its counter
 // began at 0.
 func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded []bool,
 	window time.Duration,
@@ -112,9 +114,10 @@ func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded
 		interval = at.Sub(p.at)
 		for i, partition := range answer {
 			switch {
+			case loaded[i]:
 			case i >= len(p.published):
 				flows[i].add(partition.PublishedMessages, interval)
-			case !loaded[i]:
+			default:
 				flows[i].add(partition.PublishedMessages-p.published[i], interval)
 			}
 		}
@@ -125,7 +128,7 @@ func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded
 		p.indices = append(p.indices, partition.Index)
 		p.published = append(p.published, partition.PublishedMessages)
 	}
-	p.at = at
+	p.at, p.most = at, max(p.most, len(answer))
 	p.points = append(p.points, publishedPoint{at: at, flows: flows})
 	p.points = dropBefore(p.points, at.Add(-window), func(q publishedPoint) time.Time { return q.at })
 	return interval
@@ -224,7 +227,13 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 			continue
 		case loaded[i]:
 			moved = true
-			s.throttled += now.ThrottledEvents
+			switch {
+			case !before.present: // one that is back is not throttled for that
+			case now.ThrottledEvents < before.throttled:
+				s.throttled += now.ThrottledEvents
+			default:
+				s.throttled += now.ThrottledEvents - before.throttled
+			}
 			continue
 		case !before.present:
 			before = partitionCounters{} // made since: its counters began at 0

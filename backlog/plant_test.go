@@ -138,7 +138,8 @@ func (p *plant) answer() backlog.TopicSample {
 	parts := make([]part, 0, len(p.partitions))
 	for _, q := range p.partitions {
 		parts = append(parts, part{
-			published: q.publishedCounter, delivered: q.deliveredCounter, unacked: q.held, backlog: 1000, consumers: p.consumers,
+			published: q.publishedCounter, delivered: q.deliveredCounter, unacked: q.held, backlog: q.published,
+			consumers: p.consumers,
 		})
 	}
 	sample := partitioned(0, backlog.Full, parts...)

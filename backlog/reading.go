@@ -44,6 +44,13 @@ type Reading struct {
 	OldestAge Measurement
 	OldestAt  time.Time
 
+	// Doubted is how many entries wait by a newer answer, which is not believed yet: enough to wake one replica, and for
+	// nothing else. 0 for none.
+	Doubted float64
+
+	// GrowthRate is how fast Total grew over Window by the present mean batch, in messages per second; below 0 where it
+	// fell.
+	GrowthRate Measurement
 	// PublishRate is what arrives.
 	PublishRate Measurement
 	// LatestPublishRate is PublishRate over the newest answers that are at least 2 s apart, LatestWindow. After a load
@@ -105,6 +112,8 @@ func (r Reading) plus(other Reading) Reading {
 	sum.Unacked, sum.Undispatched = r.Unacked.plus(other.Unacked), r.Undispatched.plus(other.Undispatched)
 	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
 	sum.OldestAge = r.OldestAge.larger(other.OldestAge)
+	sum.Doubted += other.Doubted
+	sum.GrowthRate = r.GrowthRate.plus(other.GrowthRate)
 	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
 	sum.LatestPublishRate = r.LatestPublishRate.plus(other.LatestPublishRate)
 	sum.LatestWindow = max(r.LatestWindow, other.LatestWindow)

@@ -5,6 +5,7 @@ package backlog
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -12,6 +13,7 @@ import (
 type topicState struct {
 	batches       batches
 	partitions    topicPartitions
+	belief        belief
 	subscriptions map[string]*subscriptionState
 	// patterns that match the topic.
 	patterns []Topic
@@ -41,6 +43,8 @@ type subscriptionState struct {
 	precise bool
 	// exactAt is the last exact count since anything was published; zero for none.
 	exactAt time.Time
+	// doubted is the backlog in entries by a newer answer that is in doubt; 0 for none.
+	doubted float64
 }
 
 // record turns an answer into points of the tracked subscriptions.
@@ -49,10 +53,17 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.ageRequestedAt = sample.At // answered or not: it costs the broker a read
 	}
 	answer := byIndex(sample.Partitions)
+	since := t.changeTo(sample)
+	leaps := t.belief.leaps(since)
+	t.belief = t.belief.after(since)
 	if !t.partitions.hasSamePartitions(answer) {
 		t.reset() // a topic recreated under the name
 	}
-	loaded, moved := t.reloaded(answer), t.partitions.hasNewMessages(answer)
+	loaded, _ := t.reloaded(answer)
+	for i := range loaded {
+		loaded[i] = loaded[i] || leaps
+	}
+	moved := t.partitions.hasNewMessages(answer)
 	if sample.Detail.Has(Entries) {
 		t.batches.record(sample, t.partitions.signs(sample))
 	}
@@ -90,34 +101,46 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 // reset forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
 // time between them do not say that replicas were busy throughout, nor what arrives now. The mean batch stays.
 func (t *topicState) reset() {
-	t.partitions = topicPartitions{}
+	t.partitions = topicPartitions{most: t.partitions.most}
 	for _, state := range t.subscriptions {
 		state.partitions, state.history = subscriptionPartitions{}, history{}
 	}
 }
 
-// reloaded says which partitions were loaded again since the last answer, which starts their counters at 0: one of them
-// fell. Any one of them shows it, because a busy one may have passed its old value already.
-func (t *topicState) reloaded(answer []*PartitionSample) []bool {
-	loaded := make([]bool, len(answer))
+// reloaded says which partitions were loaded again since the last answer, which starts their counters at 0, and by
+// which counter: one of them fell. Any one shows it, because a busy one may have passed its old value already. A
+// partition that is back counts as loaded again: what it counted meanwhile is not of this pair.
+func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell string) {
+	loaded = make([]bool, len(answer))
+	for i := len(t.partitions.published); i < min(t.partitions.most, len(answer)); i++ {
+		loaded[i] = true
+	}
+	compare := func(position int, counter string, before, now int64) {
+		if now < before {
+			loaded[position] = true
+			fell = cmp.Or(fell, fmt.Sprintf("%s fell from %d to %d", counter, before, now))
+		}
+	}
 	for i, published := range t.partitions.published {
-		loaded[i] = answer[i].PublishedMessages < published
+		compare(i, "msgInCounter", published, answer[i].PublishedMessages)
 	}
 	for name, state := range t.subscriptions {
 		now := onPartitions(name, answer)
 		for i, before := range state.partitions.last {
-			loaded[i] = loaded[i] || before.present && now[i] != nil &&
-				(now[i].DeliveredMessages < before.delivered || now[i].ThrottledEvents < before.throttled)
+			if before.present && now[i] != nil {
+				compare(i, "msgOutCounter of "+name, before.delivered, now[i].DeliveredMessages)
+				compare(i, "dispatchThrottled...EventsBy...Limit of "+name, before.throttled, now[i].ThrottledEvents)
+			}
 		}
 	}
-	return loaded
+	return loaded, fell
 }
 
 // record takes over what an answer says of the subscription on each partition; nil where it is not.
 func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, loaded []bool,
 	interval time.Duration, meanBatch float64,
 ) {
-	s.missing = true
+	s.missing, s.doubted = true, 0
 	for _, one := range answer {
 		s.missing = s.missing && one == nil
 	}

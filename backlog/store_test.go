@@ -172,7 +172,10 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 		},
 		"takes no catching up after an outage for a load step": {
 			answers: []answer{
-				{at: 0, published: 0}, {at: 30, published: 1000}, {at: 31, published: 2000}, {at: 32, published: 3200},
+				{at: 0, published: 0},
+				{at: 30, published: 1000},
+				{at: 31, published: 2000, backlogEntries: 500},
+				{at: 32, published: 3200, backlogEntries: 1500},
 			},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 100, known(t, r.PublishRate), 1e-9)

@@ -25,6 +25,8 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		Instances:  unknownInstances(ErrNotAsked),
 		Trouble:    t.failure,
 		ExactAt:    s.exactAt,
+		Doubted:    s.doubted,
+		GrowthRate: last.growthSince(first),
 	}
 	r.LatestPublishRate, r.LatestWindow = t.partitions.latestRate()
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
@@ -34,6 +36,14 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	r.countConsumers()
 	r.SteadyConsumers = s.history.steadyConsumers(first.at)
 	return r
+}
+
+// growthSince is how fast the backlog grew, by the mean batch of now: a mean that changed is no growth.
+func (p point) growthSince(first point) Measurement {
+	if !p.at.After(first.at) {
+		return Unknown(ErrNoRate)
+	}
+	return Known(float64(p.total-first.total) * p.meanBatch / p.at.Sub(first.at).Seconds())
 }
 
 // readLeast fills in what depends on Pulsar counting unacknowledged messages, and the least values of the window.

@@ -79,6 +79,9 @@ func learn(in Input, before State) (after State, saturated bool) {
 		return after, false
 	}
 	after.ReadAt = in.Reading.At
+	if contradiction(in) != nil {
+		return after, false
+	}
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		after.Arrivals = learnArrivals(before.Arrivals, rate, after.Start.react(in))
 	}

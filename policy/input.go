@@ -137,6 +137,8 @@ const (
 	HoldUnknown = "BacklogUnknown"
 	// HoldOldReading: the reading is too old for a scale-down.
 	HoldOldReading = "ReadingTooOld"
+	// HoldContradicted: the backlog or the instances contradict Pulsar's counters.
+	HoldContradicted = "CountersContradicted"
 	// HoldLearning: the capacity of a replica is unknown.
 	HoldLearning = "CapacityNotLearned"
 	// HoldStabilizing: the stabilization window has a larger recommendation.

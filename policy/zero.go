@@ -48,7 +48,7 @@ func (z Zero) learn(in Input, before State) Zero {
 	}
 	z.Worked, z.Since = z.Worked || works, time.Time{}
 	unseen := in.Now.Sub(before.DecidedAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
-	switch idle := quiet && rests && empty(in, before.Floor); {
+	switch idle := quiet && rests && empty(in, before.Floor) && contradiction(in) == nil; {
 	case !idle:
 		z.IdleSince = time.Time{}
 	case z.IdleSince.IsZero() || unseen:
@@ -111,6 +111,8 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
+	case ready < 1:
+		return fmt.Sprintf("woken from zero: %s waiting by an answer in doubt = %d", short(in.Reading.Doubted), replicas)
 	default:
 		if _, equation = s.wakeReplicas(in, work); equation != "" {
 			return equation
@@ -125,20 +127,22 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	work := ready - state.Floor.messages(in)
+	work := max(ready, in.Reading.Doubted) - state.Floor.messages(in)
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
 		until = again
 	}
 	switch {
-	case ready < 1:
+	case ready < 1 && in.Reading.Doubted < 1:
 		return 0, nil
 	case in.Now.Before(until):
 		return 0, &Hold{
 			Reason: HoldWakeBackoff,
 			Message: fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
-				short(ready), until.Sub(in.Now).Truncate(time.Second)),
+				short(max(ready, in.Reading.Doubted)), until.Sub(in.Now).Truncate(time.Second)),
 		}
+	case ready < 1:
+		return 1, nil // its size follows once the answer is believed
 	}
 	needed, _ := state.wakeReplicas(in, work)
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil

@@ -19,6 +19,8 @@ import (
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
 //
+// An answer about a topic that contradicts what is known of it is read again at once, in another form.
+//
 // One goroutine owns the schedule; fetches run beside it, at most PerCluster at once against one cluster, so a
 // cluster that hangs slows down none of the others.
 type Poller struct {
@@ -26,7 +28,8 @@ type Poller struct {
 	// feed of the Store, since Run.
 	feed *backlog.Feed
 	// lastTick is when the schedule was last updated, in Unix nanoseconds; 0 before Run.
-	lastTick atomic.Int64
+	lastTick    atomic.Int64
+	secondLooks secondLooks
 }
 
 // Config is what a Poller needs.
@@ -193,6 +196,13 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) error {
 	request := p.feed.NextRequest(topic, time.Now())
 	sample, err := p.config.Source.Fetch(timed, topic, request)
+	if doubt := p.feed.Doubt(topic, sample, err); doubt != nil {
+		p.config.Updated(topic) // it may wake a replica
+		again, cancel := context.WithTimeout(ctx, p.config.Timeout)
+		defer cancel()
+		timed = again
+		sample, err = look{request: request, sample: sample, doubt: doubt}.again(timed, p, topic)
+	}
 	if err == nil && !request.Detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)
 	}
