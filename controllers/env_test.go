@@ -78,8 +78,9 @@ type testEnv struct {
 	written    []int64
 	// applyFails is what the next applies answer, patchFails patches of anything but policies.
 	applyFails, patchFails error
-	// readFails is what reads of the target answer.
+	// readFails is what reads of the target answer, and reads is called before; nil for nothing.
 	readFails error
+	reads     func()
 	managed   managedFields
 	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
 	crashAt int
@@ -159,8 +160,13 @@ func (env *testEnv) counting() interceptor.Funcs {
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
 			opts ...client.GetOption,
 		) error {
-			if env.readFails != nil && object.GetObjectKind().GroupVersionKind().Kind == cluster.KindFunction {
-				return env.readFails
+			if object.GetObjectKind().GroupVersionKind().Kind == cluster.KindFunction {
+				if env.reads != nil {
+					env.reads()
+				}
+				if env.readFails != nil {
+					return env.readFails
+				}
 			}
 			return env.live(ctx, c, key, object, opts...)
 		},

@@ -25,7 +25,7 @@ var errOursStays = errors.New(
 // finalize restores what a deleted policy suspended, then removes the finalizer: when that is done, when it never can
 // be, or after maxCleanupAttempts. Replicas stay where they are.
 func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	memory := r.memories.of(p)
+	memory := r.memories.of(p, r.config.Clock())
 	r.interest.follow(client.ObjectKeyFromObject(p), nil)
 	now := r.config.Clock()
 	if !memory.cleanedUpAt.IsZero() {

@@ -4,7 +4,9 @@
 package controllers
 
 import (
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +34,20 @@ type policyMemory struct {
 	// when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
+	// decided is replaced, never changed: requests read it.
+	decided atomic.Pointer[decided]
+}
+
+// decided is when the policy was last decided for with success, the status included, or reconciled first; and why not
+// since. Empty is unknown.
+type decided struct {
+	at  time.Time
+	why string
+}
+
+// undecided records why a reconcile ended without a decision.
+func (m *policyMemory) undecided(why error) {
+	m.decided.Store(&decided{m.decided.Load().at, why.Error()})
 }
 
 // absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
@@ -78,7 +94,7 @@ func newPolicyMemories() *policyMemories {
 }
 
 // of a policy; one that was deleted and recreated under its name starts afresh.
-func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy) *policyMemory {
+func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *policyMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(p)
@@ -86,8 +102,22 @@ func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 		return memory
 	}
 	memory := &policyMemory{uid: p.UID}
+	memory.decided.Store(&decided{at: now})
 	m.byKey[key] = memory
 	return memory
+}
+
+// decidedAt is when the policy was last decided for, and why not since; known is false for one that this process has
+// not reconciled.
+func (m *policyMemories) decidedAt(key types.NamespacedName) (at time.Time, why string, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	memory := m.byKey[key]
+	if memory == nil {
+		return time.Time{}, "", false
+	}
+	last := memory.decided.Load()
+	return last.at, last.why, true
 }
 
 // count of the policies that this process decides for.
@@ -101,4 +131,32 @@ func (m *policyMemories) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byKey, key)
+}
+
+// progress is whether reconciles end. Work that waits for a worker needs no count: then all of them run.
+type progress struct {
+	mu sync.Mutex
+	// running reconciles, and when one began or ended last.
+	running int
+	last    time.Time
+}
+
+func (p *progress) begin(now time.Time) { p.add(1, now) }
+
+func (p *progress) end(now time.Time) { p.add(-1, now) }
+
+func (p *progress) add(running int, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running, p.last = p.running+running, now
+}
+
+func (p *progress) alive(now time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stuck := now.Sub(p.last); p.running > 0 && stuck > stuckAfter {
+		return fmt.Errorf("%d reconciles of policies run, and none has ended for %s, more than %s", p.running,
+			stuck.Truncate(time.Second), stuckAfter)
+	}
+	return nil
 }

@@ -36,6 +36,7 @@ type PolicyReconciler struct {
 	metrics  *controllerMetrics
 	memories *policyMemories
 	interest *interest
+	progress progress
 	observer observer
 	writers  *writers
 	applier  applier
@@ -97,6 +98,8 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 
 // Reconcile brings one policy from what is observed to what is written, as doc.go shows.
 func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.progress.begin(r.config.Clock())
+	defer func() { r.progress.end(r.config.Clock()) }()
 	result, err := r.reconcile(ctx, request.NamespacedName)
 	if err != nil {
 		r.metrics.reconciles.WithLabelValues(resultError).Inc()
@@ -132,13 +135,15 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 
 // carryOut observes, decides, plans, applies and reports.
 func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	memory := r.memories.of(p)
+	memory := r.memories.of(p, r.config.Clock())
 	observed, err := r.observe(ctx, p, memory)
 	if err != nil {
+		memory.undecided(err)
 		return "", errors.Join(err, r.reportFailure(ctx, observed, memory, err))
 	}
 	decision, state := r.decide(ctx, observed, memory)
 	if observed.Waiting() {
+		memory.undecided(observed.Unknown)
 		return resultWaiting, nil
 	}
 	actions := plan.New(observed, decision)
@@ -147,8 +152,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		memory.history, err = r.status.write(ctx, observed, plan.Status(observed, decision, state, unwritten))
-		if err != nil {
+		if err := r.report(ctx, observed, memory, plan.Status(observed, decision, state, unwritten)); err != nil {
 			return "", err
 		}
 		observed.History = memory.history
@@ -160,7 +164,10 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 		return under, nil
 	}
 	// The status tells of writes that failed too: the autoscaler that is there follows the new decision even so.
-	memory.history, err = r.status.write(ctx, observed, plan.Status(observed, decision, state, result))
+	err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, result))
+	if err == nil {
+		memory.decided.Store(&decided{at: observed.Now})
+	}
 	if err := errors.Join(result.ApplyFailed, result.ScaleFailed, err); err != nil {
 		return "", err
 	}
@@ -207,15 +214,28 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 // reportFailure writes why nothing was decided, also after the reconcile's timeout; nothing while the process ends.
 func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	why error,
-) (err error) {
+) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	memory.history, err = r.status.write(ctx, observed, plan.Failed(observed, why))
+	return r.report(ctx, observed, memory, plan.Failed(observed, why))
+}
+
+// report writes the status if that is due.
+func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
+	after v1alpha1.AutoscalingPolicyStatus,
+) (err error) {
+	if memory.history, err = r.status.write(ctx, observed, after); err != nil {
+		memory.undecided(err)
+	}
 	return err
 }
+
+// Alive fails when reconciles run and none has begun or ended for stuckAfter: their workers hang in spite of
+// reconcileTimeout. An idle process is alive, and so is one that does not lead.
+func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(now) }
 
 // forget drops what is kept for a policy that is gone.
 func (r *PolicyReconciler) forget(key types.NamespacedName) {

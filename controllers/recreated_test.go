@@ -19,7 +19,7 @@ import (
 func (env *testEnv) recreated() bool {
 	env.t.Helper()
 	p := env.policy()
-	observed, err := env.reconciler.observe(env.t.Context(), p, env.reconciler.memories.of(p))
+	observed, err := env.reconciler.observe(env.t.Context(), p, env.reconciler.memories.of(p, env.now))
 	require.NoError(env.t, err)
 	require.NotNil(env.t, observed.Target)
 	return plan.Input(observed).Recreated

@@ -37,6 +37,8 @@ const (
 	workers = 4
 	// reconcileTimeout bounds a reconcile: three writes, and waiting to see the last ones again.
 	reconcileTimeout = 30 * time.Second
+	// stuckAfter is how long no reconcile may end while some run.
+	stuckAfter = 3 * reconcileTimeout
 	// reportTimeout bounds the write of the status after a reconcile that failed.
 	reportTimeout = 5 * time.Second
 )
@@ -87,6 +89,8 @@ type Controllers struct {
 	Pods *informer.Pods
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
+	// Alive fails when reconciles of policies began and none ends.
+	Alive func(now time.Time) error
 }
 
 // ClientOptions make the manager's client read again what it wrote. A status is written as the difference to the one
@@ -144,11 +148,11 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := errors.Join(addPolicySets(mgr, config, discovery), discovery.AddTo(mgr)); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers, err := answers(ctx, mgr, config, targets, credentials)
+	answers, err := answers(ctx, mgr, config, credentials, reconciler)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers.Poked = reconciler.Notify
+	answers.Poked, answers.Alive = reconciler.Notify, reconciler.Alive
 	answers.Credentials = credentials
 	answers.Pods = pods
 	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
@@ -228,9 +232,10 @@ func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discove
 }
 
 // answers are what every replica serves from the cache.
-func answers(ctx context.Context, mgr manager.Manager, config Config, targets *target.Targets,
-	credentials *informer.Credentials,
+func answers(ctx context.Context, mgr manager.Manager, config Config, credentials *informer.Credentials,
+	reconciler *PolicyReconciler,
 ) (*Controllers, error) {
+	targets := reconciler.config.Targets
 	watched, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching policies: %w", err)
@@ -246,7 +251,10 @@ func answers(ctx context.Context, mgr manager.Manager, config Config, targets *t
 	if err := mgr.Add(signals); err != nil {
 		return nil, err
 	}
-	maker, err := informer.NewDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
+	maker, err := informer.NewDecisionMaker(ctx, mgr.GetCache(), informer.DecisionMakerConfig{
+		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
+		Own: reconciler.memories.decidedAt,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (f fakeSignals) Read(object Object, _ backlog.Detail, _ time.Time) (backlog
 // fakeDecisionMaker is dead of the error, or alive.
 type fakeDecisionMaker struct{ dead error }
 
-func (f fakeDecisionMaker) Alive(time.Time) error { return f.dead }
+func (f fakeDecisionMaker) Current(*v1alpha1.AutoscalingPolicy, time.Time) error { return f.dead }
 
 // fakeLister finds these names of any kind.
 type fakeLister []string

@@ -258,7 +258,7 @@ func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured,
 	if err != nil {
 		return measured{}, answer.Unread(q.describe(name), err)
 	}
-	if err := c.config.DecisionMaker.Alive(now); err != nil {
+	if err := c.config.DecisionMaker.Current(p, now); err != nil {
 		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
 	served, err := plan.Decided(p)

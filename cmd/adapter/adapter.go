@@ -29,6 +29,8 @@ type adapter struct {
 	manager ctrl.Manager
 	pulsar  *poller.Parts
 	server  *server
+	// reconciling fails when reconciles hang.
+	reconciling func(now time.Time) error
 	// synced turns true when every informer has listed what there is.
 	synced atomic.Bool
 }
@@ -67,7 +69,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	worker.Worker = a.pulsar.Worker
+	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
 	metrics, err := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
@@ -130,10 +132,11 @@ func (a *adapter) readyChecks() []healthz.HealthChecker {
 	}
 }
 
-// liveChecks have the kubelet restart a process with a stuck poll loop.
+// liveChecks have the kubelet restart a process that polls or reconciles no more.
 func (a *adapter) liveChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.pulsar.Poller.Alive(time.Now()) }),
+		healthz.NamedCheck("reconcile-loop", func(*http.Request) error { return a.reconciling(time.Now()) }),
 	}
 }
 

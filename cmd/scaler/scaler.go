@@ -71,7 +71,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	}
 	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
-		Store: store, DefaultAdminURL: p.PulsarAdminURL,
+		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
 		Worker: worker, Lease: lease, Clock: time.Now,

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease expires after 15
@@ -24,9 +29,20 @@ const leaseExpires = 60 * time.Second
 // DecisionMaker is the replica that decides for all policies: the holder of the leader election's Lease, as this
 // replica sees it. It is safe for concurrent use.
 type DecisionMaker struct {
-	lease types.NamespacedName
-	now   func() time.Time
-	seen  atomic.Pointer[leaseState]
+	config DecisionMakerConfig
+	seen   atomic.Pointer[leaseState]
+}
+
+// DecisionMakerConfig is what NewDecisionMaker needs; all fields but Own are required.
+type DecisionMakerConfig struct {
+	// Lease of the leader election.
+	Lease types.NamespacedName
+	// PollInterval is how often the holder decides.
+	PollInterval time.Duration
+	Now          func() time.Time
+	// Own says when this process decided for a policy last, and why it has not since, as far as that is known; known is
+	// false where it does not decide for the policy. Nil for a process that never decides.
+	Own func(policy types.NamespacedName) (at time.Time, why string, known bool)
 }
 
 // leaseState is the Lease as last observed; it is replaced, never changed.
@@ -40,10 +56,10 @@ type leaseState struct {
 }
 
 // NewDecisionMaker follows the Lease through the cache.
-func NewDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName,
-	now func() time.Time,
-) (*DecisionMaker, error) {
-	d, err := newDecisionMaker(lease, now)
+func NewDecisionMaker(ctx context.Context, informers cache.Informers, config DecisionMakerConfig) (*DecisionMaker,
+	error,
+) {
+	d, err := newDecisionMaker(config)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +67,11 @@ func NewDecisionMaker(ctx context.Context, informers cache.Informers, lease type
 }
 
 // newDecisionMaker returns a DecisionMaker that has not observed the Lease yet.
-func newDecisionMaker(lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
-	if lease.Name == "" || lease.Namespace == "" {
-		return nil, errors.New("decision maker: the Lease's namespace and name must be set")
+func newDecisionMaker(config DecisionMakerConfig) (*DecisionMaker, error) {
+	if config.Lease.Name == "" || config.Lease.Namespace == "" || config.PollInterval <= 0 || config.Now == nil {
+		return nil, errors.New("decision maker: the Lease's namespace and name, PollInterval and Now must be set")
 	}
-	return &DecisionMaker{lease: lease, now: now}, nil
+	return &DecisionMaker{config: config}, nil
 }
 
 func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) error {
@@ -77,7 +93,7 @@ func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) e
 // observe records the current Lease.
 func (d *DecisionMaker) observe(object any) {
 	lease, ok := object.(*coordinationv1.Lease)
-	if !ok || lease.Namespace != d.lease.Namespace || lease.Name != d.lease.Name {
+	if !ok || lease.Namespace != d.config.Lease.Namespace || lease.Name != d.config.Lease.Name {
 		return
 	}
 	after := &leaseState{}
@@ -93,7 +109,7 @@ func (d *DecisionMaker) observe(object any) {
 	case before.holder == after.holder && before.renewTime.Equal(after.renewTime):
 		after.aliveAt = before.aliveAt
 	default:
-		after.aliveAt = d.now()
+		after.aliveAt = d.config.Now()
 	}
 	d.seen.Store(after)
 }
@@ -103,8 +119,8 @@ func (d *DecisionMaker) forget(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.lease.Namespace &&
-		lease.Name == d.lease.Name {
+	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.config.Lease.Namespace &&
+		lease.Name == d.config.Lease.Name {
 		d.seen.Store(nil)
 	}
 }
@@ -127,20 +143,58 @@ func (d *DecisionMaker) Alive(now time.Time) error {
 	switch {
 	case seen == nil:
 		return &silenceError{text: fmt.Sprintf(
-			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
+			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.config.Lease)}
 	case now.Sub(seen.aliveAt) <= leaseExpires:
 		return nil // a rollout leaves the Lease without a holder for 1-2 s: no reason to stop every autoscaler
 	case seen.holder == "":
 		return &silenceError{
 			since: seen.aliveAt,
 			text: fmt.Sprintf("no decision maker: Lease %s has had no holder since %s: is a replica of the adapter running?",
-				d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+				d.config.Lease, seen.aliveAt.UTC().Format(time.RFC3339)),
 		}
 	default:
 		return &silenceError{
 			since: seen.aliveAt,
 			text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
-				seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+				seen.holder, d.config.Lease, seen.aliveAt.UTC().Format(time.RFC3339)),
 		}
 	}
+}
+
+// Current fails when the policy's decision is too old to follow, or when no controller decides. The error and its text
+// are as those of Alive.
+func (d *DecisionMaker) Current(p *v1alpha1.AutoscalingPolicy, now time.Time) error {
+	if err := d.Alive(now); err != nil {
+		return err
+	}
+	if d.config.Own != nil {
+		at, why, known := d.config.Own(client.ObjectKeyFromObject(p))
+		switch {
+		case known && now.Sub(at) <= plan.MaxAge(d.config.PollInterval):
+			return nil
+		case known:
+			return outdated(at, cmp.Or(why, "no reconcile of the policy has ended since: see the log of the adapter"))
+		}
+	}
+	decision, most := p.Status.Decision, plan.MaxWrittenAge(d.config.PollInterval)
+	if decision == nil || d.holdersTime(now).Sub(decision.Time.Time) <= most {
+		return nil // without a decision the status says why
+	}
+	return outdated(decision.Time.Time, fmt.Sprintf("the holder of Lease %s renews it every few minutes while it "+
+		"decides: see its log, and condition Ready of the policy", d.config.Lease))
+}
+
+func outdated(since time.Time, why string) error {
+	return &silenceError{
+		since: since, text: fmt.Sprintf("no decision since %s: %s", since.UTC().Format(time.RFC3339), why),
+	}
+}
+
+// holdersTime is the time by the clock of the Lease's holder, which writes the times of decisions too.
+func (d *DecisionMaker) holdersTime(now time.Time) time.Time {
+	seen := d.seen.Load()
+	if seen == nil {
+		return now
+	}
+	return seen.renewTime.Add(now.Sub(seen.aliveAt))
 }

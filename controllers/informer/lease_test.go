@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 func lease(holder string, renewed time.Time) *coordinationv1.Lease {
@@ -97,7 +99,10 @@ func TestDecisionMakerAlive(t *testing.T) {
 			scheme, err := Scheme()
 			require.NoError(t, err)
 			d, err := NewDecisionMaker(t.Context(), &informertest.FakeInformers{Scheme: scheme},
-				types.NamespacedName{Namespace: "system", Name: "decider"}, func() time.Time { return now })
+				DecisionMakerConfig{
+					Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
+					PollInterval: 10 * time.Second, Now: func() time.Time { return now },
+				})
 			require.NoError(t, err)
 			test.seen(d, func(by time.Duration) { now = now.Add(by) })
 			if test.dead == "" {
@@ -112,4 +117,85 @@ func TestDecisionMakerAlive(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestADecisionGrowsTooOld(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	type own struct {
+		at    time.Time
+		why   string
+		known bool
+	}
+	tests := map[string]struct {
+		// age of the written decision, by the clock of the holder; nil without one.
+		age    *time.Duration
+		behind time.Duration
+		own    *own
+		old    string
+	}{
+		"it was written a heartbeat ago": {age: new(5*time.Minute + 59*time.Second)},
+		"it was not renewed": {
+			age: new(6*time.Minute + time.Second), old: "no decision since 2027-01-15T07:53:59Z: the holder",
+		},
+		"there is none":                     {},
+		"the clock of the holder is behind": {age: new(5 * time.Minute), behind: 10 * time.Minute},
+		"the clock of the holder is ahead": {
+			age: new(7 * time.Minute), behind: -10 * time.Minute, old: "no decision since",
+		},
+		"this process decided just now": {
+			age: new(time.Hour), own: &own{at: start.Add(-30 * time.Second), known: true},
+		},
+		"this process does not decide for it": {age: new(time.Minute), own: &own{}},
+		"a reconcile hangs": {
+			age: new(time.Minute), own: &own{at: start.Add(-31 * time.Second), known: true},
+			old: "no decision since 2027-01-15T07:59:29Z: no reconcile of the policy has ended since",
+		},
+		"reconciles fail": {
+			age: new(time.Minute), own: &own{start.Add(-time.Minute), "finding the target: forbidden", true},
+			old: "no decision since 2027-01-15T07:59:00Z: finding the target: forbidden",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := DecisionMakerConfig{
+				Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
+				PollInterval: 10 * time.Second, Now: func() time.Time { return start },
+			}
+			if test.own != nil {
+				config.Own = func(key types.NamespacedName) (time.Time, string, bool) {
+					require.Equal(t, "media/resize", key.String())
+					return test.own.at, test.own.why, test.own.known
+				}
+			}
+			d, err := newDecisionMaker(config)
+			require.NoError(t, err)
+			holders := start.Add(-test.behind)
+			d.observe(lease("a", holders.Add(-2*time.Second)))
+			d.observe(lease("a", holders))
+			p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "resize"}}
+			if test.age != nil {
+				p.Status.Decision = &v1alpha1.Decision{Time: metav1.NewTime(holders.Add(-*test.age))}
+			}
+			err = d.Current(p, start)
+			if test.old == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.old)
+			var aged interface{ Since() time.Time }
+			require.ErrorAs(t, err, &aged)
+			require.False(t, aged.Since().IsZero())
+		})
+	}
+}
+
+func TestWithoutADecisionMakerNoDecisionIsCurrent(t *testing.T) {
+	d, err := newDecisionMaker(DecisionMakerConfig{
+		Lease: types.NamespacedName{Namespace: "system", Name: "decider"}, PollInterval: time.Second, Now: time.Now,
+		Own: func(types.NamespacedName) (time.Time, string, bool) { return time.Now(), "", true },
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, d.Current(&v1alpha1.AutoscalingPolicy{}, time.Now()), "does not exist")
+	_, err = newDecisionMaker(DecisionMakerConfig{})
+	require.ErrorContains(t, err, "must be set")
 }

@@ -24,7 +24,9 @@ import (
 // Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
 // required.
 type Config struct {
-	Store               *backlog.Store
+	Store *backlog.Store
+	// PollInterval of the adapter, as far as this process knows: by it decisions are old.
+	PollInterval        time.Duration
 	DefaultAdminURL     string
 	FunctionCredentials target.FunctionCredentials
 	OwnCredentials      target.OwnCredentials
@@ -92,7 +94,9 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	maker, err := newDecisionMaker(config.Lease, config.Clock)
+	maker, err := newDecisionMaker(DecisionMakerConfig{
+		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

@@ -67,6 +67,26 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	return served, nil
 }
 
+const (
+	// servedIntervals is how many poll intervals old a decision may be: one failed reconcile and one late one are normal.
+	servedIntervals = 3
+	// servedAtLeast is that of short intervals. A HorizontalPodAutoscaler reads every 15 s, and a holder of the Lease that
+	// cannot reach the API server ends after 10 s by default, so a shorter time would only report hiccups.
+	servedAtLeast = 15 * time.Second
+	// clocksApart is what a write takes until all processes see it, and how far their clocks may be apart.
+	clocksApart = 30 * time.Second
+)
+
+// MaxAge is how old a decision may be that is served by the process that decides.
+func MaxAge(pollInterval time.Duration) time.Duration {
+	return max(servedIntervals*pollInterval, servedAtLeast)
+}
+
+// MaxWrittenAge is how old status.decision.time may be where another process decides, which writes it once a heartbeat.
+func MaxWrittenAge(pollInterval time.Duration) time.Duration {
+	return heartbeat + MaxAge(pollInterval) + clocksApart
+}
+
 // wakeWithin is how long the controller may take to write the first replicas: milliseconds, or this long with retries.
 const wakeWithin = 10 * time.Second
 

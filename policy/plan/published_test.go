@@ -77,6 +77,15 @@ func TestNothingWasDecidedLast(t *testing.T) {
 	}
 }
 
+func TestTheAgeOfADecisionIsBoundedByThePollInterval(t *testing.T) {
+	for interval, most := range map[time.Duration]time.Duration{
+		time.Second: 15 * time.Second, 10 * time.Second: 30 * time.Second, time.Minute: 3 * time.Minute,
+	} {
+		require.Equal(t, most, plan.MaxAge(interval))
+		require.Equal(t, 5*time.Minute+most+30*time.Second, plan.MaxWrittenAge(interval))
+	}
+}
+
 func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 	woken := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 		p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {

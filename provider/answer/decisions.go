@@ -20,7 +20,7 @@ type Policies interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when no replica of the adapter decides now; the error says since when, in words for the user, and with a
-	// method Since() time.Time where that is known.
-	Alive(now time.Time) error
+	// Current fails when no replica of the adapter decides now, or has decided for the policy lately. The error says since
+	// when, in words for the user, and with a method Since() time.Time where that is known.
+	Current(p *v1alpha1.AutoscalingPolicy, now time.Time) error
 }

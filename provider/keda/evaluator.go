@@ -69,7 +69,9 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	}
 	switch {
 	case t.followsPolicy():
-		o.deadSince, o.undecided = e.undecided(now)
+		if o.oldSince, o.old = e.old(o.policy, now); o.old != nil {
+			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
+		}
 	default:
 		o.reading, o.noReading = e.config.Signals.Read(t.Subject, now)
 		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) { // costly, and needed for nothing else
@@ -83,17 +85,18 @@ func (e *evaluator) policy(t Trigger) (*v1alpha1.AutoscalingPolicy, error) {
 	return e.config.Policies.Policy(types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy})
 }
 
-// undecided returns since when no decision maker is alive, and why; nil while one is.
-func (e *evaluator) undecided(now time.Time) (since time.Time, why error) {
-	err := e.config.DecisionMaker.Alive(now)
+// old returns since when the policy's decision is too old to follow, and why; nil while it is not.
+func (e *evaluator) old(p *v1alpha1.AutoscalingPolicy, now time.Time) (since time.Time, why error) {
+	err := e.config.DecisionMaker.Current(p, now)
+	var dated interface{ Since() time.Time }
+	if errors.As(err, &dated) && !dated.Since().IsZero() {
+		return dated.Since(), err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var dated interface{ Since() time.Time }
 	switch {
 	case err == nil:
 		e.deadSince = time.Time{}
-	case errors.As(err, &dated) && !dated.Since().IsZero():
-		e.deadSince = dated.Since()
 	case e.deadSince.IsZero():
 		e.deadSince = now
 	}

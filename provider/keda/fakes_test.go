@@ -69,7 +69,7 @@ func (env *environment) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingP
 	return nil, apierrors.NewNotFound(v1alpha1.GroupResource(), key.Name)
 }
 
-func (env *environment) Alive(time.Time) error {
+func (env *environment) Current(*v1alpha1.AutoscalingPolicy, time.Time) error {
 	env.mu.Lock()
 	defer env.mu.Unlock()
 	return env.dead

@@ -241,6 +241,43 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
+func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		decided  int32
+		replicas *int32
+		value    float64
+		active   bool
+		code     codes.Code
+	}{
+		"fewer replicas than run":            {decided: 2, replicas: new(int32(6)), value: 6, active: true},
+		"more replicas than run":             {decided: 7, replicas: new(int32(6)), value: 7, active: true},
+		"zero while some run":                {decided: 0, replicas: new(int32(6)), value: 6, active: true},
+		"zero while none runs":               {decided: 0, replicas: new(int32(0)), value: 0},
+		"zero, and replicas unknown":         {decided: 0, code: codes.Unavailable},
+		"some, and how many runs is unknown": {decided: 2, value: 2, active: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnvironment()
+			s := env.server(t) // it has just started
+			env.policies[policyKey()] = decidedPolicy(test.decided, env.now)
+			env.dead = agedError{errors.New("no decision since noon: it hangs"), env.now.Add(-time.Minute)}
+			if test.replicas != nil {
+				env.replicas[scaledObject()] = *test.replicas
+			}
+			of := ref("policy", "resize")
+			got, err := value(t, s, of)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+			is, err := s.IsActive(t.Context(), of)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+			require.Equal(t, test.value, got.GetMetricValueFloat())
+			require.Equal(t, test.active, is.GetResult())
+			if test.code == codes.OK {
+				require.Contains(t, fmt.Sprint(env.log.all()), "it hangs", "a warning")
+			}
+		})
+	}
+}
+
 func TestAnOlderRefreshDoesNotOverwriteANewerOne(t *testing.T) {
 	watched := newWatches()
 	one, _, err := watched.add(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})

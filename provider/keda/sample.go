@@ -32,9 +32,9 @@ type observed struct {
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
-	// undecided is why no replica of the adapter decides, since deadSince; nil while one does.
-	undecided error
-	deadSince time.Time
+	// old is why the decision of the policy is too old to follow, since oldSince; nil while it is not.
+	old      error
+	oldSince time.Time
 	// reading of the subject, or why there is none.
 	reading   backlog.Reading
 	noReading error
@@ -91,10 +91,14 @@ func (s *Sample) follow(o observed) error {
 	}
 	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(o.policy, o.now)
 	s.HeldSince, s.Held = served.HeldSince, served.Held
-	if o.undecided != nil && (s.Held == "" || o.deadSince.Before(s.HeldSince)) {
-		s.HeldSince, s.Held = o.deadSince, o.undecided.Error()
+	if o.old == nil {
+		return nil
 	}
-	return nil
+	if s.Held == "" || o.oldSince.Before(s.HeldSince) {
+		s.HeldSince, s.Held = o.oldSince, o.old.Error()
+	}
+	*s, err = s.atLeast(o.replicas, o.noReplicas, o.old)
+	return err
 }
 
 // measure the signal of the strategy.

@@ -76,14 +76,14 @@ func TestSamples(t *testing.T) {
 		},
 		"keeps the last decision while no replica decides": {
 			decision,
-			observed{policy: decidedPolicy(7, noon()), undecided: errors.New("no decision maker"), deadSince: noon()},
+			observed{policy: decidedPolicy(7, noon()), old: errors.New("no decision maker"), oldSince: noon()},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: "no decision maker"},
 		},
 		"counts from the earlier of two reasons to keep it": {
 			decision,
 			observed{
-				policy:    heldPolicy(decidedPolicy(7, noon()), noon()),
-				undecided: errors.New("no decision maker"), deadSince: noon().Add(-time.Minute),
+				policy: heldPolicy(decidedPolicy(7, noon()), noon()),
+				old:    errors.New("no decision maker"), oldSince: noon().Add(-time.Minute),
 			},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "no decision maker"},
 		},
