@@ -59,6 +59,12 @@ const (
 	keptObservations = 16
 	// stallTolerance is how well the messages that a stall brought forward have to match those that are missing after it.
 	stallTolerance = 0.5
+	// leastMarked entries show that some are no messages: a transaction ends with a marker, which is an entry. Counters
+	// are read one after the other, so that a little less than a message an entry is their race.
+	leastMarked = 100
+	mostMarked  = 0.9
+	// leastMean is that of transactions of one message.
+	leastMean = 0.5
 )
 
 // record takes in an answer with entry counters: what was published since the last observation, and the entries that
@@ -139,8 +145,7 @@ func stalled(before, middle, after written) bool {
 	return excess > 0 && lack > 0 && math.Abs(excess-lack) <= stallTolerance*max(excess, lack)
 }
 
-// mean is the number of messages in each of the last so many entries, at least 1: the two counters are read one after
-// the other, and less than one is their race.
+// mean is the number of messages in each of the last so many entries; below 1 for those of transactions.
 func (b *batches) mean(entries int64) float64 {
 	if len(b.last) == 0 {
 		return max(1, b.reported)
@@ -148,13 +153,13 @@ func (b *batches) mean(entries int64) float64 {
 	newest := len(b.last) - 1
 	left, messages := max(1, entries), 0.0
 	for i := newest; i >= 0 && left > 0; i-- {
-		there, one := b.last[i].entries, b.last[i].mean()
+		there, one := b.last[i].entries, b.believed(i)
 		if i == newest && b.unconfirmed {
 			// Until the next answer says otherwise, a sudden growth may be a stall under way.
-			one = min(one, b.last[newest-1].mean())
+			one = min(one, max(1, b.believed(newest-1)))
 		}
 		if i == newest {
-			there += int64(float64(b.since) / max(1, one))
+			there += int64(float64(b.since) / one)
 		}
 		taken := min(left, there)
 		messages += float64(taken) * one
@@ -165,9 +170,26 @@ func (b *batches) mean(entries int64) float64 {
 		if oldest.entries == 0 {
 			oldest = b.last[0]
 		}
-		messages += float64(left) * oldest.mean()
+		messages += float64(left) * oldest.believable()
 	}
-	return max(1, messages/float64(max(1, entries)))
+	return messages / float64(max(1, entries))
+}
+
+// believed is the mean of an observation. It is not below 1 when the messages that are missing were counted in the
+// observation before: then the broker had stalled.
+func (b *batches) believed(i int) float64 {
+	if i > 0 && stalled(written{entries: 1, messages: 1}, b.last[i-1], b.last[i]) {
+		return max(1, b.last[i].mean())
+	}
+	return b.last[i].believable()
+}
+
+// believable is the mean where it is at least 1, or is below 1 by so much and of so many entries that some are markers.
+func (w written) believable() float64 {
+	if w.entries >= leastMarked && w.mean() <= mostMarked {
+		return max(leastMean, w.mean())
+	}
+	return max(1, w.mean())
 }
 
 // reportedMeanBatch is what consumers report, weighted equally; 0 when none reports.

@@ -55,8 +55,21 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 			{100_000, 2000},
 		}, 500, 25_000},
 		"a race of the two counters is no entry of half": {[]answer{{95, 100}}, 100, 100},
-		"a topic that was loaded again":                  {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
-		"a handful of entries says little":               {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
+		"transactions of one message":                    {[]answer{{6000, 12_000}}, 12_000, 6000},
+		"transactions of three messages":                 {[]answer{{6000, 8000}}, 4000, 3000},
+		"a few transactions may be a race":               {[]answer{{40, 80}}, 80, 80},
+		"transactions after other messages": {[]answer{
+			{1_000_000, 1_000_000},
+			{1_006_000, 1_012_000},
+		}, 12_000, 6000},
+		"other messages after transactions":       {[]answer{{6000, 12_000}, {12_000, 18_000}}, 6000, 6000},
+		"markers of something else than messages": {[]answer{{10, 12_000}}, 12_000, 6000},
+		"the end of a stall that began with the topic": {[]answer{
+			{1500, 1000},
+			{2000, 2000},
+		}, 1000, 1000},
+		"a topic that was loaded again":    {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
+		"a handful of entries says little": {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

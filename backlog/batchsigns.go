@@ -158,7 +158,8 @@ func (b *batches) split(since written, seen signs) (before, newest written, ok b
 	before.messages = since.messages - seen.published
 	before.entries = int64(math.Round(float64(before.messages) / b.newestMean()))
 	newest = written{messages: seen.published, entries: since.entries - before.entries}
-	return before, newest, before.entries > 0 && newest.entries >= leastEntries && newest.entries <= newest.messages
+	return before, newest, before.entries > 0 && newest.entries >= leastEntries &&
+		float64(newest.entries)*leastMean <= float64(newest.messages)
 }
 
 // newestMean is the mean batch of the newest observation; there is one.

@@ -20,7 +20,7 @@ type point struct {
 	delaysUnknown bool
 	// otherType is what some partitions have instead of subType; empty when all agree.
 	subType, otherType SubscriptionType
-	// meanBatch turns backlog entries into messages; at least 1.
+	// meanBatch turns backlog entries into messages; below 1 for those of transactions.
 	meanBatch float64
 }
 
