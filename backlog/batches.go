@@ -70,6 +70,9 @@ const (
 // record takes in an answer with entry counters: what was published since the last observation, and the entries that
 // were written for it. The first uses the counters since the topic was loaded.
 func (b *batches) record(sample TopicSample, seen signs) {
+	if sample.PeekedEntries > 0 && len(b.last) == 0 {
+		b.observe(written{entries: sample.PeekedEntries, messages: sample.PeekedMessages}) // older than what is counted
+	}
 	since, now := b.writtenSince(sample)
 	b.unconfirmed = false
 	b.countedAt = sample.At

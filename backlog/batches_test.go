@@ -98,6 +98,21 @@ func TestMessagesOnTheirWayMakeABacklogLookLargerUntilTheNextObservation(t *test
 	require.InDelta(t, 3200, 3200*b.mean(3200), 0.1)
 }
 
+func TestBatchesFromBeforeTheTopicWasLoadedAreThoseThatWerePeeked(t *testing.T) {
+	var b batches
+	reloaded := counted(0, 0)
+	reloaded.PeekedEntries, reloaded.PeekedMessages = 5, 250
+	b.record(reloaded, signs{})
+	require.InDelta(t, 1000, 20*b.mean(20), 1e-9)
+	b.record(counted(30, 30), signs{})
+	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "what was published since is newer")
+
+	peekedAgain := counted(30, 30)
+	peekedAgain.PeekedEntries, peekedAgain.PeekedMessages = 5, 5
+	b.record(peekedAgain, signs{})
+	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "once is enough")
+}
+
 func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
 	var b batches
 	require.InDelta(t, 1, b.mean(10), 0)

@@ -82,6 +82,9 @@ type TopicSample struct {
 	// Subscriptions that were read, by name, whether they are there or not; nil for all.
 	Subscriptions []string
 	Partitions    []PartitionSample
+	// PeekedEntries of a backlog from before the topic was loaded were looked at one by one, with detail Entries, and have
+	// PeekedMessages; 0 for none.
+	PeekedEntries, PeekedMessages int64
 }
 
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is

@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +97,16 @@ func (a address) resource(call callName, query string) string {
 // partitionSuffix comes between a topic's name and the index of a partition.
 const partitionSuffix = "-partition-"
 
+// position is where one entry of a subscription's backlog is read, the first one by 1.
+func (a address) position(partition int, subscription string, position int64) address {
+	if partition != backlog.NotPartitioned {
+		a.path += partitionSuffix + strconv.Itoa(partition)
+		a.subject += partitionSuffix + strconv.Itoa(partition)
+	}
+	a.path += "/subscription/" + url.QueryEscape(subscription) + "/position/" + strconv.FormatInt(position, 10)
+	return a
+}
+
 // topicPath maps persistent://tenant/namespace/name to /admin/v2/persistent/tenant/namespace/name. Pulsar decodes the
 // name with Java's URLDecoder, for which url.QueryEscape is the counterpart (a "+" is a space there).
 func topicPath(name string) (string, error) {
@@ -135,6 +146,7 @@ const (
 	callPartitionedStatsWithAge  callName = "partitioned-stats-age partitioned-stats"
 	callInternalStats            callName = "internal-stats internalStats"
 	callPartitionedInternalStats callName = "internal-stats partitioned-internalStats"
+	callPosition                 callName = "position "
 	callTopics                   callName = "topics "
 	callPartitionedTopics        callName = "partitioned-topics partitioned"
 	callComponent                callName = "component "
@@ -169,5 +181,5 @@ func statsCall(partitioned, age bool) callName {
 
 // readsStorage says that the broker's storage has to answer too.
 func (c callName) readsStorage() bool {
-	return c == callStatsWithAge || c == callPartitionedStatsWithAge
+	return c == callStatsWithAge || c == callPartitionedStatsWithAge || c == callPosition
 }

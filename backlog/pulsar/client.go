@@ -48,6 +48,8 @@ type exchange struct {
 	call    callName
 	query   string
 	decode  decodeFunc
+	// header reads an answer of which the body does not matter; nil for others.
+	header func(http.Header)
 	// change is what a PUT sends; nil for a GET.
 	change *form
 
@@ -72,6 +74,11 @@ func (c *client) getAged(ctx context.Context, a address, call callName, query st
 	e := &exchange{client: c, address: a, call: call, query: query, decode: decode}
 	err = e.do(ctx)
 	return e.age, err
+}
+
+// getHeader is get for an answer of which the body does not matter.
+func (c *client) getHeader(ctx context.Context, a address, call callName, header func(http.Header)) error {
+	return (&exchange{client: c, address: a, call: call, header: header}).do(ctx)
 }
 
 // put sends a change as get does a request. A change is sent again like a request, so it must do no harm twice.
@@ -196,6 +203,10 @@ func (e *exchange) read(a *attempt, resp *http.Response) error {
 	u := resp.Request.URL
 	switch {
 	case e.change != nil && (resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusOK):
+		drain(resp.Body)
+		return nil
+	case resp.StatusCode == http.StatusOK && e.header != nil:
+		e.header(resp.Header)
 		drain(resp.Body)
 		return nil
 	case resp.StatusCode == http.StatusOK:

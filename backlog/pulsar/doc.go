@@ -54,9 +54,9 @@
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
 // call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest
-// message), internal-stats, topics, partitioned-topics, component, component-status, parallelism (a change), brokers or
-// broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated, forbidden,
-// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are not read
-// yet), held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin URL is
-// next). What was not sent has no duration.
+// message), internal-stats, position, topics, partitioned-topics, component, component-status, parallelism (a change),
+// brokers or broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated,
+// forbidden, unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are
+// not read yet), held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin
+// URL is next). What was not sent has no duration.
 package pulsar

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -26,8 +27,9 @@ type Source struct {
 func (s *Source) Close() { s.client.credentials.Close() }
 
 // Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
-// entry counters are wanted. An age that cannot be had is one more, and a topic with a changed number of partitions up
-// to three. Each of them has Config.RequestTimeout, and time for finding the credentials before that.
+// entry counters are wanted, and mostPeeked more where those are younger than the backlog. An age that cannot be had
+// is one more, and a topic with a changed number of partitions up to three. Each of them has Config.RequestTimeout,
+// and time for finding the credentials before that.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample,
 	error,
 ) {
@@ -55,7 +57,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog
 		return backlog.TopicSample{}, err
 	}
 	if request.Detail.Has(backlog.Entries) {
-		sample = s.addEntries(ctx, a, sample)
+		sample = s.peek(ctx, a, s.addEntries(ctx, a, sample))
 	}
 	return sample, nil
 }
@@ -172,6 +174,43 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 		}
 	}
 	return sample
+}
+
+// mostPeeked bounds the entries that are looked at one by one, each with a request that reads it from storage.
+const mostPeeked = 5
+
+// peek looks at some entries of the largest backlog that is older than the counters, which are of the time since the
+// topic was loaded. It ends at the first failure: without it the sample is still good.
+func (s *Source) peek(ctx context.Context, a address, sample backlog.TopicSample) backlog.TopicSample {
+	older, partition, subscription := olderBacklog(sample)
+	peeked := min(older, mostPeeked)
+	for i := range peeked {
+		position := 1 + i*(older-1)/max(1, peeked-1)
+		messages := int64(1) // of an entry that is no batch
+		err := s.client.getHeader(ctx, a.position(partition, subscription, position), callPosition, func(h http.Header) {
+			if count, err := strconv.ParseInt(h.Get("X-Pulsar-Num-Batch-Message"), 10, 32); err == nil && count > 0 {
+				messages = count
+			}
+		})
+		if err != nil {
+			break
+		}
+		sample.PeekedEntries++
+		sample.PeekedMessages += messages
+	}
+	return sample
+}
+
+// olderBacklog finds the subscription with the most entries from before the topic was loaded; 0 where there are none.
+func olderBacklog(sample backlog.TopicSample) (entries int64, partition int, subscription string) {
+	for _, p := range sample.Partitions {
+		for _, one := range p.Subscriptions {
+			if p.AddedEntries != nil && one.BacklogEntries-*p.AddedEntries > entries {
+				entries, partition, subscription = one.BacklogEntries-*p.AddedEntries, p.Index, one.Name
+			}
+		}
+	}
+	return entries, partition, subscription
 }
 
 // ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While that hangs,
