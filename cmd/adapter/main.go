@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	}
 	logger := slog.New(hangUps{handler})
 	logs.Bridge(logger)
+	program.LimitMemory(logger)
 	adapter, err := newAdapter(ctx, options)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	}
 	logger := slog.New(handler)
 	logs.Bridge(logger)
+	program.LimitMemory(logger)
 	scaler, err := newScaler(ctx, options, logger)
 	if err != nil {
 		return err
