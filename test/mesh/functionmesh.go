@@ -45,6 +45,7 @@ func Mesh(namespace, name string, functions ...*unstructured.Unstructured) *unst
 // meshReconciler turns FunctionMeshes into Functions, Sinks and Sources, as controllers/function_mesh.go does.
 type meshReconciler struct {
 	client client.Client
+	gate   *gate
 
 	// mu guards passes.
 	mu     sync.Mutex
@@ -93,6 +94,9 @@ func late(mesh func(client.Object) string) handler.EventHandler {
 // Reconcile writes every entry over its child, deletes children without an entry, and confirms the generation. It ends
 // at the first child that fails, so that all after it stay as they are, and tries again with a backoff.
 func (r *meshReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := r.gate.pass(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	mesh := object(KindMesh)
 	if err := r.client.Get(ctx, request.NamespacedName, mesh); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -61,6 +61,8 @@ type Operator struct {
 	manager ctrl.Manager
 	fleet   *fleet
 	meshes  *meshReconciler
+	// gate is of Function Mesh's part.
+	gate *gate
 }
 
 // NewOperator makes an operator; Run runs it.
@@ -76,9 +78,11 @@ func NewOperator(config Config) (*Operator, error) {
 		return nil, err
 	}
 	changed := make(chan event.GenericEvent, eventBuffer)
-	o := &Operator{manager: manager, fleet: newFleet(config, changed)}
+	o := &Operator{manager: manager, fleet: newFleet(config, changed), gate: &gate{}}
 	for _, kind := range componentKinds() {
-		r := &reconciler{kind: kind, client: manager.GetClient(), changed: func(client.ObjectKey, *int32) {}}
+		r := &reconciler{
+			kind: kind, client: manager.GetClient(), gate: o.gate, changed: func(client.ObjectKey, *int32) {},
+		}
 		if consumes(kind) {
 			r.changed = o.desired
 		}
@@ -86,7 +90,7 @@ func NewOperator(config Config) (*Operator, error) {
 			return nil, err
 		}
 	}
-	o.meshes = &meshReconciler{client: manager.GetClient(), passes: map[client.ObjectKey]int{}}
+	o.meshes = &meshReconciler{client: manager.GetClient(), gate: o.gate, passes: map[client.ObjectKey]int{}}
 	if err := o.meshes.register(manager); err != nil {
 		return nil, err
 	}

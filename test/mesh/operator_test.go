@@ -34,6 +34,7 @@ func TestOperator(t *testing.T) {
 		"writes a FunctionMesh over its children":                 meshes,
 		"refuses to create a component with no replicas":          refusesNone,
 		"ends at the first child of a FunctionMesh that fails":    stopsAtAChild,
+		"acts on nothing while it is paused":                      pauses,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}
@@ -98,6 +99,37 @@ func setsBack(t *testing.T, b *bed) {
 	for _, r := range b.runner.of("direct") {
 		require.Less(t, r.in.ID, 2)
 	}
+}
+
+func pauses(t *testing.T, b *bed) {
+	const name, entry = "paused", "paused-entry"
+	b.create(t, name, 2, 0)
+	b.status(t, name, func(s status, f *unstructured.Unstructured) bool {
+		return s.ObservedGeneration == f.GetGeneration() && s.Conditions[partStatefulSet].done()
+	})
+	_, err := b.meshes().Create(t.Context(), Mesh("default", "m", meshed(entry, 1)), metav1.CreateOptions{})
+	require.NoError(t, err)
+	b.childRuns(t, entry, 1)
+	b.operator.Pause()
+	t.Cleanup(b.operator.Resume)
+	passes := b.operator.MeshPasses("default", "m")
+	b.scale(t, name, 3)
+	b.scale(t, "m-"+entry, 3)
+	b.scaleStatefulSet(t, name+"-function", 1) // its controller runs on, and so do pods
+	b.running(t, name, 1)
+	replicas, _ := b.statefulSetReplicas(t, name+"-function")
+	require.EqualValues(t, 1, replicas, "the operator would set it to 3")
+	b.status(t, name, func(s status, f *unstructured.Unstructured) bool {
+		return s.ObservedGeneration < f.GetGeneration()
+	})
+	require.LessOrEqual(t, b.operator.MeshPasses("default", "m"), passes+1, "one may be under way")
+
+	b.operator.Resume()
+	b.running(t, name, 3)
+	b.childRuns(t, entry, 1)
+	require.Greater(t, b.operator.MeshPasses("default", "m"), passes)
+	require.NoError(t, b.meshes().Delete(t.Context(), "m", metav1.DeleteOptions{}))
+	b.gone(t, "m-"+entry)
 }
 
 // setBack waits for both writes: the one from outside and the operator's.

@@ -25,6 +25,7 @@ import (
 type reconciler struct {
 	kind   string
 	client client.Client
+	gate   *gate
 	// changed is told the replicas that a component asks for, and nil when it is gone.
 	changed func(key client.ObjectKey, replicas *int32)
 }
@@ -54,6 +55,9 @@ func object(kind string) *unstructured.Unstructured {
 // Reconcile observes, writes the status, writes what differs, and confirms the generation: the order of Function Mesh,
 // whose own status writes cause the next reconcile.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := r.gate.pass(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	object := object(r.kind)
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
