@@ -188,7 +188,7 @@ func (a *Arrivals) targetUtilization(in Input, planned, react float64) float64 {
 	if in.without(PartHeadroom) {
 		return simpleUtilization
 	}
-	tolerated := 1 + latencyObjective(in.Spec).Seconds()/react
+	tolerated := 1 + LatencyObjective(in.Spec).Seconds()/react
 	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise)))
 	if a.Peak <= 0 {
 		return wanted

@@ -72,7 +72,7 @@ func capacity(in Input, state State) recommendation {
 }
 
 func newLoad(in Input, state State, ready float64) load {
-	objective, react := latencyObjective(in.Spec).Seconds(), state.Start.react(in)
+	objective, react := LatencyObjective(in.Spec).Seconds(), state.Start.react(in)
 	planned := state.Arrivals.plannedRate(in, react)
 	l := load{
 		planned: planned, utilization: state.Arrivals.targetUtilization(in, planned, react),

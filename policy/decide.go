@@ -43,7 +43,7 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
+		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus, Service: service(in, after),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
@@ -124,7 +124,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
-		if held := holdForPods(in); held != nil {
+		if held := NotStarting(in); held != nil {
 			return max(kept, min(up, winner.steady)), held
 		}
 		return up, nil

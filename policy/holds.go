@@ -46,8 +46,8 @@ func holdUp(in Input, state State) *Hold {
 	return state.holdAfterChange(in)
 }
 
-// holdForPods says why the state of the target's pods allows no more replicas.
-func holdForPods(in Input) *Hold {
+// NotStarting says why replicas do not start, so that more would not either; nil if they start, as far as is known.
+func NotStarting(in Input) *Hold {
 	pods := in.Pods
 	if pods == nil || in.without(PartPods) {
 		return nil
@@ -68,16 +68,6 @@ func holdForPods(in Input) *Hold {
 		}
 	}
 	return nil
-}
-
-// missesObjective says that the backlog takes longer than the objective, which justifies the cost of a change.
-func (s State) missesObjective(in Input) bool {
-	reading := in.Reading
-	if ready, err := reading.Ready.Value(); err == nil {
-		reading.Ready = backlog.Known(max(0, ready-s.Floor.messages(in)))
-	}
-	seconds, err := wait(reading, s.Capacity).Value()
-	return err == nil && seconds > latencyObjective(in.Spec).Seconds()
 }
 
 // holdAfterChange holds replicas while the last change still has a cost.

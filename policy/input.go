@@ -114,6 +114,8 @@ type Decision struct {
 	Hold *Hold
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
+	// Service is how the reading compares with the latency objective.
+	Service Service
 	// Surplus is how many consumers are not the target's, once they have stayed for some time.
 	Surplus int32
 }
@@ -201,13 +203,6 @@ const (
 	defaultDownWindow       = 90 * time.Second
 	defaultCooldown         = 5 * time.Minute
 )
-
-func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
-	if spec.LatencyObjective.Duration <= 0 {
-		return defaultLatencyObjective
-	}
-	return spec.LatencyObjective.Duration
-}
 
 // downWindow is the stabilization window, which covers two slow polls at least.
 func downWindow(in Input) time.Duration {

@@ -1,0 +1,95 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Service is how one reading compares with the latency objective; the zero value is unknown.
+type Service struct {
+	Objective Objective
+	// At is when that was measured.
+	At time.Time
+	// Failing says that replicas do not process the messages that they receive: most calls end with an exception, or the
+	// oldest messages stay although new ones are processed.
+	Failing bool
+}
+
+// Objective is how messages compare with the latency objective.
+type Objective int
+
+// The results of a comparison.
+const (
+	// ObjectiveUnknown: the reading does not tell.
+	ObjectiveUnknown Objective = iota
+	// ObjectiveMet: messages wait no longer than the objective.
+	ObjectiveMet
+	// ObjectiveMissed: a message published now would wait longer, or the oldest one has.
+	ObjectiveMissed
+	// ObjectiveStalled: messages wait and none is processed. They miss the objective once this lasts for longer.
+	ObjectiveStalled
+)
+
+// LatencyObjective is latencyObjective of the spec, or its default without an API server.
+func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+	if spec.LatencyObjective.Duration <= 0 {
+		return defaultLatencyObjective
+	}
+	return spec.LatencyObjective.Duration
+}
+
+// service compares a reading with the objective. Backlog that no replica can process delays no other message, so it
+// counts by the age of the oldest message alone.
+func service(in Input, state State) Service {
+	objective := LatencyObjective(in.Spec).Seconds()
+	found := Service{At: in.Reading.At, Failing: failing(in)}
+	seconds, err := workWait(in, state).Value()
+	age, aged := oldestDue(in.Reading)
+	switch late := aged && age > objective; {
+	case err == nil && seconds > objective:
+		found.Objective = ObjectiveMissed
+	case late:
+		found.Objective, found.At = ObjectiveMissed, in.Reading.OldestAt
+		// An ordered subscription may have all its work on one partition, which the mean does not show.
+		found.Failing = found.Failing || (err == nil && in.Reading.Type == backlog.Shared)
+	case stalls(in, state.Floor):
+		found.Objective = ObjectiveStalled
+	case err == nil:
+		found.Objective = ObjectiveMet
+	}
+	return found
+}
+
+// workWait is how long messages wait for the replicas that consume now, without backlog that no replica can process.
+func workWait(in Input, state State) backlog.Measurement {
+	reading := in.Reading
+	if ready, err := reading.Ready.Value(); err == nil {
+		reading.Ready = backlog.Known(max(0, ready-state.Floor.messages(in)))
+	}
+	return wait(reading, state.Capacity)
+}
+
+// oldestDue is the age of the oldest message in seconds. With delayed messages the age is no delay.
+func oldestDue(r backlog.Reading) (seconds float64, known bool) {
+	delayed, err := r.Delayed.Value()
+	seconds, unknown := r.OldestAge.Value()
+	return seconds, err == nil && delayed == 0 && unknown == nil
+}
+
+// stalls says that there was work all the time, and none of it was processed.
+func stalls(in Input, floor Floor) bool {
+	least, err := in.Reading.LeastReady.Value()
+	processed, unknown := in.Reading.ProcessRate.Value()
+	return err == nil && unknown == nil && processed <= 0 && least-floor.messages(in) >= 1
+}
+
+// missesObjective says that the backlog takes longer than the objective, which justifies the cost of a change.
+func (s State) missesObjective(in Input) bool {
+	seconds, err := workWait(in, s).Value()
+	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
+}

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
+	const met, missed, stalled, unknown = policy.ObjectiveMet, policy.ObjectiveMissed, policy.ObjectiveStalled,
+		policy.ObjectiveUnknown
+	aged := func(seconds float64) func(*policy.Input) {
+		return func(in *policy.Input) {
+			in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(seconds), noon().Add(-20*time.Second)
+		}
+	}
+	idle := func(in *policy.Input) {
+		in.Reading.ProcessRate, in.Reading.Consumers = backlog.Known(0), backlog.Known(0)
+	}
+	// One replica processes 100/s, and the objective is a minute.
+	for name, test := range map[string]struct {
+		ready   float64
+		change  []func(*policy.Input)
+		floor   float64
+		want    policy.Objective
+		failing bool
+	}{
+		"no backlog":                  {ready: 0, want: met},
+		"a wait within the objective": {ready: 5_900, want: met},
+		"a wait beyond the objective": {ready: 6_100, want: missed},
+		"backlog that cannot be done": {ready: 6_100, floor: 6_100, want: met},
+		"an old message while others go": {
+			ready: 100, change: []func(*policy.Input){aged(61)}, want: missed, failing: true,
+		},
+		"an old message that cannot be": {
+			ready: 100, floor: 100, change: []func(*policy.Input){aged(61)}, want: missed, failing: true,
+		},
+		"an old message behind many":        {ready: 6_100, change: []func(*policy.Input){aged(61)}, want: missed},
+		"a message that is young":           {ready: 100, change: []func(*policy.Input){aged(59)}, want: met},
+		"nothing is processed at zero":      {ready: 1, change: []func(*policy.Input){idle}, want: stalled},
+		"nothing to process at zero":        {ready: 0, change: []func(*policy.Input){idle}, want: met},
+		"only what cannot be done, at zero": {ready: 5, floor: 5, change: []func(*policy.Input){idle}, want: met},
+		"a message that is delayed": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
+			in.Reading.Delayed = backlog.Known(1)
+		}}, want: met},
+		"an age beside unknown delays": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
+			in.Reading.Delayed = backlog.Unknown(backlog.ErrNotAsked)
+		}}, want: met},
+		"an old message on one partition": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
+			in.Reading.Type = backlog.Failover
+		}}, want: missed},
+		"a replica that hangs": {ready: 100, change: []func(*policy.Input){func(in *policy.Input) {
+			in.Reading.ProcessRate = backlog.Known(0)
+		}}, want: stalled},
+		"calls that end with exceptions": {ready: 6_100, change: []func(*policy.Input){func(in *policy.Input) {
+			in.Reading.Instances.UserExceptionRate = backlog.Known(9)
+			in.Reading.Instances.ProcessRate = backlog.Known(1)
+		}}, want: missed, failing: true},
+		"an unknown backlog": {change: []func(*policy.Input){func(in *policy.Input) {
+			in.Reading.Ready = backlog.Unknown(backlog.ErrNoData)
+			in.Reading.LeastReady = backlog.Unknown(backlog.ErrNoData)
+		}}, want: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(1, reading(test.ready, 1))
+			in.Spec.LatencyObjective.Duration = time.Minute
+			for _, change := range test.change {
+				change(&in)
+			}
+			// The reading is one that the state has learned from, so that it learns nothing here.
+			state := policy.State{
+				Capacity: learned(100), Arrivals: arrivals(1), ReadAt: noon(), LearnedAt: noon(),
+				Floor: policy.Floor{Messages: test.floor},
+			}
+			decision, _ := policy.Decide(in, state)
+			require.Equal(t, test.want, decision.Service.Objective)
+			require.Equal(t, test.failing, decision.Service.Failing)
+			if test.failing && test.ready == 100 {
+				require.Equal(t, in.Reading.OldestAt, decision.Service.At, "the age is older than the reading")
+			} else if test.want != missed {
+				require.Equal(t, noon(), decision.Service.At)
+			}
+		})
+	}
+}
+
+func TestADecisionWithoutAReadingComparesNothing(t *testing.T) {
+	in := input(1, reading(0, 0))
+	in.Unknown = backlog.ErrUnreachable
+	decision, _ := policy.Decide(in, policy.State{})
+	require.Zero(t, decision.Service)
+}
