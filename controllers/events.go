@@ -55,6 +55,14 @@ func becameFalse(c *metav1.Condition) policyEvent {
 	}
 }
 
+// recovered reports that a condition is True again.
+func recovered(from, c *metav1.Condition) policyEvent {
+	return policyEvent{
+		kind: corev1.EventTypeNormal, reason: c.Reason, action: "Recover" + c.Type,
+		note: plan.Shorten(fmt.Sprintf("%s is True again, after %s: %s", c.Type, from.Reason, c.Message), maxNote),
+	}
+}
+
 // reportForgotten says what became of what was learned before: why it cannot be read, or that it was of another
 // subscription.
 func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
@@ -81,9 +89,13 @@ func newEvents(before, after v1alpha1.AutoscalingPolicyStatus) []policyEvent {
 		v1alpha1.ConditionScalesWithoutRestart,
 	} {
 		is, was := meta.FindStatusCondition(after.Conditions, name), meta.FindStatusCondition(before.Conditions, name)
-		if is != nil && is.Status == metav1.ConditionFalse &&
-			(was == nil || was.Status != metav1.ConditionFalse || was.Reason != is.Reason) {
+		wasFalse := was != nil && was.Status == metav1.ConditionFalse
+		switch {
+		case is == nil:
+		case is.Status == metav1.ConditionFalse && (!wasFalse || was.Reason != is.Reason):
 			all = append(all, becameFalse(is))
+		case is.Status == metav1.ConditionTrue && wasFalse && name == v1alpha1.ConditionReady:
+			all = append(all, recovered(was, is))
 		}
 	}
 	return all

@@ -142,6 +142,8 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 		return "", errors.Join(err, r.reportFailure(ctx, observed, memory, err))
 	}
 	decision, state := r.decide(ctx, observed, memory)
+	memory.history = memory.history.Decided(observed, decision)
+	observed.History = memory.history
 	if observed.Waiting() {
 		memory.undecided(observed.Unknown)
 		return resultWaiting, nil

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
 // +kubebuilder:printcolumn:name="Backlog",type=integer,JSONPath=`.status.signals.readyMessages`
 // +kubebuilder:printcolumn:name="Wait",type=string,JSONPath=`.status.signals.wait`
+// +kubebuilder:printcolumn:name="Met",type=string,JSONPath=`.status.conditions[?(@.type=="ObjectiveMet")].status`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.runningReplicas`
 // +kubebuilder:printcolumn:name="Hold",type=string,JSONPath=`.status.decision.hold.reason`

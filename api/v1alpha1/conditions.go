@@ -3,11 +3,11 @@
 
 package v1alpha1
 
-// Condition types of a policy. Ready summarises TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive and is
-// computed in one place; the others inform and warn.
+// Condition types of a policy. Ready summarises TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive, and
+// whether what was decided runs. It is computed in one place; the others inform and warn.
 const (
-	ConditionReady                = "Ready"                // the target follows the decisions, or would in mode Recommend
-	ConditionObjectiveMet         = "ObjectiveMet"         // messages meet the latency objective
+	ConditionReady                = "Ready"                // the autoscaler does its job: what was decided runs
+	ConditionObjectiveMet         = "ObjectiveMet"         // messages meet the latency objective: the result
 	ConditionScalingLimited       = "ScalingLimited"       // a bound keeps replicas from what the load needs
 	ConditionTargetFound          = "TargetFound"          // the target exists and can be scaled by this policy
 	ConditionBacklogKnown         = "BacklogKnown"         // Pulsar answered lately for every input topic
@@ -29,13 +29,22 @@ const (
 	ReasonScaledToZero = "ScaledToZero" // the target has no replicas, and gets some when there is something to do
 	ReasonRecommending = "Recommending" // in mode Recommend decisions are shown and not carried out
 	ReasonPaused       = "Paused"       // in mode Paused nothing is measured, decided or changed
-	// ReasonReconcileFailed is of a reconcile that could not read what a decision needs, and is retried.
-	ReasonReconcileFailed = "ReconcileFailed"
+
+	ReasonReconcileFailed     = "ReconcileFailed"     // a decision's input could not be read, and it is retried
+	ReasonNotFollowed         = "NotFollowed"         // the operator or the autoscaler does not carry out the decision
+	ReasonReplicasNotStarting = "ReplicasNotStarting" // pods of the decided replicas are missing, pending or crash
 )
 
-// Reasons of condition ObjectiveMet.
+// Reasons of condition ObjectiveMet. While messages miss the objective, its other reasons are that of Ready if Ready is
+// not True, and those of ScalingLimited.
 const (
-	ReasonNotEvaluated = "NotEvaluated" // the objective is not evaluated yet
+	ReasonWithinObjective   = "WithinObjective"   // messages meet the objective
+	ReasonDispatchBlocked   = "DispatchBlocked"   // too many messages are not acknowledged
+	ReasonDispatchThrottled = "DispatchThrottled" // a dispatch rate limit of Pulsar holds messages back
+	ReasonMessagesFail      = "MessagesFail"      // replicas do not process the messages that they receive
+	ReasonReplicasStarting  = "ReplicasStarting"  // replicas were decided that do not consume yet
+	ReasonReplicasHeld      = "ReplicasHeld"      // status.decision.hold keeps the replicas
+	ReasonCatchingUp        = "CatchingUp"        // replicas drain the backlog
 )
 
 // Reasons of condition ScalingLimited; the first three are those of a HorizontalPodAutoscaler.

@@ -9,9 +9,10 @@ import (
 
 // AutoscalingPolicyStatus is what was measured, decided and why. An absent field is unknown, never zero.
 type AutoscalingPolicyStatus struct {
-	// conditions of the policy, Ready first: Ready says that the autoscaler works, ObjectiveMet what it achieves,
-	// ScalingLimited which bound is in force. TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive make up
-	// Ready; SubscriptionVerified and ScalesWithoutRestart warn.
+	// conditions of the policy, Ready first: Ready says that the autoscaler does its job and that what was decided runs,
+	// ObjectiveMet whether messages meet latencyObjective and what keeps them from it, ScalingLimited which bound is in
+	// force. TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive are parts of Ready; SubscriptionVerified and
+	// ScalesWithoutRestart warn.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -26,9 +26,11 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		return target, nil
 	}
 	var w workload
+	var object *unstructured.Unstructured
 	statefulSet := target.Ref.Name
 	if RunsInstances(target.Ref) {
-		object, err := f.reader.Object(ctx, target.Ref.Kind, namespace, target.Ref.Name)
+		var err error
+		object, err = f.reader.Object(ctx, target.Ref.Kind, namespace, target.Ref.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +50,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		return nil, err
 	}
 	described := *target
-	described.Updating = updating
+	described.Updating, described.Unfollowed = updating, f.reader.unfollowed(target, object, set)
 	if described.Reported == nil {
 		described.Reported = readyReplicas(set)
 	}

@@ -44,10 +44,13 @@ func Transform(object any) (any, error) {
 
 // transformWorkload drops what workload does not decode. Labels stay, because Objects selects by them.
 func transformWorkload(u *unstructured.Unstructured) {
-	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
+	status := picked(u.Object["status"], "pendingChange", "observedGeneration")
 	dropStatus(u)
-	if pending != "" {
-		u.Object["status"] = map[string]any{"pendingChange": changePending}
+	if pending, _ := status["pendingChange"].(string); pending != "" {
+		status["pendingChange"] = changePending
+	}
+	if len(status) > 0 {
+		u.Object["status"] = status
 	}
 	if spec, ok := u.Object["spec"].(map[string]any); ok {
 		transformSpec(spec)

@@ -49,7 +49,7 @@ const wholeFunction = `{
 			"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z", "checksum/config": "abcdef"}
 		}, "resources": {"limits": {"cpu": "1"}}, "image": "i"
 	},
-	"status": {"conditions": {"StatefulSet": {"status": "True"}}, "replicas": 2, "selector": "s", "pendingChange": "{\"spec\":\"hunter3\"}"}
+	"status": {"conditions": {"StatefulSet": {"status": "True"}}, "replicas": 2, "selector": "s", "observedGeneration": 2, "pendingChange": "{\"spec\":\"hunter3\"}"}
 }`
 
 func TestTransformKeepsDecodedFieldsOfAFunction(t *testing.T) {
@@ -64,6 +64,9 @@ func TestTransformKeepsDecodedFieldsOfAFunction(t *testing.T) {
 	require.NoError(t, err)
 	delete(before.Metadata.Annotations, corev1.LastAppliedConfigAnnotation)
 	delete(before.Spec.Pod.Annotations, "checksum/config")
+	observed, _, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	require.NoError(t, err)
+	require.Equal(t, int64(2), observed)
 	require.NotEmpty(t, after.Status.PendingChange)
 	before.Status.PendingChange = after.Status.PendingChange
 	require.Equal(t, before, after)

@@ -20,7 +20,9 @@ import (
 type outcome struct {
 	Observed
 	// decision that was made; nil where there is none.
-	decision                 *policy.Decision
+	decision *policy.Decision
+	// starts says that replicas of the last scale-up do not consume yet.
+	starts                   bool
 	applyFailed, scaleFailed error
 }
 
@@ -88,9 +90,11 @@ func (o outcome) conditions() []metav1.Condition {
 	}
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
 	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
-	set(o.ready(target, known, applied, active))
+	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
+	objective := o.objectiveMet(trouble, limited)
+	set(o.ready(trouble, active, objective, limited))
 	for _, c := range []metav1.Condition{
-		objectiveMet(), o.scalingLimited(), target, known, applied, subscriptionVerified(o),
+		objective, limited, target, known, applied, subscriptionVerified(o),
 		scalesWithoutRestart(o.Observed),
 	} {
 		set(c)

@@ -46,6 +46,8 @@ type History struct {
 	restoredAt time.Time
 	// scales of the target that others wrote.
 	scales scaleHistory
+	// findings are since when the target has not followed, and since when messages have met or missed the objective.
+	findings findings
 }
 
 // refusal is an apply that the API server refused, and that only a change elsewhere can fix.

@@ -93,6 +93,9 @@ type Target struct {
 	// Reported is status.replicas of the target or of its StatefulSet; nil if neither reports it. It exceeds Replicas
 	// while a rollout of a Deployment replaces pods.
 	Reported *int32
+	// Unfollowed is why its operator has not acted on its replicas, with what to do if that lasts; empty if it has, or if
+	// that is unknown.
+	Unfollowed string
 	// PodSelector selects its pods, by its scale subresource; empty if unknown.
 	PodSelector string
 	// Subscription that its replicas share.

@@ -4,24 +4,41 @@
 package plan
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// ready is the first condition that is not True, in the order in which a user fixes them. ScalingActive comes last,
-// since it is False if an earlier one is.
-func (o outcome) ready(target, known, applied metav1.Condition, active *metav1.Condition) metav1.Condition {
-	parts := []metav1.Condition{target, known, applied}
-	if active != nil {
-		parts = append(parts, *active)
+// trouble is why the autoscaler does not do its job; nil if it does. It is the first condition that is not True, in the
+// order in which a user fixes them. ScalingActive comes late, since it is False if an earlier one is.
+//
+// The job is to know the backlog, to decide, and that what was decided is carried out and runs. What limits the result
+// beyond that, such as maxReplicas or a limit behind the Function, leaves Ready True: ScalingLimited and ObjectiveMet
+// report it. So ObjectiveMet is never False for a reason of the autoscaler's own while Ready is True.
+func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1.Condition) *metav1.Condition {
+	if target.Status != metav1.ConditionTrue {
+		return &target
 	}
-	for _, part := range parts {
-		if part.Status != metav1.ConditionTrue {
-			part.Type = v1alpha1.ConditionReady
+	for _, part := range []*metav1.Condition{
+		operatorFollows(o.Observed), &known, &applied, active, autoscalerFollows(o.Observed), replicasStart(o.Observed),
+	} {
+		if part != nil && part.Status != metav1.ConditionTrue {
 			return part
 		}
+	}
+	return nil
+}
+
+// ready is True while there is no trouble. Its message names what else keeps messages from the objective, without
+// numbers: each change of a condition is a write.
+func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
+	if trouble != nil {
+		c := *trouble
+		c.Type = v1alpha1.ConditionReady
+		return c
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling}
 	switch {
@@ -29,22 +46,30 @@ func (o outcome) ready(target, known, applied metav1.Condition, active *metav1.C
 		c.Reason, c.Message = v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out"
 	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
 		c.Reason, c.Message = v1alpha1.ReasonScaledToZero, active.Message
-	case o.decision != nil && o.decision.Hold != nil:
-		// No numbers: each change of a condition is a write.
-		c.Message = "the replicas are held (" + o.decision.Hold.Reason + "), see status.decision.hold"
-	case o.decision != nil && o.decision.Replicas != *o.Target.Replicas:
-		c.Message = "the target is about to follow a new decision"
 	default:
-		c.Message = "the target follows the decisions"
+		c.Message = o.progress()
+	}
+	switch {
+	case objective.Status == metav1.ConditionFalse:
+		c.Message += fmt.Sprintf("; messages wait longer than the latency objective (%s)", objective.Reason)
+	case limits(limited):
+		c.Message += "; " + limited.Message
 	}
 	return c
 }
 
-// objectiveMet is not evaluated yet.
-func objectiveMet() metav1.Condition {
-	return metav1.Condition{
-		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotEvaluated,
-		Message: "the latency objective is not evaluated",
+// progress says how far the last decision is carried out.
+func (o outcome) progress() string {
+	running := running(o.Observed)
+	switch d := o.decision; {
+	case d != nil && d.Hold != nil:
+		return "the replicas are held (" + d.Hold.Reason + "), see status.decision.hold"
+	case (d != nil && d.Replicas != *o.Target.Replicas) || o.Target.Unfollowed != "":
+		return "the target is about to follow a new decision"
+	case running != nil && *running < *o.Target.Replicas:
+		return "the target follows the decisions, and replicas are starting"
+	default:
+		return "the target follows the decisions"
 	}
 }
 

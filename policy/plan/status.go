@@ -17,12 +17,14 @@ import (
 
 // Status is the status to write. Unknown values keep their last one, and conditions say whether desiredReplicas is
 // still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
-// renewed if StatusDue says that the rest is worth a write.
+// renewed if StatusDue says that the rest is worth a write. Observed.History has to be that after the decision, see
+// History.Decided.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := observed.after(result), observed.Policy.Status
 	o.decision = decision
+	o.starts = decision != nil && state.Start.Open && state.Start.Replicas > state.Start.From
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)

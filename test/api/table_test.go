@@ -66,14 +66,14 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	table := tableOf(t, policiesPath+object.GetName())
 	narrow, wide := columns(table)
 	require.Equal(t, []string{
-		"Name", "Target", "Backlog", "Wait", "Desired", "Running", "Hold", "Ready", "Age",
+		"Name", "Target", "Backlog", "Wait", "Met", "Desired", "Running", "Hold", "Ready", "Age",
 	}, narrow)
 	require.Equal(t, append(narrow, "Mode", "Spec", "Rate", "Capacity", "Why", "Decision"), wide)
 
 	fresh := readRow(table)
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "<none>", "Backlog": "<none>", "Wait": "<none>", "Desired": "<none>",
-		"Running": "<none>", "Hold": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
+		"Name": "resize", "Target": "<none>", "Backlog": "<none>", "Wait": "<none>", "Met": "<none>",
+		"Desired": "<none>", "Running": "<none>", "Hold": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
 	}, fresh.narrow, "what is unknown is not 0")
 
 	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
@@ -94,12 +94,15 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 		s.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scaling", Message: "Function resize follows",
 			LastTransitionTime: metav1.Now(),
+		}, {
+			Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: "CatchingUp",
+			LastTransitionTime: metav1.Now(),
 		}}
 	})
 	shown := readRow(tableOf(t, policiesPath+object.GetName()))
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "Function/resize", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4", "Running": "2",
-		"Hold": "RolloutPaused", "Ready": "True", "Age": shown.wide["Age"],
+		"Name": "resize", "Target": "Function/resize", "Backlog": "1234567", "Wait": "3m25s", "Met": "False",
+		"Desired": "4", "Running": "2", "Hold": "RolloutPaused", "Ready": "True", "Age": shown.wide["Age"],
 		"Mode": "Auto", "Spec": "3", "Rate": "132", "Capacity": "47.3", "Why": "Function resize follows",
 		"Decision": "ceil(132/s / 47.3/s) = 3",
 	}, shown.wide)

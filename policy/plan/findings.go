@@ -1,0 +1,211 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+const (
+	// unfollowedFor is how long the operator of a target may take to act on a change, usually some 40 ms.
+	unfollowedFor = 30 * time.Second
+	// unscaledFor is how long an autoscaler may take to set the decided number. It syncs every 15 s; with
+	// kube-controller-manager's default limits 2,400 of them do so in this time.
+	unscaledFor = 2 * time.Minute
+	// notStartingFor is how long pods must crash, and missingFor how long too few must run: as long as policy.NotStarting
+	// gives pending ones.
+	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
+	// missingShare of the replicas must be missing.
+	missingShare = 0.2
+	// objectiveFor is how long messages must miss, or meet, the objective.
+	objectiveFor = 30 * time.Second
+)
+
+// spell is a time in which every reconcile found the same. It is zero while that is not found.
+type spell struct{ since, until time.Time }
+
+// next is the spell after another reconcile. It ends when nothing was found for the grace period.
+func (s spell) next(found bool, now time.Time, grace time.Duration) spell {
+	switch {
+	case found && s.since.IsZero():
+		return spell{since: now, until: now}
+	case found:
+		return spell{since: s.since, until: now}
+	case now.Sub(s.until) < grace:
+		return s
+	default:
+		return spell{}
+	}
+}
+
+func (s spell) lasted(d time.Duration) bool { return !s.since.IsZero() && s.until.Sub(s.since) >= d }
+
+// findings are what the conditions Ready and ObjectiveMet rest on, and since when it is so.
+type findings struct {
+	// replicas of the target at the last reconcile; nil before the first.
+	replicas *int32
+	// unfollowed: its operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
+	unfollowed, unscaled spell
+	// notStarting: pods are pending or crash. missing: too few replicas run.
+	notStarting, missing spell
+	// served says whether messages met the objective throughout the spell.
+	served spell
+	met    bool
+	// stalledSince is since when messages have waited and none was processed; zero for no such time.
+	stalledSince time.Time
+}
+
+// Decided is the history after a decision; nil where there is nothing to decide. Status needs it in Observed.History.
+func (h History) Decided(o Observed, d *policy.Decision) History {
+	if d == nil {
+		h.findings = findings{}
+		return h
+	}
+	f, current := h.findings, *o.Target.Replicas
+	if f.replicas != nil && *f.replicas != current {
+		f.unscaled, f.missing = spell{}, spell{} // something scales the target
+	}
+	f.replicas = &current
+	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
+	f.unscaled = f.unscaled.next(unscaled(o, *d), o.Now, 0)
+	f.notStarting = f.notStarting.next(policy.NotStarting(Input(o)) != nil, o.Now, notStartingFor)
+	f.missing = f.missing.next(missing(o), o.Now, 0)
+	h.findings = f.serve(o, d.Service)
+	return h
+}
+
+// serve adds how a reading compares with the objective. An unknown comparison changes nothing.
+func (f findings) serve(o Observed, s policy.Service) findings {
+	objective := policy.LatencyObjective(o.Policy.Spec)
+	met, since := s.Objective == policy.ObjectiveMet, s.At
+	switch s.Objective {
+	case policy.ObjectiveUnknown:
+		return f
+	case policy.ObjectiveStalled:
+		if f.stalledSince.IsZero() {
+			f.stalledSince = s.At
+		}
+		if since = f.stalledSince.Add(objective); since.After(s.At) {
+			return f
+		}
+	default:
+		f.stalledSince = time.Time{}
+	}
+	if f.met != met || f.served.since.IsZero() {
+		f.met, f.served = met, spell{since: since}
+	}
+	if s.At.After(f.served.until) {
+		f.served.until = s.At
+	}
+	return f
+}
+
+// unscaled says that an autoscaler has yet to set the decided number, and nothing keeps it from that.
+func unscaled(o Observed, d policy.Decision) bool {
+	current := *o.Target.Replicas
+	return d.Replicas != current && scales(o) && !o.ownScaledObject().forbids(current, d.Replicas) &&
+		!withinTolerance(o, current, d.Replicas)
+}
+
+// scales says that the policy changes the target's replicas.
+func scales(o Observed) bool {
+	mode := o.Policy.Spec.Mode
+	return (mode == v1alpha1.ModeAuto || mode == "") && o.Violation == nil && Frozen(o) == nil
+}
+
+// withinTolerance says that an autoscaler without our tolerance ignores the change: up to a tenth.
+func withinTolerance(o Observed, current, decided int32) bool {
+	hpa := o.Autoscaler
+	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
+		hpa = o.KEDAAutoscaler
+	}
+	return o.Actuator.Type != v1alpha1.ActuatorDirect && hpa != nil && !ToleranceHonoured(hpa) &&
+		10*max(current-decided, decided-current) <= current
+}
+
+// missing says that far fewer replicas run than the target has, while no rollout replaces them.
+func missing(o Observed) bool {
+	running, wanted := running(o), float64(*o.Target.Replicas)
+	return running != nil && (o.Pods == nil || !o.Pods.Updating) && wanted-float64(*running) > missingShare*wanted
+}
+
+// operatorFollows reports an operator that does not act on a change of the target's replicas; nil if it does.
+func operatorFollows(o Observed) *metav1.Condition {
+	if !scales(o) {
+		return nil
+	}
+	return o.lasting(o.History.findings.unfollowed, unfollowedFor, v1alpha1.ReasonNotFollowed, o.Target.Unfollowed)
+}
+
+// autoscalerFollows reports an autoscaler that does not set the decided number; nil if it does.
+func autoscalerFollows(o Observed) *metav1.Condition {
+	if !scales(o) {
+		return nil
+	}
+	return o.lasting(o.History.findings.unscaled, unscaledFor, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
+}
+
+// replicasStart reports replicas that do not run; nil if they do, or are about to.
+func replicasStart(o Observed) *metav1.Condition {
+	if !scales(o) {
+		return nil
+	}
+	f, name := o.History.findings, Name(o.Policy.Spec)
+	message := fmt.Sprintf("replicas of %s are pending, crash or are missing: look at the events of the object that "+
+		"creates its pods, and at the events and logs of the pods", name)
+	if c := o.lasting(f.notStarting, notStartingFor, v1alpha1.ReasonReplicasNotStarting, message); c != nil {
+		return c
+	}
+	return o.lasting(f.missing, missingFor, v1alpha1.ReasonReplicasNotStarting, message)
+}
+
+// lasting is Ready with a reason if what was found has lasted. It also counts if the last status reported it: another
+// process may have found it.
+func (o Observed) lasting(s spell, least time.Duration, reason, message string) *metav1.Condition {
+	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady)
+	reported := last != nil && last.Status == metav1.ConditionFalse && last.Reason == reason && last.Message == message
+	if s.lasted(least) || (reported && !s.since.IsZero()) {
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	return nil
+}
+
+// unscaledMessage says which actuator does not set the decided number, with the fix.
+func unscaledMessage(o Observed) string {
+	const overloaded = "check that kube-controller-manager runs, and that it is not overloaded: with thousands of " +
+		"autoscalers raise its --kube-api-qps"
+	switch o.Actuator.Type {
+	case v1alpha1.ActuatorDirect:
+		return "the replicas that the controller writes do not stay: find out what else writes them, by the events " +
+			"ReplicasChangedExternally of the policy"
+	case v1alpha1.ActuatorKEDA:
+		return fmt.Sprintf("KEDA does not set the decided replicas%s: check that its operator and metrics server run; %s",
+			unable(o.KEDAAutoscaler), overloaded)
+	default:
+		return fmt.Sprintf("HorizontalPodAutoscaler %s does not set the decided replicas%s: %s",
+			AutoscalerName(o.Policy.Name), unable(o.Autoscaler), overloaded)
+	}
+}
+
+// unable is the reason for which a HorizontalPodAutoscaler cannot scale, by itself; empty for none.
+func unable(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+	if hpa == nil {
+		return ""
+	}
+	for _, c := range hpa.Status.Conditions {
+		if c.Type == autoscalingv2.AbleToScale && c.Status == corev1.ConditionFalse {
+			return " (" + c.Reason + ")"
+		}
+	}
+	return ""
+}

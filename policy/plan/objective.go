@@ -1,0 +1,136 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// objectiveMet says whether messages have met the objective for objectiveFor, and if not, why. It stays as it is until
+// the opposite has lasted as long. Its messages have no numbers of the load: each change of a condition is a write.
+func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Condition) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
+	}
+	switch {
+	case o.decision == nil:
+		c.Message = "there is no decision"
+		return c
+	case o.Target.NeverAcknowledges:
+		c.Reason = v1alpha1.ReasonNeverAcknowledged
+		c.Message = "a window function leaves its messages in the backlog, which does not show how long they wait"
+		return c
+	}
+	switch c.Status = served(o.Observed); {
+	case c.Status == metav1.ConditionTrue:
+		c.Reason, c.Message = v1alpha1.ReasonWithinObjective, "messages meet the latency objective"
+	case c.Status == metav1.ConditionFalse:
+		c.Reason, c.Message = o.whyMissed(trouble, limited)
+	case o.Reading == nil:
+		c.Message = "the backlog must be known first"
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonPending, "it is measured for 30 s whether messages meet the latency objective"
+	}
+	return c
+}
+
+// served says whether messages meet the objective.
+func served(o Observed) metav1.ConditionStatus {
+	before := o.Policy.Status.Conditions
+	last := metav1.ConditionUnknown
+	if c := meta.FindStatusCondition(before, v1alpha1.ConditionObjectiveMet); c != nil {
+		last = c.Status
+	}
+	f := o.History.findings
+	now := metav1.ConditionFalse
+	if f.met {
+		now = metav1.ConditionTrue
+	}
+	switch {
+	case o.Reading == nil && backlogKnown(o).Status != metav1.ConditionFalse:
+		return metav1.ConditionUnknown
+	case o.Reading == nil:
+		known := meta.FindStatusCondition(before, v1alpha1.ConditionBacklogKnown)
+		long := known != nil && known.Status == metav1.ConditionFalse &&
+			o.Now.Sub(known.LastTransitionTime.Time) >= objectiveFor
+		if long || last == metav1.ConditionFalse {
+			return metav1.ConditionFalse
+		}
+		return metav1.ConditionUnknown
+	case f.served.since.IsZero():
+		return last
+	case f.served.lasted(objectiveFor) || (f.met && last == metav1.ConditionUnknown):
+		return now
+	default:
+		return last
+	}
+}
+
+// whyMissed is the reason for which messages miss the objective, the one to fix first. While Ready is not True it has
+// the same reason.
+func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) (reason, message string) {
+	const late = "messages wait longer than the latency objective: "
+	switch {
+	case trouble != nil && o.Reading == nil:
+		return trouble.Reason, "it is unknown whether messages meet the latency objective, see condition Ready"
+	case trouble != nil:
+		return trouble.Reason, late + "see condition Ready"
+	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		return v1alpha1.ReasonRecommending, late + "mode is Recommend, so decisions are not carried out"
+	}
+	reason, message = o.limit(limited)
+	return reason, late + message
+}
+
+// limit is what keeps messages from the objective while the autoscaler does its job.
+func (o outcome) limit(limited metav1.Condition) (reason, message string) {
+	d := o.decision
+	held := ""
+	if d.Hold != nil {
+		held = d.Hold.Reason
+	}
+	switch {
+	case o.Reading.Blocked:
+		return v1alpha1.ReasonDispatchBlocked, "dispatch is blocked until consumers acknowledge messages"
+	case o.Reading.Throttled:
+		return v1alpha1.ReasonDispatchThrottled, "a dispatch rate limit of Pulsar throttles them"
+	case d.Service.Failing || held == policy.HoldWakeBackoff:
+		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
+	case limits(limited):
+		return limited.Reason, limited.Message
+	case o.starting():
+		return v1alpha1.ReasonReplicasStarting, "replicas are starting"
+	case holdsBack(held):
+		return v1alpha1.ReasonReplicasHeld, "the replicas are held (" + held + "), see status.decision.hold"
+	default:
+		return v1alpha1.ReasonCatchingUp, "replicas drain the backlog"
+	}
+}
+
+// limits says that a ScalingLimited names a bound above the replicas.
+func limits(limited metav1.Condition) bool {
+	return limited.Status == metav1.ConditionTrue && limited.Reason != v1alpha1.ReasonTooFewReplicas
+}
+
+// starting says that replicas were decided that do not consume yet.
+func (o outcome) starting() bool {
+	running := running(o.Observed)
+	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || o.starts ||
+		(running != nil && *running < *o.Target.Replicas)
+}
+
+// holdsBack says that a hold may keep replicas below what the objective needs.
+func holdsBack(hold string) bool {
+	switch hold {
+	case "", policy.HoldStabilizing, policy.HoldSmallChange, policy.HoldOldReading, policy.HoldIdling,
+		policy.HoldWithinObjective:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// story is a policy that is reconciled every 10 s, and whose status is written where it differs.
+type story struct {
+	o plan.Observed
+	d decided
+	// status is the last one that was written, and shown the last one.
+	status, shown v1alpha1.AutoscalingPolicyStatus
+	writes        int
+}
+
+// begun is the story of a policy whose target has 10 replicas, as decided, which meet the objective.
+func begun(t testing.TB) *story {
+	t.Helper()
+	s := &story{o: outcome(t, 10)}
+	saying(&s.o, corev1.ConditionTrue, "ValidMetricFound", "the HPA was able to")
+	s.d.Decision = policy.Decision{Replicas: 10}
+	s.d.Reading = reading(100, 50)
+	s.serve(policy.ObjectiveMet)
+	s.goOn(time.Minute)
+	require.Equal(t, "True/Scaling", s.says(v1alpha1.ConditionReady))
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
+	return s
+}
+
+func (s *story) serve(objective policy.Objective) { s.d.Decision.Service.Objective = objective }
+
+// goOn reconciles for so long.
+func (s *story) goOn(d time.Duration) {
+	for end := s.o.Now.Add(d); s.o.Now.Before(end); {
+		s.o.Now = s.o.Now.Add(10 * time.Second)
+		s.reconcile()
+	}
+}
+
+func (s *story) reconcile() {
+	s.d.Reading.At, s.d.Decision.Time, s.d.Decision.Service.At = s.o.Now, s.o.Now, s.o.Now
+	if s.o.Unknown != nil {
+		s.d.Decision.Service = policy.Service{}
+	}
+	s.o.History = s.o.History.Decided(s.o, &s.d.Decision)
+	s.shown = statusOf(s.status, s.o, &s.d)
+	due := s.o
+	due.Policy = s.o.Policy.DeepCopy()
+	due.Policy.Status = s.status
+	if plan.StatusDue(due, s.shown) {
+		s.o.History = s.o.History.Reported(s.o.Now, s.status, s.shown)
+		s.status = s.shown
+		s.writes++
+	}
+}
+
+// anotherProcess forgets what was not written.
+func (s *story) anotherProcess() { s.o.History = plan.History{} }
+
+// says is a condition as Status/Reason.
+func (s *story) says(name string) string {
+	c := meta.FindStatusCondition(s.shown.Conditions, name)
+	return string(c.Status) + "/" + c.Reason
+}
+
+func (s *story) message(name string) string {
+	return meta.FindStatusCondition(s.shown.Conditions, name).Message
+}
