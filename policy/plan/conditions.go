@@ -6,6 +6,7 @@ package plan
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -198,6 +199,28 @@ const (
 		"changes of up to 10 %"
 	targetNotFoundYet = "the target must be found first"
 )
+
+// scalesWithoutRestart warns of targets that restart their replicas when the number changes. The controller still
+// scales them, in fewer and larger steps.
+func scalesWithoutRestart(o Observed) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
+	target := o.Target
+	switch {
+	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case len(target.Disturbances) == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed
+		c.Message = "a change of the number of replicas restarts none that run"
+	default:
+		var messages []string
+		for _, d := range target.Disturbances {
+			messages = append(messages, d.Message)
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, target.Disturbances[0].Reason, Shorten(strings.Join(messages,
+			"; "), maxMessage)
+	}
+	return c
+}
 
 // scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
 func scalingActive(o Observed) *metav1.Condition {

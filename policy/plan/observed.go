@@ -145,6 +145,16 @@ type Disturbance struct {
 	Restarts bool
 }
 
+// Restarts says that each change of the replicas is known to restart those that run.
+func (t *Target) Restarts() bool {
+	for _, d := range t.Disturbances {
+		if d.Restarts {
+			return true
+		}
+	}
+	return false
+}
+
 // Scaling is how the controller changes the replicas of a target.
 type Scaling int
 
