@@ -111,7 +111,8 @@ func TestTheAPIServerTakesThePoliciesOfTheDocs(t *testing.T) {
 			taken[filepath.Base(page)] = true
 		}
 	}
-	require.Equal(t, map[string]bool{"README.md": true, "keda.md": true, "targets.md": true}, taken, "pages with policies")
+	require.Equal(t, map[string]bool{"README.md": true, "gitops.md": true, "keda.md": true, "targets.md": true}, taken,
+		"pages with policies")
 }
 
 // policiesIn are the manifests of policies and sets in the YAML blocks of a page.

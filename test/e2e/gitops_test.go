@@ -5,6 +5,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -158,6 +163,25 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	require.Subset(t, []int{3}, desiredSince(name, since), "no replica moves")
 }
 
+func TestGitOpsTheManifestsOfThePageAreTaken(t *testing.T) {
+	t.Parallel()
+	onStage(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))
+	require.NoError(t, err)
+	taken := map[string]bool{}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion: .*?)```").FindAllStringSubmatch(string(page), -1) {
+		for _, document := range strings.Split(block[1], "\n---\n") {
+			object := &unstructured.Unstructured{}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object))
+			object.SetNamespace(stage.Namespace)
+			require.NoError(t, scene.Client.Create(t.Context(), object, client.DryRunAll,
+				client.FieldValidation(metav1.FieldValidationStrict)), document)
+			taken[object.GetKind()] = true
+		}
+	}
+	require.Equal(t, map[string]bool{"AutoscalingPolicy": true, "Function": true, "FunctionMesh": true}, taken)
+}
+
 func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
 	t.Parallel()
 	const name = "gitops-direct"
@@ -168,6 +192,7 @@ func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32(3)), v1alpha1.ActuatorDirect
 	addPolicy(t, p)
 	awaitReplicas(t, f, 3, 3, time.Minute)
+	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
 	kubectlApply(t, manifest)
 	awaitEvent(t, name, "ReplicasChangedExternally", "spec.replicas 3 -> 1 was written by kubectl apply")
 	awaitReplicas(t, f, 3, 3, 20*time.Second)
