@@ -48,6 +48,9 @@ const (
 	// A change by this share and so many deviations is a step. A step up counts at once. A step down needs a second low
 	// rate, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
+	// plungedShare: a rate that is less than this share of Fast is a step down however large the deviation is, because a
+	// wrong rate that was learned is in the deviation too.
+	plungedShare = 0.01
 	// fallConfirmed is the window of a rate: rates closer together share measurements.
 	fallConfirmed = 8 * time.Second
 	// pastRates is how many rates of a reaction time Arrivals keeps.
@@ -110,7 +113,11 @@ func learnArrivals(before *Arrivals, p measuredRate, react float64) *Arrivals {
 		after.Fast = max(after.Fast, p.rate)
 		after.Slow = max(after.Slow, after.Fast)
 	}
-	after.confirmFall(before, p, step && gap < 0)
+	plunged := p.rate > 0 && p.rate < plungedShare*before.Fast
+	after.confirmFall(before, p, step && gap < 0 || plunged)
+	if plunged && after.FellAt.IsZero() {
+		after.Deviation = min(after.Deviation, p.rate)
+	}
 	after.Peak = max(after.Fast, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Fast-before.Peak))
 	after.learnRise(p.at, elapsed, react)
 	return &after

@@ -45,6 +45,17 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 		"begins with the first rate": {[]float64{100}, func(t *testing.T, a policy.Arrivals) {
 			require.Equal(t, []float64{100, 100, 100}, []float64{a.Fast, a.Slow, a.Peak})
 		}},
+		"forgets a wrong rate at the second right one": {
+			steadily(300, 90, 1e6, 1e6, 300, 300), func(t *testing.T, a policy.Arrivals) {
+				require.Equal(t, []float64{300, 300}, []float64{a.Fast, a.Slow})
+				require.LessOrEqual(t, a.Deviation, 300.0)
+			},
+		},
+		"forgets one that was there for long": {
+			steadily(1e6, 30, 300, 300), func(t *testing.T, a policy.Arrivals) {
+				require.Equal(t, []float64{300, 300}, []float64{a.Fast, a.Slow})
+			},
+		},
 		"takes a step up at once": {steadily(100, 20, 300), func(t *testing.T, a policy.Arrivals) {
 			require.InDelta(t, 300, a.Fast, 1e-9)
 			require.True(t, a.Rose)

@@ -24,6 +24,8 @@ const (
 	// digits suffice: measurements are exact to two or three.
 	digits  = 6
 	largest = 1e15
+	// fastest is more messages per second than one Function has: a rate beyond it was wrong, and is not continued from.
+	fastest = 1e9
 	maxInt  = 1_000_000
 	// maxTextBytes bounds a text.
 	maxTextBytes = 64
@@ -85,7 +87,7 @@ func DecodeState(text string) (State, error) {
 		if err := decodePart(part, into.Field(i), into.Type().Field(i)); err != nil {
 			state = before
 			leftOut = append(leftOut, err)
-		} else if err := state.check(); err != nil {
+		} else if err := errors.Join(state.check(), state.checkRates()); err != nil {
 			state = before
 			leftOut = append(leftOut, err)
 		}
@@ -252,6 +254,24 @@ const (
 	// maxVariance is reached after 47 years without an observation.
 	maxVariance = 1e4
 )
+
+// checkRates refuses what cannot have been learned of a Function.
+func (s State) checkRates() error {
+	if a := s.Arrivals; a != nil {
+		for _, rate := range []float64{a.Fast, a.Slow, a.Deviation, a.Peak} {
+			if rate > fastest {
+				return fmt.Errorf("%g messages per second arrive", rate)
+			}
+		}
+	}
+	if c := s.Capacity; c != nil && c.MessagesPerSecond > fastest {
+		return fmt.Errorf("a replica processes %g messages per second", c.MessagesPerSecond)
+	}
+	if p := s.Plateau; max(p.Did, p.Each, p.Before) > fastest {
+		return fmt.Errorf("a plateau is at %g messages per second", max(p.Did, p.Each, p.Before))
+	}
+	return nil
+}
 
 // check the numbers that a decision divides by.
 func (s State) check() error {

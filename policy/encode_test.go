@@ -135,12 +135,21 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	many := `{"v":1,"past":[` + strings.Repeat(`{"n":1},`, 80) + `{"n":1}]}`
 	tests := map[string]struct{ text, want string }{
-		"nothing":                        {"", "unexpected end"},
-		"no object":                      {"[]", "cannot unmarshal array"},
-		"no version":                     {"{}", `version "" is not 1`},
-		"something behind it":            {`{"v":1}{"v":1}`, "after top-level value"},
-		"a negative rate":                {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
-		"a rate without bounds":          {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
+		"nothing":               {"", "unexpected end"},
+		"no object":             {"[]", "cannot unmarshal array"},
+		"no version":            {"{}", `version "" is not 1`},
+		"something behind it":   {`{"v":1}{"v":1}`, "after top-level value"},
+		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
+		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
+		"arrivals beyond all that is likely": {
+			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "1e+13 messages per second arrive",
+		},
+		"a capacity beyond all that is likely": {
+			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "a replica processes 1e+12 messages per second",
+		},
+		"a plateau beyond all that is likely": {
+			`{"v":1,"plateau":{"ceiling":3,"before":1e12,"beforeN":3}}`, "a plateau is at 1e+12 messages per second",
+		},
 		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
 		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "Replicas is -1"},
 		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "Replicas is 2000000"},

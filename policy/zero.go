@@ -144,7 +144,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case ready < 1:
 		return 1, nil // its size follows once the answer is believed
 	}
-	needed, _ := state.wakeReplicas(in, work)
+	needed, _ := state.wakeReplicas(in, ready-state.Floor.messages(in))
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
 }
 
