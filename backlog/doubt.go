@@ -6,7 +6,6 @@ package backlog
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -21,12 +20,20 @@ const (
 	// unsure is the factor for what is estimated: the mean batch, and markers of transactions, which are entries and no
 	// messages. A change that was believed makes one of up to this factor as much believable too.
 	unsure = 2
-	// beliefForgotten is how long what was believed counts: longer than bursts, jobs and expiry are usually apart.
-	beliefForgotten = 30 * time.Minute
+	// beliefKept is how long what was believed counts, at least: longer than bursts, jobs and expiry are usually apart.
+	// It is forgotten within twice that.
+	beliefKept = 30 * time.Minute
 )
 
 // belief is what answers about a topic said lately and were believed: more of the same needs no second look.
 type belief struct {
+	// since is when recent began; earlier is what was before that.
+	since           time.Time
+	recent, earlier extremes
+}
+
+// extremes of what was believed.
+type extremes struct {
 	// least and most messages per second that were published; unknown before the first pair of answers.
 	least, most float64
 	known       bool
@@ -116,15 +123,15 @@ func (t *topicState) doubt(sample TopicSample) error {
 
 // doubt says what of a change is not believed at once; empty for nothing.
 func (b belief) doubt(c change) string {
-	least, most := b.least*c.seconds(), b.most*c.seconds()
-	tolerated, u := b.unexplained, c.unexplained
+	e, u := b.believed(), c.unexplained
+	least, most, tolerated := e.least*c.seconds(), e.most*c.seconds(), e.unexplained
 	switch {
 	case c.contradiction != "":
 		return c.contradiction
-	case b.known && c.published > handful+farFrom*most:
+	case e.known && c.published > handful+farFrom*most:
 		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at most were published in that time lately",
 			c.published, most)
-	case b.known && least > handful && c.published < least/farFrom:
+	case e.known && least > handful && c.published < least/farFrom:
 		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at least were published in that time lately",
 			c.published, least)
 	case u.grown > handful+unsure*tolerated.grown:
@@ -141,26 +148,37 @@ func (b belief) doubt(c change) string {
 // leaps says that far more was published than lately, and hardly any of it is in a backlog: the counters were others
 // before. A load that the consumers keep up with shows in the next answer as well, and needs nothing until then.
 func (b belief) leaps(c change) bool {
-	return b.known && c.published > handful+farFrom*b.most*c.seconds() && c.grown < c.published/farFrom
+	e := b.believed()
+	return e.known && c.published > handful+farFrom*e.most*c.seconds() && c.grown < c.published/farFrom
 }
 
-// after is the belief after a change that was believed.
-func (b belief) after(c change) belief {
+// after is the belief after a change that was believed, at a time.
+func (b belief) after(c change, at time.Time) belief {
 	if c.over <= 0 {
 		return b
 	}
-	faded := math.Exp(-c.over.Seconds() / beliefForgotten.Seconds())
-	if rate := c.published / c.seconds(); !c.reloaded {
-		if !b.known {
-			b.least, b.most, b.known = rate, rate, true
-		}
-		b.least, b.most = min(rate, rate+faded*(b.least-rate)), max(rate, rate+faded*(b.most-rate))
+	if at.Sub(b.since) >= beliefKept {
+		b = belief{since: at, earlier: b.recent}
 	}
-	b.unexplained = unexplained{
-		grown: faded * b.unexplained.grown, fallen: faded * b.unexplained.fallen,
-		redelivered: faded * b.unexplained.redelivered,
-	}.larger(c.unexplained)
+	rate := c.published / c.seconds()
+	now := extremes{least: rate, most: rate, known: !c.reloaded, unexplained: c.unexplained}
+	b.recent = b.recent.with(now)
 	return b
+}
+
+// believed are the extremes of all that counts.
+func (b belief) believed() extremes { return b.earlier.with(b.recent) }
+
+func (e extremes) with(other extremes) extremes {
+	u := e.unexplained.larger(other.unexplained)
+	switch {
+	case !other.known:
+		other = e
+	case e.known:
+		other.least, other.most = min(e.least, other.least), max(e.most, other.most)
+	}
+	other.unexplained = u
+	return other
 }
 
 func (u unexplained) larger(other unexplained) unexplained {
@@ -179,7 +197,7 @@ func (t *topicState) agree(first, second TopicSample) bool {
 	first.Detail &^= Entries // observations of batches are the other one's
 	known.record(first, 0)
 	before, after := t.changeTo(first), known.changeTo(second)
-	published := handful + before.published + farFrom*t.belief.most*after.seconds()
+	published := handful + before.published + farFrom*t.belief.believed().most*after.seconds()
 	explained := before.unexplained.plus(handful)
 	return after.contradiction == "" && after.published <= published && after.unexplained.larger(explained) == explained
 }

@@ -55,7 +55,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	answer := byIndex(sample.Partitions)
 	since := t.changeTo(sample)
 	leaps := t.belief.leaps(since)
-	t.belief = t.belief.after(since)
+	t.belief = t.belief.after(since, sample.At)
 	if !t.partitions.hasSamePartitions(answer) {
 		t.reset() // a topic recreated under the name
 	}

@@ -76,8 +76,10 @@ func TestAnAnswerInDoubtWakesOneReplica(t *testing.T) {
 		want           int32
 		equation       string
 	}{
-		"nothing waits":                          {want: 0, equation: "no backlog = 0"},
-		"a million wait by an answer in doubt":   {doubted: 1e6, want: 1, equation: "woken from zero: 1000000 waiting by an answer in doubt = 1"},
+		"nothing waits": {want: 0, equation: "no backlog = 0"},
+		"a million wait by an answer in doubt": {
+			doubted: 1e6, want: 1, equation: "woken from zero: 1000000 waiting by an answer in doubt = 1",
+		},
 		"but not while wakes were in vain":       {doubted: 1e6, backoff: time.Minute, want: 0, equation: "no backlog = 0"},
 		"what is believed decides how many wake": {ready: 36_000, doubted: 1e6, want: 11},
 	}

@@ -5,6 +5,8 @@ package poll_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -151,5 +153,116 @@ func requireSameLearned(t *testing.T, twin, h history, from int) {
 			require.InEpsilon(t, values[0], values[1], 0.1, "%s at %ds", what, now.second)
 		}
 		require.Equal(t, a.Plateau.Ceiling, b.Plateau.Ceiling)
+	}
+}
+
+func TestUsualLoadsAreRarelyInDoubt(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	tests := map[string]func(second int) float64{
+		"a steady one":                    steady(290),
+		"few messages":                    steady(0.5),
+		"a job of 2,000 every minute":     func(second int) float64 { return when(second%60 == 0, 2000, 0) },
+		"a job of 5,000 every 20 minutes": func(second int) float64 { return when(second%1200 == 0, 5000, 0) },
+		"a job of 5,000 every hour":       func(second int) float64 { return when(second%3600 == 0, 5000, 0) },
+		"steps of ten times, up and down": func(second int) float64 { return when(second/900%2 == 0, 20, 200) },
+		"pulses from nothing":             func(second int) float64 { return when(second/300%2 == 0, 0, 200) },
+		"a sine with a period of an hour": func(second int) float64 {
+			return 150 + 140*math.Sin(2*math.Pi*float64(second)/3600)
+		},
+		"bursts at random": func(int) float64 { return when(random.IntN(50) == 0, 3000, 20) },
+		"more than replicas can do for ten minutes": func(second int) float64 {
+			return when(second/600%6 == 2, 1200, 100)
+		},
+	}
+	for name, load := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := modelled(t, 3*time.Hour, 1, func() *pulsarModel { return newPulsarModel(load, 3) })
+			t.Logf("second looks of %d fetches: %+v", h.fetches, h.looks)
+			require.Zero(t, h.looks.Implausible+h.looks.Failed, "what is true is confirmed")
+			require.LessOrEqual(t, h.looks.Settled*100, int64(h.fetches), "less than 1 %")
+		})
+	}
+}
+
+func when(yes bool, this, other float64) float64 {
+	if yes {
+		return this
+	}
+	return other
+}
+
+func TestADoubtDelaysNoWake(t *testing.T) {
+	const burstAt = 1200
+	burst := func(second int) float64 { return when(second == burstAt, 20_000, when(second < 60, 100, 0)) }
+	unanswered := func(backlog.Detail, backlog.TopicSample) (backlog.TopicSample, error) {
+		return backlog.TopicSample{}, fmt.Errorf("%w: no answer within 3s", backlog.ErrUnreachable)
+	}
+	tests := map[string]struct {
+		// second is what becomes of the answer to a second look.
+		second lie
+		check  func(*testing.T, moment)
+	}{
+		"a second answer that agrees gives the size": {nil, func(t *testing.T, m moment) {
+			require.Greater(t, m.decision.Replicas, int32(5))
+			require.NoError(t, m.reading.Trouble)
+		}},
+		"without a second answer it is one replica": {unanswered, func(t *testing.T, m moment) {
+			require.Equal(t, int32(1), m.decision.Replicas)
+			require.Contains(t, m.decision.Equation, "by an answer in doubt")
+			require.Zero(t, known(t, m.reading.Ready), "nothing is learned of the first answer")
+			require.ErrorIs(t, m.reading.Trouble, backlog.ErrUnreachable)
+			require.ErrorIs(t, m.reading.Trouble, backlog.ErrImplausible)
+			require.ErrorContains(t, m.reading.Trouble, "msgInCounter grew by")
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := modelled(t, 21*time.Minute, 0, func() *pulsarModel {
+				m, before := newPulsarModel(burst, 2), backlog.TopicSample{}
+				m.falsify = func(second int, detail backlog.Detail, said backlog.TopicSample) (backlog.TopicSample, error) {
+					again := said.At.Sub(before.At) < 5*time.Second
+					before = said
+					if again && second >= burstAt && tt.second != nil {
+						return tt.second(detail, said)
+					}
+					return said, nil
+				}
+				return m
+			})
+			for _, m := range h.moments {
+				if m.second < burstAt && m.second > burstAt-60 {
+					require.Zero(t, m.decision.Replicas)
+				}
+				if m.decision.Replicas > 0 && m.second > burstAt-60 {
+					require.LessOrEqual(t, m.second, burstAt+11, "one poll after the burst")
+					tt.check(t, m)
+					return
+				}
+			}
+			require.Fail(t, "it never woke")
+		})
+	}
+}
+
+func TestTwoAnswersThatContradictEachOtherTeachNothing(t *testing.T) {
+	noise := rand.New(rand.NewPCG(5, 6))
+	h := modelled(t, 25*time.Minute, 1, func() *pulsarModel {
+		m := newPulsarModel(steady(290), 7)
+		m.falsify = func(second int, detail backlog.Detail, said backlog.TopicSample) (backlog.TopicSample, error) {
+			if second < falseAt || second > falseAt+30 {
+				return said, nil
+			}
+			return eachPartition(func(p *backlog.PartitionSample, _ *backlog.SubscriptionSample) {
+				p.PublishedMessages += noise.Int64N(1e12)
+			})(detail, said)
+		}
+		return m
+	})
+	require.NotZero(t, h.looks.Implausible)
+	for _, m := range h.moments {
+		require.InDelta(t, 7, m.decision.Replicas, 1)
+		if m.second > falseAt+11 && m.second < falseAt+30 {
+			require.ErrorIs(t, m.reading.Trouble, backlog.ErrImplausible)
+		}
 	}
 }
