@@ -76,7 +76,7 @@ func newLoad(in Input, state State, ready float64) load {
 	planned := state.Arrivals.plannedRate(in, react)
 	l := load{
 		planned: planned, utilization: state.Arrivals.targetUtilization(in, planned, react),
-		capacity:         state.Capacity.MessagesPerSecond,
+		capacity:         state.Capacity.planned(),
 		cautiousCapacity: state.Capacity.cautious(in),
 		objective:        objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
 		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,

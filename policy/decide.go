@@ -104,6 +104,7 @@ func learn(in Input, before State) (after State, saturated bool) {
 	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.blocksLearning(in.Reading)}
 	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
 	if known && after.Capacity != nil {
+		after.Capacity = probe(in, after, before.Capacity, saturated)
 		after.Plateau = after.Plateau.observe(in, after, saturated)
 	}
 	return after, saturated

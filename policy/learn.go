@@ -23,6 +23,10 @@ type LearnedCapacity struct {
 	Surprise     int8      `json:"surprise,omitempty" state:"signed"`
 	Observations int32     `json:"n,omitempty"`
 	LearnedAt    time.Time `json:"t,omitzero"`
+	// Probe is the capacity that an attempt with fewer replicas plans with, 0 for none. Failed counts such attempts in a
+	// row that were too few, up to maxFailed; -1 after one that was not.
+	Probe  float64 `json:"probe,omitempty"`
+	Failed int8    `json:"failed,omitempty" state:"signed"`
 }
 
 // Tally counts what a saturated pool has processed since capacity was last learned: a few slow messages do not tell a
@@ -38,6 +42,8 @@ const enoughMessages = 10
 const (
 	// driftPerMinute is how much of the capacity is forgotten: 2 % in a minute, 15 % in an hour.
 	driftPerMinute = 4e-4
+	// maxDrift is the variance after which nothing more is forgotten: 50 %.
+	maxDrift = 0.5 * 0.5
 	// Variances of one observation: of a saturated pool, of busy time with a known coverage, and of busy time without.
 	saturatedVariance  = 0.1 * 0.1
 	busyVariance       = 0.05 * 0.05
@@ -51,7 +57,8 @@ const (
 	firstCoverage = 0.95
 	coverageRise  = 0.2
 	coverageFall  = 0.02
-	// saturatedShare of the coverage is as busy as a replica gets. minBusy suffices to learn a capacity from.
+	// saturatedShare of the coverage is as busy as a replica gets. minBusy suffices to learn a capacity from before a
+	// replica was saturated: an asynchronous one may show less below its limit.
 	saturatedShare = 0.88
 	minBusy        = 0.1
 	// fallsBehindShare: replicas with a backlog that process less than this share of the arrivals are saturated, whatever
@@ -99,11 +106,12 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 			after.Coverage = updatedCoverage(before, r, busy)
 		}
 		return after, Tally{}, true, true
-	case timed && busy > minBusy && processed > 0 && sameWindow(r, processed, consumers):
+	case timed && busy > 0 && (busy > minBusy || !before.coverageUnknown()) && processed > 0 &&
+		sameWindow(r, processed, consumers):
 		countVariance := 1 / max(1, processed*r.Window.Seconds())
 		return before.observeBusy(before.coverage()*processed/(consumers*busy), countVariance, l.in.Now), Tally{}, false, true
 	default:
-		return before, Tally{}, false, true
+		return before.disproved(processed/consumers, processed*r.Window.Seconds(), l.in.Now), Tally{}, false, true
 	}
 }
 
@@ -121,14 +129,13 @@ func (t Tally) plus(processed, consumers float64, first, elapsed time.Duration) 
 	return Tally{Messages: t.Messages + processed*seconds, ReplicaSeconds: t.ReplicaSeconds + consumers*seconds}
 }
 
-// drifted is the capacity after a time without an observation. The variance grows to that of a resumed capacity at
-// most.
+// drifted is the capacity after a time without an observation.
 func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	if c == nil {
 		return nil
 	}
 	after := *c
-	after.Variance = min(c.Variance+driftPerMinute*max(0, elapsed.Minutes()), max(c.Variance, resumedVariance))
+	after.Variance = min(c.Variance+driftPerMinute*max(0, elapsed.Minutes()), max(c.Variance, maxDrift))
 	return &after
 }
 
@@ -221,6 +228,7 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	return &LearnedCapacity{
 		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
 		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
+		Failed: max(0, c.Failed),
 	}
 }
 
@@ -246,12 +254,13 @@ func (c *LearnedCapacity) coverage() float64 {
 // coverageUnknown says that no replica was saturated yet.
 func (c *LearnedCapacity) coverageUnknown() bool { return c == nil || c.Coverage == 0 }
 
-// cautious is the capacity less one standard deviation.
+// cautious is the capacity less one standard deviation, of 20 % at most: a capacity that is not observed for long does
+// not hold more replicas.
 func (c *LearnedCapacity) cautious(in Input) float64 {
 	if in.without(PartCautiousDown) {
-		return c.MessagesPerSecond
+		return c.planned()
 	}
-	return c.MessagesPerSecond * math.Exp(-math.Sqrt(c.Variance))
+	return c.planned() * math.Exp(-math.Sqrt(min(c.Variance, resumedVariance)))
 }
 
 // updatedCoverage is the coverage after a saturated pool was this busy. The first clear measurement replaces the

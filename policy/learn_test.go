@@ -144,6 +144,12 @@ func showing(poll int, each, busy float64, waiting bool) policy.Input {
 	return in
 }
 
+// untimed is a poll of replicas that do not report busy time.
+func untimed(in policy.Input) policy.Input {
+	in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+	return in
+}
+
 func TestWhatIsLearnedOfCapacity(t *testing.T) {
 	known := policy.State{Capacity: covering(0.9)}
 	tests := map[string]struct {
@@ -168,9 +174,22 @@ func TestWhatIsLearnedOfCapacity(t *testing.T) {
 			known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 100, 0.9, true), showing(3, 20, 0.9, true)}, 100, 0.9, 0,
 		},
 		"busy time tells of a pool without work waiting": {known, []policy.Input{showing(1, 50, 0.45, false)}, 100, 0.9, 0},
-		"a pool that is hardly busy tells nothing":       {known, []policy.Input{showing(1, 50, 0.09, false)}, 100, 0.9, 0},
-		"coverage rises by a fifth":                      {known, []policy.Input{showing(1, 100, 1, true)}, 100, 0.92, 0},
-		"coverage falls by a fiftieth":                   {known, []policy.Input{showing(1, 100, 0.8, true)}, 100, 0.898, 0},
+		"a pool that is hardly busy tells as much": {
+			known, []policy.Input{showing(1, 50, 0.09, false), showing(2, 50, 0.09, false)}, 497, 0.9, 0,
+		},
+		"a pool that is hardly busy tells nothing before it was saturated": {
+			policy.State{Capacity: learned(100)},
+			[]policy.Input{showing(1, 50, 0.09, false), showing(2, 50, 0.09, false)},
+			100, 0, 0,
+		},
+		"replicas that finish more without busy time disprove the capacity": {
+			known, []policy.Input{untimed(showing(1, 150, 0, false)), untimed(showing(2, 150, 0, false))}, 150, 0.9, 0,
+		},
+		"replicas that finish more once do not": {
+			known, []policy.Input{untimed(showing(1, 150, 0, false))}, 100, 0.9, 0,
+		},
+		"coverage rises by a fifth":    {known, []policy.Input{showing(1, 100, 1, true)}, 100, 0.92, 0},
+		"coverage falls by a fiftieth": {known, []policy.Input{showing(1, 100, 0.8, true)}, 100, 0.898, 0},
 		"busy time of unknown coverage makes nothing surer however often": {
 			policy.State{}, func() (polls []policy.Input) {
 				for poll := range 100 {

@@ -49,6 +49,17 @@ func (p *plant) knowing() *plant {
 	return p
 }
 
+// attempts with fewer replicas from a second on: each takes an action down, and one or two up again.
+func (p *plant) attempts(from int) (count int) {
+	for _, one := range p.log {
+		if one.second >= from && one.after.Capacity != nil && one.after.Capacity.Probe > 0 &&
+			(one.before.Capacity == nil || one.before.Capacity.Probe == 0) {
+			count++
+		}
+	}
+	return count
+}
+
 // changes of the number of replicas, with the numbers.
 func (p *plant) changes() []int32 {
 	return slices.Compact(p.replicas())
@@ -65,8 +76,8 @@ func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
 		if p.poll < 10 && p.sync >= 10 {
 			most = 4
 		}
-		require.LessOrEqual(t, len(p.actions(0)), most, "%v: %d", p, p.changes())
-		require.Empty(t, p.actions(20*60), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(0)), most+3*p.attempts(0), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(20*60)), 3*p.attempts(15*60), "%v: %d", p, p.changes())
 		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v", p)
 		require.LessOrEqual(t, float64(p.in.CurrentReplicas), math.Ceil(p.rate(0)/p.one/0.7)+1, "%v: %d", p, p.changes())
 	}
@@ -80,11 +91,11 @@ func TestAConstantLoadSettlesWithoutAnythingKnown(t *testing.T) {
 	for range 60 {
 		p := anyPlant(r).run(2400)
 		if p.poll == 10 { // in a start of 40 s there are as many reasons for one more as there are polls
-			require.LessOrEqual(t, len(p.actions(0)), 6, "%v: %d", p, p.changes())
+			require.LessOrEqual(t, len(p.actions(0)), 6+3*p.attempts(0), "%v: %d", p, p.changes())
 		}
-		require.Empty(t, p.actions(20*60), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(20*60)), 3*p.attempts(15*60), "%v: %d", p, p.changes())
 		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v: %d", p, p.changes())
-		if len(p.actions(0)) <= 4 {
+		if len(p.actions(0)) <= 4+3*p.attempts(0) {
 			few++
 		}
 	}
@@ -114,7 +125,7 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
 		p.run(1200)
 		// A rise to ten times as much was seen, and the room for another goes as it is forgotten: in one step more.
-		require.LessOrEqual(t, len(p.actions(end)), 4, "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(end)), 4+3*p.attempts(end), "%v: %d", p, p.changes())
 		if replicas := math.Ceil(high / p.one / 0.9); replicas > 3 {
 			require.Less(t, p.in.CurrentReplicas, int32(replicas), "%v: %d", p, p.changes())
 		}

@@ -1,0 +1,79 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// speedUp is code that was slow for an hour and is so many times as fast since; its replicas are then busy for a share
+// of their time, or have the same load as before with a share of 0.
+type speedUp struct{ covered, times, busy float64 }
+
+// used is how many seconds after the change no more replicas run than the faster code needs, with one to spare.
+func (s speedUp) used(t *testing.T, forget bool) int {
+	t.Helper()
+	const slow, load, hour = 4.0, 60.0, 3600
+	p := newPlant(1, load, slow)
+	p.covered = s.covered
+	p.run(hour)
+	require.InEpsilon(t, slow, p.state.Capacity.MessagesPerSecond, 0.1)
+	p.one = slow * s.times
+	rate := load
+	if s.busy > 0 {
+		rate = s.busy * p.one * float64(p.in.CurrentReplicas)
+	}
+	p.rate = func(int) float64 { return rate }
+	if forget {
+		p.state = policy.State{}.Continue(p.in.CurrentReplicas, p.state.DecidedAt)
+	}
+	need := int32(math.Ceil(rate/(0.93*p.one))) + 1
+	for second := p.poll; second <= 6*hour; second += p.poll {
+		if p.run(p.poll); p.in.CurrentReplicas <= need {
+			return second
+		}
+	}
+	return math.MaxInt
+}
+
+func TestACapacityThatIsTooLowIsUnlearned(t *testing.T) {
+	t.Parallel()
+	const minute = 60
+	for _, covered := range []float64{0.98, 0} {
+		for _, times := range []float64{2, 5, 9, 25} {
+			for busy, within := range map[float64]int{0.6: 15 * minute, 0.1: 120 * minute, 0: 120 * minute} {
+				t.Run(fmt.Sprintf("covered %g, %g times as fast, busy %g", covered, times, busy), func(t *testing.T) {
+					t.Parallel()
+					s := speedUp{covered, times, busy}
+					used, fresh := s.used(t, false), s.used(t, true)
+					t.Logf("used after %d s, after %d s without what was learned", used, fresh)
+					require.LessOrEqual(t, used, within)
+					if covered > 0 && fresh < math.MaxInt { // without busy time, attempts pause for up to an hour
+						require.LessOrEqual(t, used, fresh+10)
+					}
+				})
+			}
+		}
+	}
+}
+
+// An attempt with fewer replicas that are too few is over before a message is late, and the next one waits longer.
+func TestFewerReplicasAreTriedMoreAndMoreRarely(t *testing.T) {
+	p := newPlant(10, 93, 10).knowing()
+	p.covered, p.state.Capacity.Coverage = 0, 0
+	p.run(6 * 3600)
+	require.InEpsilon(t, 10, p.state.Capacity.MessagesPerSecond, 0.1)
+	require.LessOrEqual(t, p.attempts(0), 8, "%d", p.changes())
+	require.GreaterOrEqual(t, p.attempts(0), 5, "%d", p.changes())
+	for _, one := range p.log {
+		waiting, _ := one.in.Reading.Ready.Value()
+		require.Less(t, waiting/93, 30.0, "seconds of arrivals at %d s", one.second)
+	}
+}
