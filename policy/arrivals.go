@@ -16,13 +16,13 @@ type Arrivals struct {
 	At time.Time `json:"at,omitzero"`
 	// Fast and Slow are the publish rate in messages per second, smoothed over 20 and 90 s. Deviation is the mean distance
 	// of a new rate from Fast.
-	Fast      float64 `json:"fast,omitempty"`
-	Slow      float64 `json:"slow,omitempty"`
-	Deviation float64 `json:"dev,omitempty"`
+	Fast      float64 `json:"fast,omitempty" state:"rate"`
+	Slow      float64 `json:"slow,omitempty" state:"rate"`
+	Deviation float64 `json:"dev,omitempty" state:"rate"`
 	// Rise is the relative rise to expect within a reaction time: the largest recent one, which decays over 40 min.
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest recent Fast, which decays over an hour. Headroom covers a load that was seen before, not more.
-	Peak float64 `json:"peak,omitempty"`
+	Peak float64 `json:"peak,omitempty" state:"rate"`
 	// Rose says that the last rate was a step up. FellAt is since when rates have been far below Fast: a step down is
 	// confirmed by another low rate, one rate window later.
 	Rose   bool      `json:"rose,omitempty"`
@@ -34,7 +34,7 @@ type Arrivals struct {
 // RateAt is a rate in messages per second at a time.
 type RateAt struct {
 	At   time.Time `json:"t,omitzero"`
-	Rate float64   `json:"r,omitempty"`
+	Rate float64   `json:"r,omitempty" state:"rate"`
 }
 
 const (

@@ -24,7 +24,7 @@ const (
 	// digits suffice: measurements are exact to two or three.
 	digits  = 6
 	largest = 1e15
-	// fastest is more messages per second than one Function has: a rate beyond it was wrong, and is not continued from.
+	// fastest is more messages per second than a Function has: a rate beyond it, tagged state:"rate", is wrong.
 	fastest = 1e9
 	maxInt  = 1_000_000
 	// maxTextBytes bounds a text.
@@ -87,7 +87,7 @@ func DecodeState(text string) (State, error) {
 		if err := decodePart(part, into.Field(i), into.Type().Field(i)); err != nil {
 			state = before
 			leftOut = append(leftOut, err)
-		} else if err := errors.Join(state.check(), state.checkRates()); err != nil {
+		} else if err := state.check(); err != nil {
 			state = before
 			leftOut = append(leftOut, err)
 		}
@@ -104,7 +104,7 @@ func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructFi
 	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
 		return err
 	}
-	tag := tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: true}
+	tag := tagsOf(field, true)
 	if _, err := round(decoded.Elem(), tag); err != nil {
 		return err
 	}
@@ -114,8 +114,20 @@ func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructFi
 
 // tags are the bounds of a field: strict refuses a number that is too large, instead of limiting it.
 type tags struct {
-	name           string
-	signed, strict bool
+	name                 string
+	signed, rate, strict bool
+}
+
+func tagsOf(field reflect.StructField, strict bool) tags {
+	kind := field.Tag.Get("state")
+	return tags{name: field.Name, signed: kind == "signed", rate: kind == "rate", strict: strict}
+}
+
+func (t tags) largest() float64 {
+	if t.rate {
+		return fastest
+	}
+	return largest
 }
 
 // round returns a deep copy of a value, rounded and within bounds.
@@ -173,10 +185,10 @@ func roundTime(into reflect.Value, value time.Time, tag tags) error {
 
 func roundFloat(into reflect.Value, value float64, tag tags) error {
 	switch {
-	case math.IsNaN(value) || (value < 0 && !tag.signed) || (tag.strict && math.Abs(value) > largest):
+	case math.IsNaN(value) || (value < 0 && !tag.signed) || (tag.strict && math.Abs(value) > tag.largest()):
 		return fmt.Errorf("%s is %g", tag.name, value)
-	case math.Abs(value) > largest:
-		value = math.Copysign(largest, value)
+	case math.Abs(value) > tag.largest():
+		value = math.Copysign(tag.largest(), value)
 	}
 	// Rounding by a power of ten would leave a binary fraction with more digits.
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
@@ -201,8 +213,7 @@ func roundFields(into, from reflect.Value, tag tags) error {
 		if !field.IsExported() {
 			return fmt.Errorf("%s is not exported, so the checkpoint would lose it", field.Name)
 		}
-		value, err := round(from.Field(i),
-			tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: tag.strict})
+		value, err := round(from.Field(i), tagsOf(field, tag.strict))
 		if err != nil {
 			return err
 		}
@@ -254,24 +265,6 @@ const (
 	// maxVariance is reached after 47 years without an observation.
 	maxVariance = 1e4
 )
-
-// checkRates refuses what cannot have been learned of a Function.
-func (s State) checkRates() error {
-	if a := s.Arrivals; a != nil {
-		for _, rate := range []float64{a.Fast, a.Slow, a.Deviation, a.Peak} {
-			if rate > fastest {
-				return fmt.Errorf("%g messages per second arrive", rate)
-			}
-		}
-	}
-	if c := s.Capacity; c != nil && c.MessagesPerSecond > fastest {
-		return fmt.Errorf("a replica processes %g messages per second", c.MessagesPerSecond)
-	}
-	if p := s.Plateau; max(p.Did, p.Each, p.Before) > fastest {
-		return fmt.Errorf("a plateau is at %g messages per second", max(p.Did, p.Each, p.Before))
-	}
-	return nil
-}
 
 // check the numbers that a decision divides by.
 func (s State) check() error {

@@ -142,13 +142,13 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
 		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
 		"arrivals beyond all that is likely": {
-			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "1e+13 messages per second arrive",
+			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "Peak is 1e+13",
 		},
 		"a capacity beyond all that is likely": {
-			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "a replica processes 1e+12 messages per second",
+			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "MessagesPerSecond is 1e+12",
 		},
 		"a plateau beyond all that is likely": {
-			`{"v":1,"plateau":{"ceiling":3,"before":1e12,"beforeN":3}}`, "a plateau is at 1e+12 messages per second",
+			`{"v":1,"plateau":{"ceiling":3,"before":1e12,"beforeN":3}}`, "Before is 1e+12",
 		},
 		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
 		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "Replicas is -1"},

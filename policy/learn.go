@@ -13,7 +13,7 @@ import (
 // LearnedCapacity is what one busy replica processes, and how certain that is: a Kalman filter on the logarithm of the
 // rate, since errors of a rate are factors.
 type LearnedCapacity struct {
-	MessagesPerSecond float64 `json:"rate,omitempty"`
+	MessagesPerSecond float64 `json:"rate,omitempty" state:"rate"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
 	Variance float64 `json:"var,omitempty"`
 	// Coverage is the share of a busy replica's time that its own metric measures, from 0 to 1; the rest is fetching,

@@ -25,8 +25,8 @@ type Plateau struct {
 	Open  bool      `json:"open,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	From  float64   `json:"from,omitempty"`
-	Did   float64   `json:"did,omitempty"`
-	Each  float64   `json:"each,omitempty"`
+	Did   float64   `json:"did,omitempty" state:"rate"`
+	Each  float64   `json:"each,omitempty" state:"rate"`
 	Asked int32     `json:"asked,omitempty"`
 	// Good, Bad and Slow count consecutive polls: the new replicas add what they should, do not, or all together process
 	// less than before. Sum is the throughput of the bad polls.
@@ -37,7 +37,7 @@ type Plateau struct {
 
 	// Ceiling of replicas since Since, 0 for none. When it was set, BeforeN replicas processed Before messages per second.
 	Ceiling int32   `json:"ceiling,omitempty"`
-	Before  float64 `json:"before,omitempty"`
+	Before  float64 `json:"before,omitempty" state:"rate"`
 	BeforeN float64 `json:"beforeN,omitempty"`
 	// More and Less count consecutive polls with clearly more and less than Before, and Checked those of this stage.
 	// Probing says that the stage is a probe. Block is the time until the next one.

@@ -12,6 +12,7 @@ import (
 
 // State is what one decision hands to the next. It is never modified: a decision returns a new one. Encode writes all
 // exported fields. They are not negative, and no time is after the decision, unless tagged state:"signed" or "until".
+// What is tagged state:"rate" has a lower bound than other numbers.
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed. Learning continues from there.
 	DecidedAt time.Time `json:"at,omitzero"`
@@ -136,7 +137,7 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 		return nil
 	}
 	rate := c.MessagesPerSecond.AsApproximateFloat64()
-	if rate <= 0 {
+	if rate <= 0 || rate > fastest {
 		return nil
 	}
 	resumed := &LearnedCapacity{
