@@ -17,6 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
@@ -27,6 +29,7 @@ import (
 // adapter is the program's parts, wired and not started.
 type adapter struct {
 	manager ctrl.Manager
+	fence   *kube.Fence
 	pulsar  *poller.Parts
 	server  *server
 	// reconciling fails when reconciles hang.
@@ -42,12 +45,12 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &adapter{}
 	lease, err := o.Kube.LeaseKey()
 	if err != nil {
 		return nil, err
 	}
-	if a.manager, err = o.Kube.NewManager(lease, o.managerOptions(lease)); err != nil {
+	a := &adapter{fence: kube.NewFence(lease, o.LeaseDuration)}
+	if a.manager, err = o.Kube.NewManager(lease, o.managerOptions(lease), a.fence); err != nil {
 		return nil, err
 	}
 	p, worker := o.Poller, &poller.LateWorker{}
@@ -55,7 +58,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
-		Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
+		Worker: fencedWorker{worker, a.fence}, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
 		Clock: time.Now, Registerer: registry,
 	})
@@ -95,8 +98,8 @@ func (o *Options) managerOptions(lease types.NamespacedName) ctrl.Options {
 	}
 }
 
-// Run runs all parts until the context ends or one of them fails; losing the Lease is such a failure. The server itself
-// goes on for --shutdown-delay.
+// Run runs all parts until the context ends or one of them fails; losing the Lease is such a failure, and standing
+// still for longer than it lasts. The server itself goes on for --shutdown-delay.
 func (a *adapter) Run(ctx context.Context) error {
 	defer a.pulsar.Source.Close()
 	return program.Run(ctx, program.Parts{
@@ -105,6 +108,7 @@ func (a *adapter) Run(ctx context.Context) error {
 		Background: []func(context.Context) error{
 			a.pulsar.Poller.Run,
 			a.runManager,
+			a.fence.Watch,
 			func(ctx context.Context) error {
 				a.synced.Store(a.manager.GetCache().WaitForCacheSync(ctx))
 				return nil
@@ -138,6 +142,20 @@ func (a *adapter) liveChecks() []healthz.HealthChecker {
 		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.pulsar.Poller.Alive(time.Now()) }),
 		healthz.NamedCheck("reconcile-loop", func(*http.Request) error { return a.reconciling(time.Now()) }),
 	}
+}
+
+// fencedWorker changes what function workers run while this process leads.
+type fencedWorker struct {
+	*poller.LateWorker
+	fence *kube.Fence
+}
+
+// SetParallelism implements controllers.WorkerChanger.
+func (w fencedWorker) SetParallelism(ctx context.Context, component function.Component, instances int32) error {
+	if err := w.fence.Held(); err != nil {
+		return err
+	}
+	return w.LateWorker.SetParallelism(ctx, component, instances)
 }
 
 // signals connects the provider to the informers, which must not know each other.

@@ -53,7 +53,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, e
 	if err != nil {
 		return nil, err
 	}
-	if s.manager, err = o.Kube.NewManager(lease, ctrl.Options{}); err != nil {
+	if s.manager, err = o.Kube.NewManager(lease, ctrl.Options{}, nil); err != nil {
 		return nil, err
 	}
 	if err := s.wire(ctx, store, lease); err != nil {

@@ -88,11 +88,14 @@ func (o *Options) RESTConfig() (*rest.Config, error) {
 }
 
 // NewManager returns a manager with our kinds and caches. Its own servers for metrics and probes stay off: the programs
-// have both.
-func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options) (ctrl.Manager, error) {
+// have both. The fence may be nil, in a program that writes nothing.
+func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options, fence *Fence) (ctrl.Manager, error) {
 	config, err := o.RESTConfig()
 	if err != nil {
 		return nil, err
+	}
+	if fence != nil {
+		config.Wrap(fence.Transport)
 	}
 	if options.Scheme, err = informer.Scheme(); err != nil {
 		return nil, err
