@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
@@ -91,7 +92,8 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		a.metrics.applies.WithLabelValues(applyConflict).Inc()
 		return live, fieldConflict(cluster.KindAutoscaler+" "+name, err), nil
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+	case !isTerminating(err) &&
+		(apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		a.metrics.applies.WithLabelValues(applyRefused).Inc()
 		return live, applyIsRefused(cluster.KindAutoscaler+" "+name, err), nil
 	default:
@@ -114,6 +116,11 @@ func applyIsRefused(what string, err error) *plan.Violation {
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 		Message: fmt.Sprintf("the API server refuses %s: %s", what, err),
 	}
+}
+
+// isTerminating says that the namespace is being deleted, in which nothing can be created any more.
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // removeAutoscaler deletes our autoscaler where the policy does without, never one that is not ours, and returns what

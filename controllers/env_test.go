@@ -76,6 +76,8 @@ type testEnv struct {
 	// scaleFails is what the next writes of replicas answer, and written what was written.
 	scaleFails error
 	written    []int64
+	// createFails is what the process gets for what it creates.
+	createFails error
 	// applyFails is what the next applies answer, patchFails patches of anything but policies.
 	applyFails, patchFails error
 	// readFails is what reads of the target answer, and reads is called before; nil for nothing.
@@ -181,6 +183,9 @@ func (env *testEnv) counting() interceptor.Funcs {
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			note("create", obj)
+			if env.createFails != nil && env.passing {
+				return env.createFails
+			}
 			return env.crashing(func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {

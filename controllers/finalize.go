@@ -36,6 +36,9 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	memory.cleanupAttempts++
 	restored, err := r.restoreDeleted(ctx, p)
+	if isTerminating(err) {
+		return resultGone, r.removeFinalizer(ctx, p) // what was suspended is deleted too
+	}
 	var lasting lastingError
 	if !restored && !errors.As(err, &lasting) && memory.cleanupAttempts < maxCleanupAttempts {
 		if err != nil {

@@ -101,6 +101,9 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	r.progress.begin(r.config.Clock())
 	defer func() { r.progress.end(r.config.Clock()) }()
 	result, err := r.reconcile(ctx, request.NamespacedName)
+	if isTerminating(err) {
+		result, err = resultGone, nil // the policy goes with its namespace
+	}
 	if err != nil {
 		r.metrics.reconciles.WithLabelValues(resultError).Inc()
 		return reconcile.Result{}, err
@@ -160,6 +163,9 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 		observed.History = memory.history
 	}
 	result := r.applier.apply(ctx, observed, actions)
+	if isTerminating(result.ApplyFailed) {
+		return "", result.ApplyFailed
+	}
 	memory.history = memory.history.After(observed, actions, result)
 	observed.History = memory.history
 	if under := underWay(actions, result); under != "" {

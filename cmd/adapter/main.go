@@ -24,7 +24,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger := slog.New(hangUps{handler})
+	logger := slog.New(quiet{handler})
 	logs.Bridge(logger)
 	program.LimitMemory(logger)
 	adapter, err := newAdapter(ctx, options)

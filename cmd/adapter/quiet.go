@@ -10,14 +10,18 @@ import (
 	"strings"
 )
 
-// hangUps logs at level debug the errors of the API server library about requests that the client canceled.
-// kube-aggregator probes the adapter with five requests every 30 s and cancels all but the first to answer, which is 15
-// such lines for an idle adapter. The library's metrics count failed requests in any case.
-type hangUps struct{ slog.Handler }
+// quiet logs at level debug what libraries call errors and is expected.
+//
+// The API server library reports requests that the client canceled. kube-aggregator probes the adapter with five
+// requests every 30 s and cancels all but the first to answer, which is 15 such lines for an idle adapter. The
+// library's metrics count failed requests in any case.
+//
+// The library for events reports each one in a namespace that is being deleted, which refuses it.
+type quiet struct{ slog.Handler }
 
 // Handle implements slog.Handler.
-func (h hangUps) Handle(ctx context.Context, record slog.Record) error {
-	if record.Level >= slog.LevelError && isHangUp(record) {
+func (h quiet) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level >= slog.LevelError && isExpected(record) {
 		record.Level = slog.LevelDebug
 		if !h.Enabled(ctx, record.Level) {
 			return nil
@@ -27,31 +31,37 @@ func (h hangUps) Handle(ctx context.Context, record slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h hangUps) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return hangUps{h.Handler.WithAttrs(attrs)}
+func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{h.Handler.WithAttrs(attrs)}
 }
 
 // WithGroup implements slog.Handler.
-func (h hangUps) WithGroup(name string) slog.Handler { return hangUps{h.Handler.WithGroup(name)} }
+func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name)} }
 
-// isHangUp matches the library's messages.
+// isExpected matches the libraries' messages.
 //
-// Source: k8s.io/apiserver, pkg/server/filters (wrap.go, timeout.go) and pkg/endpoints/handlers/responsewriters.
-func isHangUp(record slog.Record) bool {
+// Source: k8s.io/apiserver, pkg/server/filters (wrap.go, timeout.go) and pkg/endpoints/handlers/responsewriters, and
+// k8s.io/client-go, tools/events.
+func isExpected(record slog.Record) bool {
 	switch record.Message {
 	case "Timeout or abort while handling", "Post-timeout activity":
 		return true
 	case "Unhandled Error":
-		found := false
-		record.Attrs(func(attr slog.Attr) bool {
-			found = attr.Key == "err" &&
-				slices.ContainsFunc([]string{"http2: stream closed", "http: Handler timeout"}, func(words string) bool {
-					return strings.HasSuffix(attr.Value.String(), words)
-				})
-			return !found
-		})
-		return found
+		return failedWith(record, "http2: stream closed", "http: Handler timeout")
+	case "Server rejected event (will not retry!)":
+		return failedWith(record, "because it is being terminated")
 	default:
 		return false
 	}
+}
+
+// failedWith says that the error of a record ends with one of the texts.
+func failedWith(record slog.Record, ends ...string) (found bool) {
+	record.Attrs(func(attr slog.Attr) bool {
+		found = attr.Key == "err" && slices.ContainsFunc(ends, func(text string) bool {
+			return strings.HasSuffix(attr.Value.String(), text)
+		})
+		return !found
+	})
+	return found
 }

@@ -28,6 +28,15 @@ func TestHangUpsAreNoErrors(t *testing.T) {
 			"Unhandled Error",
 			errors.New("apiserver was unable to write a fallback application/json response: http: Handler timeout"), false,
 		},
+		"an event in a namespace that is being deleted": {
+			"Server rejected event (will not retry!)",
+			errors.New(`events.events.k8s.io "resize.1" is forbidden: unable to create new content in namespace media ` +
+				`because it is being terminated`), false,
+		},
+		"an event that may not be written": {
+			"Server rejected event (will not retry!)",
+			errors.New(`events.events.k8s.io is forbidden: User "adapter" cannot create resource "events"`), true,
+		},
 		"another error of the library": {
 			"Unhandled Error", errors.New("verifying a token: etcd is away"),
 			true,
@@ -37,12 +46,12 @@ func TestHangUpsAreNoErrors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			logger := slog.New(hangUps{slog.NewTextHandler(&out, nil)}).With("logger", "UnhandledError")
+			logger := slog.New(quiet{slog.NewTextHandler(&out, nil)}).With("logger", "UnhandledError")
 			logger.Error(tt.message, "err", tt.err)
 			require.Equal(t, tt.shown, out.Len() > 0, out.String())
 
 			out.Reset()
-			logger = slog.New(hangUps{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})})
+			logger = slog.New(quiet{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})})
 			logger.Error(tt.message, "err", tt.err)
 			level := "level=DEBUG"
 			if tt.shown {
