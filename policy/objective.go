@@ -15,9 +15,11 @@ type Service struct {
 	Objective Objective
 	// At is when that was measured.
 	At time.Time
-	// Failing says that replicas do not process the messages that they receive: most calls end with an exception, or the
-	// oldest messages stay although new ones are processed.
+	// Failing says that most calls end with an exception.
 	Failing bool
+	// Oldest is when the oldest message was published, where it has missed the objective and a message published now would
+	// not; zero elsewhere.
+	Oldest time.Time
 }
 
 // Objective is how messages compare with the latency objective.
@@ -55,8 +57,9 @@ func service(in Input, state State) Service {
 		found.Objective = ObjectiveMissed
 	case late:
 		found.Objective, found.At = ObjectiveMissed, in.Reading.OldestAt
-		// An ordered subscription may have all its work on one partition, which the mean does not show.
-		found.Failing = found.Failing || (err == nil && in.Reading.Type == backlog.Shared)
+		if err == nil {
+			found.Oldest = found.At.Add(-time.Duration(age * float64(time.Second)))
+		}
 	case stalls(in, state.Floor):
 		found.Objective = ObjectiveStalled
 	case err == nil:

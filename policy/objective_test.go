@@ -31,16 +31,18 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 		floor   float64
 		want    policy.Objective
 		failing bool
+		// oldest is the age of a message that is late although others are not, in seconds.
+		oldest int
 	}{
 		"no backlog":                  {ready: 0, want: met},
 		"a wait within the objective": {ready: 5_900, want: met},
 		"a wait beyond the objective": {ready: 6_100, want: missed},
 		"backlog that cannot be done": {ready: 6_100, floor: 6_100, want: met},
 		"an old message while others go": {
-			ready: 100, change: []func(*policy.Input){aged(61)}, want: missed, failing: true,
+			ready: 100, change: []func(*policy.Input){aged(61)}, want: missed, oldest: 61,
 		},
 		"an old message that cannot be": {
-			ready: 100, floor: 100, change: []func(*policy.Input){aged(61)}, want: missed, failing: true,
+			ready: 100, floor: 100, change: []func(*policy.Input){aged(61)}, want: missed, oldest: 61,
 		},
 		"an old message behind many":        {ready: 6_100, change: []func(*policy.Input){aged(61)}, want: missed},
 		"a message that is young":           {ready: 100, change: []func(*policy.Input){aged(59)}, want: met},
@@ -55,7 +57,7 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 		}}, want: met},
 		"an old message on one partition": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
 			in.Reading.Type = backlog.Failover
-		}}, want: missed},
+		}}, want: missed, oldest: 61},
 		"a replica that hangs": {ready: 100, change: []func(*policy.Input){func(in *policy.Input) {
 			in.Reading.ProcessRate = backlog.Known(0)
 		}}, want: stalled},
@@ -82,9 +84,13 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 			decision, _ := policy.Decide(in, state)
 			require.Equal(t, test.want, decision.Service.Objective)
 			require.Equal(t, test.failing, decision.Service.Failing)
-			if test.failing && test.ready == 100 {
+			if test.oldest > 0 {
 				require.Equal(t, in.Reading.OldestAt, decision.Service.At, "the age is older than the reading")
-			} else if test.want != missed {
+				require.Equal(t, decision.Service.At.Add(-time.Duration(test.oldest)*time.Second), decision.Service.Oldest)
+			} else {
+				require.Zero(t, decision.Service.Oldest)
+			}
+			if test.oldest == 0 && test.want != missed {
 				require.Equal(t, noon(), decision.Service.At)
 			}
 		})

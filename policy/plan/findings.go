@@ -29,6 +29,9 @@ const (
 	missingShare = 0.2
 	// objectiveFor is how long messages must miss, or meet, the objective.
 	objectiveFor = 30 * time.Second
+	// stuckFor is how long the oldest message must stay: from one age to the next, which is 30 s later. A queue that
+	// replicas drain shows another one each time.
+	stuckFor = 20 * time.Second
 )
 
 // spell is a time in which every reconcile found the same. It is zero while that is not found.
@@ -63,6 +66,9 @@ type findings struct {
 	met    bool
 	// stalledSince is since when messages have waited and none was processed; zero for no such time.
 	stalledSince time.Time
+	// oldest is the message that is late although others are not, and stuck the time for which it has been the same one.
+	oldest time.Time
+	stuck  spell
 }
 
 // Decided is the history after a decision; nil where there is nothing to decide. Status needs it in Observed.History.
@@ -87,6 +93,10 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 // serve adds how a reading compares with the objective. An unknown comparison changes nothing.
 func (f findings) serve(o Observed, s policy.Service) findings {
 	objective := policy.LatencyObjective(o.Policy.Spec)
+	if moved := s.Oldest.Sub(f.oldest).Abs(); moved > time.Second/2 {
+		f.oldest, f.stuck = s.Oldest, spell{}
+	}
+	f.stuck = f.stuck.next(!s.Oldest.IsZero(), s.At, 0)
 	met, since := s.Objective == policy.ObjectiveMet, s.At
 	switch s.Objective {
 	case policy.ObjectiveUnknown:

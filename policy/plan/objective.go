@@ -99,7 +99,7 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonDispatchBlocked, "dispatch is blocked until consumers acknowledge messages"
 	case o.Reading.Throttled:
 		return v1alpha1.ReasonDispatchThrottled, "a dispatch rate limit of Pulsar throttles them"
-	case d.Service.Failing || held == policy.HoldWakeBackoff:
+	case d.Service.Failing || o.History.findings.stuck.lasted(stuckFor) || held == policy.HoldWakeBackoff:
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
 	case limits(limited):
 		return limited.Reason, limited.Message

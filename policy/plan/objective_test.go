@@ -15,6 +15,33 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
+// Messages that replicas hold in advance are late long after others are not, and go one by one.
+func TestTheOldestMessageFailsOnceItStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want string
+	}{
+		"it is the same one":         {age: 10 * time.Second, want: "False/MessagesFail"},
+		"it is another one by a bit": {age: 9 * time.Second, want: "False/CatchingUp"},
+		"it is younger each time":    {age: 0, want: "False/CatchingUp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begun(t)
+			s.serve(policy.ObjectiveMissed)
+			oldest := s.o.Now.Add(-time.Hour)
+			for range 12 {
+				s.d.Decision.Service.Oldest = oldest
+				s.goOn(10 * time.Second)
+				oldest = oldest.Add(10*time.Second - test.age)
+			}
+			require.Equal(t, test.want, s.says(v1alpha1.ConditionObjectiveMet))
+			s.d.Decision.Service.Oldest = time.Time{}
+			s.goOn(10 * time.Second)
+			require.Equal(t, "False/CatchingUp", s.says(v1alpha1.ConditionObjectiveMet))
+		})
+	}
+}
+
 func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 	hold := func(reason string) func(*story) {
 		return func(s *story) { s.d.Decision.Hold = &policy.Hold{Reason: reason, Message: "3.47 of 12/s"} }
