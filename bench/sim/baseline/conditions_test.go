@@ -1,0 +1,272 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// run is a scenario with our controller: what was true in each second, and what the status said after each decision.
+type run struct {
+	model.Scenario
+	truth   []model.Truth
+	reports []report
+
+	policy  *v1alpha1.AutoscalingPolicy
+	history plan.History
+}
+
+// report is a decision with the status after it.
+type report struct {
+	second   int
+	input    policy.Input
+	decision policy.Decision
+	status   v1alpha1.AutoscalingPolicyStatus
+}
+
+// observe runs a scenario as the controller would, which writes a status where it is due.
+func observe(t *testing.T, s model.Scenario, of New) *run {
+	t.Helper()
+	system := model.New(s, 7)
+	c, ours := of(system.Scenario()).(*capacity)
+	require.True(t, ours)
+	r := &run{Scenario: system.Scenario(), policy: &v1alpha1.AutoscalingPolicy{Spec: c.spec}}
+	r.policy.Name, r.policy.Namespace, r.policy.UID, r.policy.Generation = "fn", "default", "uid-1", 1
+	r.policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "fn",
+	}
+	for range s.Seconds {
+		system.Step()
+		r.truth = append(r.truth, system.Truth())
+		if slices.Contains(s.Restarts, system.Second()) {
+			r.history = plan.History{}
+		}
+		replicas := c.Replicas(system)
+		if c.decision.Time.Equal(system.Time()) {
+			r.reconcile(t, c, system.Second())
+		}
+		system.Scale(replicas)
+	}
+	return r
+}
+
+// reconcile writes the status of a decision, of a policy with a HorizontalPodAutoscaler that works.
+func (r *run) reconcile(t *testing.T, c *capacity, second int) {
+	t.Helper()
+	in, truth := c.input, r.truth[second]
+	in.Pods.Running = new(int32(truth.Replicas - truth.NotRunning))
+	o := plan.Observed{
+		Now: in.Now, Policy: r.policy.DeepCopy(), History: r.history,
+		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA},
+		Target: &plan.Target{
+			Ref: r.policy.Spec.ScaleTargetRef, Replicas: &in.CurrentReplicas, Subscription: c.subscription,
+			Component: model.Subscription,
+		},
+		Measured: plan.Measured{Unknown: in.Unknown, Partitions: in.Partitions, Pods: in.Pods, FreshFor: in.FreshFor},
+	}
+	if in.Unknown == nil {
+		o.Reading = &in.Reading
+	}
+	text, err := json.Marshal(plan.HorizontalPodAutoscaler(o.Policy, o.Target, o.Capabilities))
+	require.NoError(t, err)
+	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
+	require.NoError(t, json.Unmarshal(text, o.Autoscaler))
+	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
+	}
+	o.History = o.History.Decided(o, &c.decision)
+	result := plan.Unwritten(o, plan.Actions{})
+	status := plan.Status(o, &c.decision, c.state, result)
+	r.reports = append(r.reports, report{second: second, input: in, decision: c.decision, status: status})
+	if plan.StatusDue(o, status) {
+		r.policy.Status = status
+	}
+	r.history = o.History.After(o, plan.Actions{}, result)
+}
+
+func (m report) says(condition string) metav1.Condition {
+	c := meta.FindStatusCondition(m.status.Conditions, condition)
+	if c == nil {
+		return metav1.Condition{}
+	}
+	return *c
+}
+
+// ever and always say what was true in the last seconds; always is false near the start.
+func (r *run) ever(second, last int, is func(model.Truth) bool) bool {
+	return slices.ContainsFunc(r.truth[max(0, second-last):second+1], is)
+}
+
+func (r *run) always(second, last int, is func(model.Truth) bool) bool {
+	return second >= last && !r.ever(second, last, func(t model.Truth) bool { return !is(t) })
+}
+
+// late says that messages were late by more than a share of the objective.
+func (r *run) late(share float64) func(model.Truth) bool {
+	most := share * r.Objective.Seconds()
+	return func(t model.Truth) bool { return float64(t.Oldest) > most || t.Wait > most }
+}
+
+// outage says that a reading was missing in the last seconds.
+func (r *run) outage(i, last int) bool {
+	from := r.reports[i].second - last
+	for ; i >= 0 && r.reports[i].second >= from; i-- {
+		if r.reports[i].input.Unknown != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutSyncs is a step of the load whose HorizontalPodAutoscaler stands still for ten minutes.
+func withoutSyncs() (model.Scenario, New) {
+	s := named("step")
+	s.Name = "hpa-stops"
+	syncs := slices.DeleteFunc(periodic(1, 15, 3600), func(at time.Duration) bool {
+		return at > 9*time.Minute && at < 19*time.Minute
+	})
+	return s, At(Timetable{Polls: periodic(4.01, 10, 3600), Scrapes: periodic(4, 10, 3600), Syncs: syncs})
+}
+
+func named(name string) model.Scenario {
+	all := suite.Named()
+	return all[slices.IndexFunc(all, func(s suite.Scenario) bool { return s.Name == name })].Scenario
+}
+
+func TestConditionsAgreeWithEachOtherAndWithTheModel(t *testing.T) {
+	t.Parallel()
+	said := map[string]bool{}
+	check := func(s model.Scenario, of New) {
+		s.Seconds = min(s.Seconds, 2*3600)
+		r := observe(t, s, of)
+		for name, rule := range rules() {
+			if first, count := r.breaks(rule); count > 0 {
+				t.Errorf("%s: it does not hold that %s: %d times, first %s", s.Name, name, count, first)
+			}
+		}
+		for _, m := range r.reports {
+			for _, c := range m.status.Conditions {
+				said[c.Type+" "+c.Reason] = true
+			}
+		}
+	}
+	for _, s := range append(suite.Named(), suite.HeldOut(7, 30)...) {
+		check(s.Scenario, Without(0))
+	}
+	check(withoutSyncs())
+	for _, what := range []string{
+		"Ready NotFollowed", "Ready ReplicasNotStarting", "Ready Stale", "Ready ScaledToZero",
+		"ScalingLimited TooManyReplicas", "ScalingLimited ExternalLimit", "ObjectiveMet WithinObjective",
+		"ObjectiveMet TooManyReplicas",
+		"ObjectiveMet ExternalLimit", "ObjectiveMet ReplicasStarting", "ObjectiveMet ReplicasHeld",
+		"ObjectiveMet ReplicasNotStarting", "ObjectiveMet CatchingUp", "ObjectiveMet MessagesFail", "ObjectiveMet Stale",
+		"ObjectiveMet NotFollowed",
+	} {
+		require.True(t, said[what], "no status of the suite has %s", what)
+	}
+}
+
+// breaks counts the statuses that a rule is broken by, and tells the first.
+func (r *run) breaks(rule rule) (first string, count int) {
+	for i, m := range r.reports {
+		what := rule(r, i)
+		if what == "" {
+			continue
+		}
+		if count++; count == 1 {
+			first = fmt.Sprintf("at %d s: %s, while the conditions say %s", m.second, what, m)
+		}
+	}
+	return first, count
+}
+
+func (m report) String() string {
+	var all []string
+	for _, c := range m.status.Conditions {
+		all = append(all, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestARuleTellsAStatusThatIsWrong(t *testing.T) {
+	t.Parallel()
+	says := func(condition string, status metav1.ConditionStatus, reason string) func(*report) {
+		return func(m *report) {
+			meta.SetStatusCondition(&m.status.Conditions, metav1.Condition{Type: condition, Status: status, Reason: reason})
+		}
+	}
+	replicas := func(m *report) { m.status.SpecReplicas = new(int32(77)) }
+	ready := says(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	missed := func(reason string) func(*report) {
+		return says(v1alpha1.ConditionObjectiveMet, metav1.ConditionFalse, reason)
+	}
+	runs := map[string]*run{}
+	stopped, of := withoutSyncs()
+	runs[stopped.Name] = observe(t, stopped, of)
+	for _, name := range []string{"step", "outage", "flood", "pods-pending-long", "ratelimit"} {
+		runs[name] = observe(t, named(name), Without(0))
+	}
+	for name, test := range map[string]struct {
+		scenario string
+		wrong    func(*report)
+		rule     rule
+	}{
+		"other replicas":                        {"step", replicas, (*run).numbers},
+		"a hold that lowers":                    {"step", func(m *report) { m.decision.Replicas /= 2 }, (*run).holds},
+		"ready in an outage":                    {"outage", ready, (*run).readyUnknown},
+		"ready without syncs of the autoscaler": {"hpa-stops", ready, (*run).readyNotFollowed},
+		"not followed, and it is": {
+			"step", says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotFollowed), (*run).readyNotFollowed,
+		},
+		"ready without nodes": {"pods-pending-long", ready, (*run).readyNotStarting},
+		"not starting, and they run": {
+			"step", says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasNotStarting),
+			(*run).readyNotStarting,
+		},
+		"not limited at maxReplicas": {
+			"flood", says(v1alpha1.ConditionScalingLimited, metav1.ConditionFalse, v1alpha1.ReasonDesiredWithinRange),
+			(*run).limitedByMax,
+		},
+		"limited by maxReplicas at one replica": {
+			"step", says(v1alpha1.ConditionScalingLimited, metav1.ConditionTrue, v1alpha1.ReasonTooManyReplicas),
+			(*run).limitedByMax,
+		},
+		"missed, and nothing is late": {"step", missed(v1alpha1.ReasonCatchingUp), (*run).objectiveMissed},
+		"met, and messages are late": {
+			"ratelimit", says(v1alpha1.ConditionObjectiveMet, metav1.ConditionTrue, v1alpha1.ReasonWithinObjective),
+			(*run).objectiveMet,
+		},
+		"missed for no limit that is told": {"flood", missed(v1alpha1.ReasonTooFewPartitions), (*run).reasonOfOthers},
+		"replicas start, and all consume":  {"flood", missed(v1alpha1.ReasonReplicasStarting), (*run).reasonIsTrue},
+		"messages fail, and none does":     {"flood", missed(v1alpha1.ReasonMessagesFail), (*run).reasonIsTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := *runs[test.scenario]
+			r.reports = slices.Clone(r.reports)
+			for i := range r.reports {
+				r.reports[i].status = *r.reports[i].status.DeepCopy()
+				test.wrong(&r.reports[i])
+			}
+			_, count := r.breaks(test.rule)
+			require.Positive(t, count)
+		})
+	}
+}
