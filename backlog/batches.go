@@ -133,6 +133,10 @@ func (b *batches) observe(newest written) {
 		b.last[n-1] = b.last[n-1].plus(newest)
 		return
 	}
+	if n := len(b.last); n > 0 && b.last[n-1].entries < leastMarked && max(b.last[n-1].mean(), newest.mean()) < 1 {
+		b.last[n-1] = b.last[n-1].plus(newest) // together they may be enough for markers to show
+		return
+	}
 	b.last = append(b.last, newest)
 	if len(b.last) > keptObservations {
 		b.older = b.older.plus(b.last[0])

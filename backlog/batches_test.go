@@ -57,6 +57,7 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 		"a race of the two counters is no entry of half": {[]answer{{95, 100}}, 100, 100},
 		"transactions of one message":                    {[]answer{{6000, 12_000}}, 12_000, 6000},
 		"transactions of three messages":                 {[]answer{{6000, 8000}}, 4000, 3000},
+		"transactions after a few of them":               {[]answer{{48, 97}, {300, 600}}, 600, 300},
 		"a few transactions may be a race":               {[]answer{{40, 80}}, 80, 80},
 		"transactions after other messages": {[]answer{
 			{1_000_000, 1_000_000},

@@ -122,12 +122,12 @@ func TestABacklogFromBeforeTheCountersIsPeeked(t *testing.T) {
 			entries: 30, added: 28, positions: map[string]http.HandlerFunc{"1": position(7), "2": position(0)},
 			peeked: 2, messages: 8,
 		},
-		"none where the counters have all":       {entries: 20, added: 20},
-		"none where there is no backlog":         {entries: 0, added: 0},
-		"those that came before a failure":       {
+		"none where the counters have all": {entries: 20, added: 20},
+		"none where there is no backlog":   {entries: 0, added: 0},
+		"those that came before a failure": {
 			entries: 5, positions: map[string]http.HandlerFunc{"1": position(9)}, peeked: 1, messages: 9,
 		},
-		"none where it is forbidden":             {
+		"none where it is forbidden": {
 			entries: 5, positions: map[string]http.HandlerFunc{"1": says(http.StatusForbidden, "no")},
 		},
 		"none where the storage does not answer": {
