@@ -34,7 +34,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	s.readLeast(&r)
 	r.consumers = s.consumers
 	r.countConsumers()
-	r.SteadyConsumers = s.history.steadyConsumers(first.at)
+	r.SteadyConsumers = s.history.steadyConsumers(first.at) && s.consumers.most == 0
 	return r
 }
 

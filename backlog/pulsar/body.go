@@ -133,7 +133,7 @@ const (
 // maxConsumers of a subscription on one partition, and maxAnswerConsumers of a whole answer, are told apart; more are
 // only counted. No function has so many instances.
 const (
-	maxConsumers       = 1_000
+	maxConsumers       = 5_000
 	maxAnswerConsumers = 20_000
 )
 
