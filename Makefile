@@ -61,6 +61,10 @@ e2e-signals: ## What is read of a subscription compared with the truth, on each 
 	for version in 4.0.8 4.2.4 5.0.0-M1; do \
 	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
 
+.PHONY: faults
+faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all: all modes, of which make test has those that show most
+	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v ./test/faults -all
+
 .PHONY: fixtures
 fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fixtures PULSAR=<4.0.8|4.2.4|5.0.0-M1>
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record

@@ -1,0 +1,110 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// all is given as: go test ./test/faults -all
+var all = flag.Bool("all", false, "run all modes, not only those that show most")
+
+const (
+	// serviceTime makes a replica process 25 messages a second; load is what arrives at each Function.
+	serviceTime = 40 * time.Millisecond
+	load        = 60
+	maxReplicas = 40
+	// stale is when a reading is, and timeout how long one request may take.
+	stale   = 8 * time.Second
+	timeout = time.Second
+	// patience bounds every wait: a machine may be busy.
+	patience = 90 * time.Second
+)
+
+var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)
+
+// scene has the twin of all Functions that are read through a proxy.
+type scene struct {
+	*stage.Stage
+	twin       *stage.Function
+	stop       context.CancelFunc
+	publishing errgroup.Group
+}
+
+func TestMain(m *testing.M) { shared.Main(m, theScene) }
+
+func openScene(ctx context.Context) (_ *scene, err error) {
+	s := &scene{}
+	s.Stage, err = stage.Open(ctx, stage.Config{
+		HPASyncPeriod: time.Second,
+		AdapterFlags: []string{
+			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + stale.String(),
+			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
+			"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s",
+		},
+		Progress: os.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *scene) begin(ctx context.Context) (err error) {
+	publishing, stop := context.WithCancel(ctx)
+	s.stop = stop
+	if s.twin, err = s.AddFunction(ctx, function("twin")); err != nil {
+		return err
+	}
+	if err := s.Client.Create(ctx, policy("twin")); err != nil {
+		return err
+	}
+	s.publishing.Go(func() error { return s.twin.Publish(publishing, steady) })
+	return nil
+}
+
+func (s *scene) close() error {
+	s.stop()
+	_ = s.publishing.Wait() // it was told to end
+	s.Close()
+	return nil
+}
+
+func steady(time.Duration) float64 { return load }
+
+func function(name string) stage.FunctionConfig {
+	return stage.FunctionConfig{Name: name, ServiceTime: serviceTime, Replicas: 4}
+}
+
+func policy(name string) *v1alpha1.AutoscalingPolicy {
+	window := int32(10)
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
+			},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: new(int32(1)), MaxReplicas: maxReplicas, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+				Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
+			},
+		},
+	}
+}

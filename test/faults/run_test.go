@@ -1,0 +1,240 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// mode is a fault with what may become of it.
+type mode struct {
+	fault faults.Fault
+	// answers is how many are wrong, and lasts how long the fault does where that is faults.Always.
+	answers int
+	lasts   time.Duration
+	// partitions of the topic; 0 is a topic without partitions.
+	partitions int
+	// topics are how many inputs the Function has; 0 is one.
+	topics int
+	// text is what a condition says meanwhile; empty when nothing has to.
+	text string
+	// often says that it is one of those that are always run, alone that no other runs beside it.
+	often, alone bool
+}
+
+const (
+	// watched is for how long replicas are watched after the fault.
+	watched = 15 * time.Second
+	// recovery ends at the latest with the circuit breaker's last probe, which is 30 s after the one before.
+	recovery = 45*time.Second - watched
+	// apart is how far they may get from the twin's, which moves by itself by one.
+	apart = 2
+	// memory is what the adapter may take in all modes together.
+	memory = 200 << 20
+)
+
+// subject is a Function that is read through a proxy.
+type subject struct {
+	*scene
+	*stage.Function
+	proxy *faults.Proxy
+}
+
+// run runs one mode.
+func (m mode) run(t *testing.T, name string) {
+	t.Helper()
+	s := newSubject(t, name, m)
+	s.await(t, "both to be settled", s.settled)
+	since := time.Now()
+	s.proxy.Falsify(m.fault, m.answers)
+	if m.answers == faults.Always {
+		if m.text != "" {
+			s.await(t, "a condition to say "+m.text, func(ctx context.Context) (bool, string, error) {
+				text, err := s.conditions(ctx)
+				return strings.Contains(text, m.text), text, err
+			})
+		}
+		s.watch(t, time.Until(since.Add(m.lasts)))
+	} else {
+		s.await(t, "the wrong answers to be given", func(context.Context) (bool, string, error) {
+			return s.proxy.Told() == m.answers, fmt.Sprint(s.proxy.Told()), nil
+		})
+	}
+	require.Positive(t, s.proxy.Tell(), "no answer was wrong")
+	s.watch(t, watched)
+	s.awaitWithin(t, recovery, "it to be ready again", s.ready)
+}
+
+func newSubject(t *testing.T, name string, m mode) *subject {
+	t.Helper()
+	s := &subject{scene: theScene.Need(t)}
+	var err error
+	s.proxy, err = faults.NewProxy(s.Broker.AdminURL())
+	require.NoError(t, err)
+	server := httptest.NewServer(s.proxy)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	config := function(name)
+	config.AdminURL, config.Partitions = server.URL, m.partitions
+	config.Edit = s.moreTopics(t, name, m.topics)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Function, err = s.AddFunction(ctx, config)
+	require.NoError(t, err)
+	require.NoError(t, s.Client.Create(ctx, policy(name)))
+	var publishing errgroup.Group
+	publishing.Go(func() error { return s.Publish(ctx, steady) })
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, publishing.Wait())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		require.NoError(t, s.Remove(ctx))
+	})
+	return s
+}
+
+// moreTopics gives a Function more inputs, which stay empty.
+func (s *subject) moreTopics(t *testing.T, name string, count int) func(*unstructured.Unstructured) {
+	t.Helper()
+	topics := []any{broker.TopicName(name + "-in")}
+	for i := 1; i < count; i++ {
+		topic := broker.TopicName(name + "-more-" + strconv.Itoa(i))
+		require.NoError(t, s.Broker.CreateTopic(t.Context(), topic, 0))
+		topics = append(topics, topic)
+	}
+	return func(function *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedSlice(function.Object, topics, "spec", "input", "topics"))
+	}
+}
+
+func (s *subject) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	s.awaitWithin(t, patience, what, holds)
+}
+
+func (s *subject) awaitWithin(t *testing.T, limit time.Duration, what string,
+	holds func(ctx context.Context) (bool, string, error),
+) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
+		t.Fatalf("%v\n%s", err, s.describe(context.WithoutCancel(t.Context())))
+	}
+}
+
+func (s *subject) describe(ctx context.Context) string {
+	p, err := s.Policy(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	text, _ := s.conditions(ctx)
+	status, err := json.Marshal(map[string]any{
+		"signals": p.Status.Signals, "capacity": p.Status.Capacity, "decision": p.Status.Decision,
+	})
+	return fmt.Sprintf("%s %v\n%s", status, err, text)
+}
+
+// settled says whether both have learned their capacity, and as many replicas as each other.
+func (s *subject) settled(ctx context.Context) (bool, string, error) {
+	var spec [2]int64
+	for i, f := range []*stage.Function{s.twin, s.Function} {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		replicas, err := f.Replicas(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		spec[i] = replicas.Spec
+		if p.Status.Capacity == nil || !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) ||
+			p.Status.DesiredReplicas == nil || int64(*p.Status.DesiredReplicas) != replicas.Spec {
+			return false, fmt.Sprintf("%s: %+v", f.Name, p.Status.Conditions), nil
+		}
+	}
+	return distance(spec[0], spec[1]) < apart, fmt.Sprint(spec, " replicas"), nil
+}
+
+func (s *subject) ready(ctx context.Context) (bool, string, error) {
+	p, err := s.Policy(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) &&
+			meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionBacklogKnown), fmt.Sprintf("%+v",
+			p.Status.Conditions), nil
+}
+
+// conditions are those of the policy as text.
+func (s *subject) conditions(ctx context.Context) (string, error) {
+	p, err := s.Policy(ctx)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, c := range p.Status.Conditions {
+		fmt.Fprintf(&text, "%s=%s/%s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String(), nil
+}
+
+// watch fails when replicas get too far from the twin's, or the adapter takes too much memory.
+func (s *subject) watch(t *testing.T, length time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		mine, err := s.Replicas(t.Context())
+		require.NoError(t, err)
+		others, err := s.twin.Replicas(t.Context())
+		require.NoError(t, err)
+		if distance(mine.Spec, others.Spec) > apart {
+			t.Fatalf("%d replicas, and the twin has %d\n%s", mine.Spec, others.Spec, s.describe(t.Context()))
+		}
+		require.Less(t, s.resident(t), float64(memory), "bytes of the adapter")
+		select {
+		case <-t.Context().Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
+// resident is the memory of the adapter in bytes, by its own metrics.
+func (s *subject) resident(t *testing.T) float64 {
+	t.Helper()
+	body, err := s.Ask(t.Context(), s.Adapter, "/metrics")
+	require.NoError(t, err)
+	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), "process_resident_memory_bytes "); found {
+			bytes, err := strconv.ParseFloat(value, 64)
+			require.NoError(t, err)
+			return bytes
+		}
+	}
+	t.Fatal("the adapter does not say what memory it takes")
+	return 0
+}

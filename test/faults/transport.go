@@ -1,0 +1,114 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Stats are the requests for the state of a topic.
+func Stats(r *http.Request) bool {
+	return strings.HasSuffix(r.URL.Path, "/stats") || strings.HasSuffix(r.URL.Path, "/partitioned-stats")
+}
+
+// Everything is all requests.
+func Everything(*http.Request) bool { return true }
+
+// Hangs never answers.
+func Hangs() Fault {
+	return Fault{On: Everything, Answer: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		<-r.Context().Done()
+	}}
+}
+
+// Delays answers truly and later.
+func Delays(length time.Duration) Fault {
+	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
+		select {
+		case <-time.After(length):
+			broker.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}}
+}
+
+// Cuts ends the connection in the middle of the answer.
+func Cuts() Fault {
+	return Fault{On: Stats, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
+		truth := ask(r, broker)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(truth)))
+		_, _ = w.Write(truth[:len(truth)/2])
+		panic(http.ErrAbortHandler)
+	}}
+}
+
+// Says answers with a status, a content type and a body.
+func Says(status int, contentType, body string) Fault {
+	return Fault{On: Everything, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}}
+}
+
+// Refuses answers in Pulsar's JSON.
+func Refuses(status int, reason string) Fault {
+	return Says(status, "application/json", `{"reason":"`+reason+`"}`)
+}
+
+// Redirects to another URL, with the path of the request.
+func Redirects(base string) Fault {
+	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Location", base+r.URL.RequestURI())
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}}
+}
+
+// RedirectsToItself without end.
+func RedirectsToItself() Fault {
+	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Location", "http://"+r.Host+r.URL.RequestURI())
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}}
+}
+
+// bombBytes is what a bomb is when it is unpacked.
+const bombBytes = 400 << 20
+
+// Bomb is a small answer that unpacks to a huge one.
+func Bomb() Fault {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	blanks := bytes.Repeat([]byte(" "), 1<<20)
+	for range bombBytes / len(blanks) {
+		_, _ = zip.Write(blanks) // to memory
+	}
+	_ = zip.Close()
+	return Fault{On: Stats, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}}
+}
+
+// Nests values as deep as an answer may be long.
+func Nests() Fault {
+	return Fault{On: Stats, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"deep":`)
+		deep := bytes.Repeat([]byte("["), 1<<20)
+		for range 32 {
+			if _, err := w.Write(deep); err != nil {
+				return
+			}
+		}
+	}}
+}
