@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -77,6 +78,30 @@ func TestALeaderThatIsStoppedHandsOverAndNothingElseChanges(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
+	s.requireUnchanged(t, since)
+}
+
+// TestALeaderThatStoodStillWritesNoMore: when it continues, all that it measured is stale and another one leads. It has
+// to end before it reports that, or writes any replicas.
+func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
+	s := onScene(t)
+	var stopped *stage.Adapter
+	s.takeOver(t, func(leader *stage.Adapter) {
+		stopped = leader
+		require.NoError(t, leader.Pause())
+	})
+	s.elapse(t, staleAfter) // since it stopped, at least
+	known, since := s.backlogKnown(t), time.Now()
+	require.Equal(t, metav1.ConditionTrue, known.Status)
+	require.NoError(t, stopped.Resume())
+	s.await(t, "the adapter that stood still to end", func(context.Context) (bool, string, error) {
+		require.Equal(t, known, s.backlogKnown(t), "it reported after %s", time.Since(since))
+		return stopped.Ended(), "it runs", nil
+	})
+	took := time.Since(since)
+	t.Logf("it ended %s after it continued", took.Round(time.Millisecond))
+	require.Less(t, took, 3*time.Second)
+	require.Contains(t, stopped.LogTail(), "the Lease expired")
 	s.requireUnchanged(t, since)
 }
 

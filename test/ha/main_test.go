@@ -30,6 +30,8 @@ const (
 	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: so long is no
 	// hiccup of a busy machine. It ships with 15 s and 10 s.
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
+	// staleAfter is when a reading is stale.
+	staleAfter = 20 * time.Second
 	// patience bounds every wait: a machine may be busy.
 	patience = time.Minute
 )
@@ -54,7 +56,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	s.Stage, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: 2 * time.Second,
 		AdapterFlags: []string{
-			"--poll-interval=1s", "--rate-window=4s", "--stale-after=20s",
+			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + staleAfter.String(),
 			"--lease-duration=" + leaseDuration.String(), "--lease-renew-deadline=" +
 				renewDeadline.String(), "--lease-retry-period=1s",
 		},

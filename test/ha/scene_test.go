@@ -19,6 +19,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
@@ -198,6 +199,23 @@ func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
 	require.GreaterOrEqual(t, after.Observations, before.Observations, "observations start again")
 	require.InEpsilon(t, before.MessagesPerSecond.AsApproximateFloat64(), after.MessagesPerSecond.AsApproximateFloat64(),
 		0.1)
+}
+
+// backlogKnown is the condition of that name.
+func (s *scene) backlogKnown(t *testing.T) metav1.Condition {
+	t.Helper()
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	known := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionBacklogKnown)
+	require.NotNil(t, known)
+	return *known
+}
+
+// elapse waits, while everything goes on.
+func (s *scene) elapse(t *testing.T, d time.Duration) {
+	t.Helper()
+	until := time.Now().Add(d)
+	s.await(t, "time to pass", func(context.Context) (bool, string, error) { return time.Now().After(until), "", nil })
 }
 
 func (s *scene) capacity(t *testing.T) *v1alpha1.Capacity {

@@ -170,6 +170,12 @@ func (a *Adapter) Start(ctx context.Context, s *Stage) error {
 // Kill ends the process by SIGKILL, as a crash does.
 func (a *Adapter) Kill() { a.process.Kill() }
 
+// Pause stops the process by SIGSTOP, as a frozen machine does, and Resume continues it.
+func (a *Adapter) Pause() error { return a.process.Pause() }
+
+// Resume continues a paused process.
+func (a *Adapter) Resume() error { return a.process.Resume() }
+
 // Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after a while.
 func (a *Adapter) Stop() error {
 	const grace = 15 * time.Second
