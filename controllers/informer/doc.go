@@ -11,7 +11,7 @@
 //	signals.go      Signals: the readings of an object, a function of a worker or a subscription; resolve.go resolves
 //	                their subscriptions in the background
 //	policies.go     Policies, by name
-//	lease.go        DecisionMaker: whether the holder of the Lease is alive
+//	lease.go        DecisionMaker: whether the holder of the Lease is alive, and a decision current
 //	credentials.go  Credentials: the content of Secrets; secrets.go reads them one by one
 //	pods.go         Pods: the addresses of instances; podhealth.go has the pod health and the cache transform
 //	manager.go      scheme and cache options of a manager
