@@ -133,10 +133,6 @@ func (b *batches) observe(newest written) {
 		b.last[n-1] = b.last[n-1].plus(newest)
 		return
 	}
-	if n := len(b.last); n > 0 && b.last[n-1].entries < leastMarked && max(b.last[n-1].mean(), newest.mean()) < 1 {
-		b.last[n-1] = b.last[n-1].plus(newest) // together they may be enough for markers to show
-		return
-	}
 	b.last = append(b.last, newest)
 	if len(b.last) > keptObservations {
 		b.older = b.older.plus(b.last[0])
@@ -152,51 +148,48 @@ func stalled(before, middle, after written) bool {
 	return excess > 0 && lack > 0 && math.Abs(excess-lack) <= stallTolerance*max(excess, lack)
 }
 
-// mean is the number of messages in each of the last so many entries; below 1 for those of transactions.
+// mean is the number of messages in each of the last so many entries; below 1 for those of transactions. Observations
+// count as they are, since what the race of the counters adds to one of them another one lacks.
 func (b *batches) mean(entries int64) float64 {
 	if len(b.last) == 0 {
 		return max(1, b.reported)
 	}
 	newest := len(b.last) - 1
 	left, messages := max(1, entries), 0.0
-	for i := newest; i >= 0 && left > 0; i-- {
-		there, one := b.last[i].entries, b.believed(i)
+	oldest, used := len(b.last), written{}
+	for ; oldest > 0 && left > 0; oldest-- {
+		i := oldest - 1
+		used = used.plus(b.last[i])
+		there, one := b.last[i].entries, b.last[i].mean()
 		if i == newest && b.unconfirmed {
 			// Until the next answer says otherwise, a sudden growth may be a stall under way.
-			one = min(one, max(1, b.believed(newest-1)))
+			one = min(one, max(1, b.last[newest-1].mean()))
 		}
 		if i == newest {
-			there += int64(float64(b.since) / one)
+			there += int64(float64(b.since) / max(leastMean, one))
 		}
 		taken := min(left, there)
 		messages += float64(taken) * one
 		left -= taken
 	}
 	if left > 0 {
-		oldest := b.older
-		if oldest.entries == 0 {
-			oldest = b.last[0]
+		before := b.older
+		if before.entries == 0 {
+			before = b.last[0]
 		}
-		messages += float64(left) * oldest.believable()
+		used = used.plus(b.older)
+		messages += float64(left) * before.mean()
 	}
-	return messages / float64(max(1, entries))
+	mean := messages / float64(max(1, entries))
+	if used.entries < leastMarked || mean > mostMarked || b.followsStall(oldest, used) {
+		return max(1, mean)
+	}
+	return max(leastMean, mean)
 }
 
-// believed is the mean of an observation. It is not below 1 when the messages that are missing were counted in the
-// observation before: then the broker had stalled.
-func (b *batches) believed(i int) float64 {
-	if i > 0 && stalled(written{entries: 1, messages: 1}, b.last[i-1], b.last[i]) {
-		return max(1, b.last[i].mean())
-	}
-	return b.last[i].believable()
-}
-
-// believable is the mean where it is at least 1, or is below 1 by so much and of so many entries that some are markers.
-func (w written) believable() float64 {
-	if w.entries >= leastMarked && w.mean() <= mostMarked {
-		return max(leastMean, w.mean())
-	}
-	return max(1, w.mean())
+// followsStall says that what was written since an observation has as many messages too few as that one has too many.
+func (b *batches) followsStall(since int, after written) bool {
+	return since > 0 && stalled(written{entries: 1, messages: 1}, b.last[since-1], after)
 }
 
 // reportedMeanBatch is what consumers report, weighted equally; 0 when none reports.

@@ -58,11 +58,17 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 		"transactions of one message":                    {[]answer{{6000, 12_000}}, 12_000, 6000},
 		"transactions of three messages":                 {[]answer{{6000, 8000}}, 4000, 3000},
 		"transactions after a few of them":               {[]answer{{48, 97}, {300, 600}}, 600, 300},
+		"what one observation lacks the one before has":  {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 4000, 4000},
+		"what a race took from all of a backlog":         {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 3400, 3400},
 		"a few transactions may be a race":               {[]answer{{40, 80}}, 80, 80},
 		"transactions after other messages": {[]answer{
 			{1_000_000, 1_000_000},
 			{1_006_000, 1_012_000},
 		}, 12_000, 6000},
+		"transactions and a few of the messages before": {[]answer{
+			{1_000_000, 1_000_000},
+			{1_006_000, 1_012_000},
+		}, 13_000, 7000},
 		"other messages after transactions":       {[]answer{{6000, 12_000}, {12_000, 18_000}}, 6000, 6000},
 		"markers of something else than messages": {[]answer{{10, 12_000}}, 12_000, 6000},
 		"the end of a stall that began with the topic": {[]answer{
