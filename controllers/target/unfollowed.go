@@ -4,6 +4,8 @@
 package target
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -24,7 +26,7 @@ func (r *Reader) unfollowed(target *plan.Target, object, set *unstructured.Unstr
 	switch {
 	case object == nil:
 		return inactive + name + " does not exist"
-	case target.Scaling == plan.ByMesh && specReplicas(object) != int64(*target.Replicas):
+	case target.Scaling == plan.ByMesh && specReplicas(object) != *target.Replicas:
 		return inactive + name + " does not have the replicas of its entry in the FunctionMesh"
 	}
 	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
@@ -41,10 +43,6 @@ func (r *Reader) unfollowed(target *plan.Target, object, set *unstructured.Unstr
 }
 
 // specReplicas is 1 for an object without the field, as its definition says.
-func specReplicas(object *unstructured.Unstructured) int64 {
-	replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
-	if err != nil || !found {
-		return 1
-	}
-	return replicas
+func specReplicas(object *unstructured.Unstructured) int32 {
+	return *cmp.Or(replicasIn(object.Object, "spec", "replicas"), new(int32(1)))
 }

@@ -29,6 +29,8 @@ func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 		func(s v1alpha1.AutoscalingPolicyStatus) bool {
 			return s.Decision != nil && s.Decision.Hold != nil && s.Decision.Hold.Reason == policy.HoldIneffective
 		})
+	awaitReason(t, f, 2*time.Minute, "Ready=True/Scaling", "ObjectiveMet=False/ExternalLimit",
+		"ScalingLimited=True/ExternalLimit")
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	tell(t, f, p)
