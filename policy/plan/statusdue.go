@@ -17,7 +17,7 @@ import (
 )
 
 // The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
-// refreshEvery, at a time of its own by its UID.
+// refreshEvery, at a time of its own by its UID. A new leader writes at once what fell due while there was none.
 const (
 	// heartbeat is the maximum age of a written decision, by which other processes tell whether it is still made.
 	heartbeat = 5 * time.Minute
