@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -34,6 +35,15 @@ func (env *testEnv) resetMesh(replicas int64, by []metav1.ManagedFieldsEntry) {
 	env.editMesh(func(mesh *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["replicas"] = replicas })
 }
 
+// followMesh writes entry resize over its child, as Function Mesh does.
+func (env *testEnv) followMesh() {
+	env.t.Helper()
+	child := childAt("resize", 0)
+	require.NoError(env.t, env.client.Get(env.t.Context(), client.ObjectKeyFromObject(child), child))
+	fixture.Spec(child)["replicas"] = env.replicasInMesh()["resize"]
+	require.NoError(env.t, env.client.Update(env.t.Context(), child))
+}
+
 // meshEnv has a component that is scaled to 7.
 func meshEnv(t *testing.T) *testEnv {
 	t.Helper()
@@ -42,6 +52,7 @@ func meshEnv(t *testing.T) *testEnv {
 	env.settle(700)
 	env.reconcile()
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+	env.followMesh()
 	env.events()
 	env.after(testInterval)
 	env.answer(200, 10_000) // the window holds 7, and the load alone would take 2
@@ -126,6 +137,7 @@ func TestTheSecondResetWithinTenMinutesIsKept(t *testing.T) {
 		env.after(d)
 		env.answer(700, 10_000)
 		env.reconcile()
+		env.followMesh()
 	}
 	env.resetMesh(1, applied("argocd-controller", "functions"))
 	step(time.Second)

@@ -123,7 +123,7 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 // unscaled says that an autoscaler has yet to set the decided number, and nothing keeps it from that.
 func unscaled(o Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
-	return d.Replicas != current && scales(o) && !o.ownScaledObject().forbids(current, d.Replicas) &&
+	return d.Replicas != current && scales(o) && !o.createsChild() && !o.ownScaledObject().forbids(current, d.Replicas) &&
 		!withinTolerance(o, current, d.Replicas)
 }
 

@@ -72,9 +72,9 @@ func (h History) Seen(o Observed) History {
 	switch before := h.scales.replicas; {
 	case from != nil:
 		h.scales = h.scales.overruled(o, *from)
-	case before == nil && o.Policy.Status.DesiredReplicas != nil && createdAtZero(o, *o.Policy.Status.DesiredReplicas):
-		h.scales.instead = o.Policy.Status.DesiredReplicas // in the process before this one
-	case before == nil || *before != *o.Target.Replicas:
+	case before == nil:
+		h.scales.instead = createdBefore(o)
+	case *before != *o.Target.Replicas:
 		h.scales.instead = nil
 	}
 	if o.Writer != nil {

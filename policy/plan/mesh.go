@@ -45,9 +45,7 @@ func (t *Target) ownChildMissing(spec v1alpha1.AutoscalingPolicySpec) bool {
 // createsChild says that the controller keeps at least one replica in the entry, so that Function Mesh can create the
 // child. It does so only where it scales.
 func (o Observed) createsChild() bool {
-	mode := o.Policy.Spec.Mode
-	return o.Target.ownChildMissing(o.Policy.Spec) && (mode == v1alpha1.ModeAuto || mode == "") && o.Violation == nil &&
-		Frozen(o) == nil
+	return o.Target.ownChildMissing(o.Policy.Spec) && scales(o)
 }
 
 // childMissing says at which entry Function Mesh stops before the target is created or scaled; nil for none. It is

@@ -5,6 +5,7 @@ package plan_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,45 @@ func TestAChildOfAMeshIsWhatFunctionMeshCallsIt(t *testing.T) {
 			Name: "etl-resize",
 		}, w.Target.Ref)
 	require.Equal(t, "sources", plan.MeshList(v1alpha1.WorkloadSource))
+}
+
+func TestAChildThatStaysMissingIsTheOperatorsFault(t *testing.T) {
+	s := begun(t)
+	byDirect(&s.o)
+	s.o.Target.MissingChild, s.o.Target.Unfollowed = &plan.MissingChild{}, inactive
+	s.goOn(10 * time.Second)
+	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionReady))
+	s.goOn(40 * time.Second)
+	require.Equal(t, "False/NotFollowed", s.says(v1alpha1.ConditionReady))
+	require.Contains(t, s.message(v1alpha1.ConditionReady), inactive)
+	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionTargetFound))
+}
+
+func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {
+	tests := map[string]struct {
+		change func(*plan.Observed)
+		want   int32
+	}{
+		"raised before a change of the leader": {func(*plan.Observed) {}, 0},
+		"in mode Recommend": {
+			func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, 1,
+		},
+		"beside another autoscaler": {func(o *plan.Observed) { o.Violation = &plan.Violation{} }, 1},
+		"what was decided":          {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(1)) }, 1},
+		"another number":            {func(o *plan.Observed) { o.Target.Replicas = new(int32(2)) }, 2},
+		"a Function of its own":     {func(o *plan.Observed) { o.Target.Scaling = plan.BySubresource }, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := componentWorld()
+			o.Target.Replicas, o.Policy.Spec.MinReplicas = new(int32(1)), new(int32(0))
+			o.Policy.Status.DesiredReplicas = new(int32(0))
+			test.change(&o)
+			o.Policy.Status.SpecReplicas = o.Target.Replicas
+			o.History = o.History.Seen(o)
+			require.Equal(t, test.want, o.CurrentReplicas())
+		})
+	}
 }
 
 func TestCheckNamesTheEntryOfAMesh(t *testing.T) {

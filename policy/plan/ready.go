@@ -19,11 +19,12 @@ import (
 // beyond that, such as maxReplicas or a limit behind the Function, leaves Ready True: ScalingLimited and ObjectiveMet
 // report it. So ObjectiveMet is never False for a reason of the autoscaler's own while Ready is True.
 func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1.Condition) *metav1.Condition {
-	if target.Status != metav1.ConditionTrue {
+	if target.Status == metav1.ConditionFalse {
 		return &target
 	}
 	for _, part := range []*metav1.Condition{
-		operatorFollows(o.Observed), &known, &applied, active, autoscalerFollows(o.Observed), replicasStart(o.Observed),
+		operatorFollows(o.Observed), &target, &known, &applied, active, autoscalerFollows(o.Observed),
+		replicasStart(o.Observed),
 	} {
 		if part != nil && part.Status != metav1.ConditionTrue {
 			return part

@@ -82,6 +82,15 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	return s
 }
 
+// createdBefore is 0 where the process before this one did what createdAtZero says; nil otherwise.
+func createdBefore(o Observed) *int32 {
+	decided := o.Policy.Status.DesiredReplicas
+	if decided == nil || !scales(o) || !createdAtZero(o, *decided) {
+		return nil
+	}
+	return decided
+}
+
 // createdAtZero says that the controller raised the entry of a FunctionMesh from 0 to 1 to have its child created.
 func createdAtZero(o Observed, decided int32) bool {
 	return o.Target.Scaling == ByMesh && decided == 0 && *o.Target.Replicas == 1

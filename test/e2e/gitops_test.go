@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,8 +97,16 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	m, first, second := pairOf(t, "gitops-mesh")
 	manifest := manifestOf(t, m.Object())
 	kubectlApply(t, manifest)
-	addPolicy(t, meshTo(m, m.Functions[0], first, 4))
+	held := meshTo(m, m.Functions[0], first, 1)
+	held.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = new(int32(600))
+	addPolicy(t, held)
 	addPolicy(t, meshTo(m, m.Functions[1], second, 3))
+	entriesAre(t, m, time.Minute, 1, 3)
+	setEntry(t, m, 0, 4) // which the load does not need: it is decided because it was set by hand
+	pollPolicy(t, held.Name, "4 to be decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+		d := p.Status.DesiredReplicas
+		return d != nil && *d == 4, fmt.Sprint(d)
+	})
 	entriesAre(t, m, time.Minute, 4, 3)
 	awaitReplicas(t, m.Functions[0], 4, 4, time.Minute)
 	awaitReplicas(t, m.Functions[1], 3, 3, time.Minute)
