@@ -61,6 +61,8 @@ type change struct {
 	grown float64
 	// reloaded says that a partition was loaded in between, so that more may have been published.
 	reloaded bool
+	// shrunk says that there are other or fewer partitions.
+	shrunk bool
 	// contradiction is what does not happen to a topic that only goes on; empty for nothing.
 	contradiction string
 }
@@ -92,20 +94,30 @@ func (f *Feed) Doubt(topic Topic, sample TopicSample, fetched error) error {
 }
 
 // Settle says why the second answer about a topic is not believed either; nil when it is. It is where it contradicts
-// nothing that is known, and else where the first, of which there may be none, agrees with it.
+// nothing that is known, and else where the first, of which there may be none, agrees with it. Pulsar never takes a
+// partition away: that there are fewer is believed once it has been so for a ListInterval.
 func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
 	s := f.store
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	state := s.topics[topic]
 	if state == nil {
 		return nil
 	}
 	doubt := state.doubt(second)
-	if doubt != nil && second.At.After(state.readAt) && len(first.Partitions) > 0 && state.agree(first, second) {
+	if doubt == nil || !second.At.After(state.readAt) || len(first.Partitions) == 0 || !state.agree(first, second) {
+		return doubt
+	}
+	if !state.changeTo(second).shrunk {
 		return nil
 	}
-	return doubt
+	if state.shrunkAt.IsZero() {
+		state.shrunkAt = second.At
+	}
+	if second.At.Sub(state.shrunkAt) < ListInterval {
+		return doubt
+	}
+	return nil
 }
 
 // doubt says what needs a second look.
@@ -213,7 +225,9 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	}
 	answer := byIndex(sample.Partitions)
 	if !t.partitions.hasSamePartitions(answer) {
-		return change{contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), len(t.partitions.indices))}
+		return change{
+			shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), len(t.partitions.indices)),
+		}
 	}
 	loaded, fell := t.reloaded(answer)
 	c := change{over: sample.At.Sub(t.partitions.at), reloaded: fell != "", contradiction: fell}

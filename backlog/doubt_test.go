@@ -115,9 +115,12 @@ func TestWhatSettlesADoubt(t *testing.T) {
 		settled       bool
 	}{
 		"a second answer that contradicts nothing": {leap(60, 1e6), good, true},
-		"one after none":                               {backlog.TopicSample{}, good, true},
-		"one that says the same":                       {leap(60, 1e6), leap(61, 1e6+100), true},
-		"topics that were loaded again, in both":       {reloaded(60, 30), reloaded(61, 70), true},
+		"one after none":                         {backlog.TopicSample{}, good, true},
+		"one that says the same":                 {leap(60, 1e6), leap(61, 1e6+100), true},
+		"topics that were loaded again, in both": {reloaded(60, 30), reloaded(61, 70), true},
+		"not two with fewer partitions at first": {
+			partitioned(60, backlog.Full, busyPartition(6)), partitioned(61, backlog.Full, busyPartition(6)), false,
+		},
 		"not one that says something else":             {leap(60, 1e6), leap(61, 5e6), false},
 		"not one that contradicts what is known alone": {backlog.TopicSample{}, leap(60, 1e6), false},
 		"not one that is as old as the last":           {leap(50, 1e6), leap(50, 1e6), false},
@@ -132,6 +135,20 @@ func TestWhatSettlesADoubt(t *testing.T) {
 			require.ErrorIs(t, err, backlog.ErrImplausible)
 		})
 	}
+}
+
+func TestFewerPartitionsAreBelievedOnceTheyStayAway(t *testing.T) {
+	store := afterAnswers(t)
+	feed := store.Feed(backlog.Extras{})
+	settle := func(second int) error {
+		one := busyPartition(int64(second) / 10)
+		return feed.Settle(topic(orders), partitioned(second, backlog.Full, one), partitioned(second+1, backlog.Full, one))
+	}
+	require.Error(t, settle(60))
+	require.Error(t, settle(80))
+	require.NoError(t, settle(90))
+	store.Record(topic(orders), partitioned(95, backlog.Full, busyPartition(9), busyPartition(9)))
+	require.Error(t, settle(100), "they were back meanwhile")
 }
 
 func TestWhatWasBelievedIsNotDoubtedAgain(t *testing.T) {

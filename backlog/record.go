@@ -11,9 +11,11 @@ import (
 
 // topicState is one tracked topic. A subscription stays in it until no owner and no pattern is left.
 type topicState struct {
-	batches       batches
-	partitions    topicPartitions
-	belief        belief
+	batches    batches
+	partitions topicPartitions
+	belief     belief
+	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
+	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
 	// patterns that match the topic.
 	patterns []Topic
@@ -94,7 +96,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			state.history.addConsumers(consumerCount{at: sample.At, count: state.consumers.count()}, window)
 		}
 	}
-	t.answeredAt = sample.At
+	t.answeredAt, t.shrunkAt = sample.At, time.Time{}
 	t.failure = nil
 }
 
