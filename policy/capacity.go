@@ -55,11 +55,12 @@ func capacity(in Input, state State) recommendation {
 	if state.Arrivals == nil {
 		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
+	work := max(0, ready-state.Floor.messages(in))
 	if state.Capacity == nil {
-		return unknownCapacity(in, state.Arrivals.Fast, max(0, ready-state.Floor.messages(in)))
+		return unknownCapacity(in, state.Arrivals.Fast, work)
 	}
 	l := newLoad(in, state, ready)
-	a := l.needed(in)
+	a := l.needed(in).withinMessages(work + l.planned*l.react)
 	if a.replicas > in.CurrentReplicas && !a.overloaded && !l.urgent(state, a.replicas) {
 		a.replicas = in.CurrentReplicas
 		a.hold = &Hold{
@@ -161,7 +162,7 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
 		return recommend(2*in.CurrentReplicas,
 			fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
-				longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
+				longBacklog.Seconds(), short(arrival), in.CurrentReplicas)).withinMessages(work)
 	case work < 1 && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(minScaleDown*float64(in.CurrentReplicas)))
 		return recommend(in.CurrentReplicas-fewer,

@@ -36,7 +36,8 @@ func (d *tide) next(poll int) policy.Input {
 	in.Reading = reading(0, rate)
 	in.Reading.At, in.Reading.SteadyConsumers = d.now, true
 	in.Reading.Consumers = backlog.Known(float64(in.CurrentReplicas))
-	in.Reading.Instances.Busy = backlog.Known(min(0.85, 0.85*rate/(one*float64(in.CurrentReplicas))))
+	replicas := float64(in.CurrentReplicas)
+	in.Reading = timed(in.Reading, replicas, min(0.85, 0.85*rate/(one*replicas)), rate)
 	return in
 }
 

@@ -61,6 +61,16 @@ func used(consumers, busy float64) backlog.Reading {
 	return r
 }
 
+// timed is a reading of so many replicas that report so much busy time for so many messages per second.
+func timed(r backlog.Reading, replicas, busy, processed float64) backlog.Reading {
+	r.Instances.Busy, r.Instances.ProcessRate, r.Instances.Window = backlog.Known(busy), backlog.Known(processed), r.Window
+	r.Instances.ServiceTime = backlog.Unknown(backlog.ErrNoData)
+	if processed > 0 {
+		r.Instances.ServiceTime = backlog.Known(replicas * busy / processed)
+	}
+	return r
+}
+
 // stuck is one of replicas that are busy, with work waiting all the time.
 func stuck(consumers float64) backlog.Reading {
 	r := used(consumers, usual)

@@ -29,14 +29,15 @@ type LearnedCapacity struct {
 	Failed int8    `json:"failed,omitempty" state:"signed"`
 }
 
-// Tally counts what a saturated pool has processed since capacity was last learned: a few slow messages do not tell a
-// rate over 10 s.
+// Tally counts what a pool has processed since capacity was last learned from it, in saturated polls or in others: a
+// few slow messages do not tell a rate over 10 s, and replicas that started together finish long calls together.
 type Tally struct {
+	Saturated      bool    `json:"full,omitempty"`
 	Messages       float64 `json:"m,omitempty"`
 	ReplicaSeconds float64 `json:"s,omitempty"`
 }
 
-// enoughMessages to learn a rate from: their count is exact to a third.
+// enoughMessages to learn a rate from, and one of each replica: their count is exact to a third.
 const enoughMessages = 10
 
 const (
@@ -64,9 +65,6 @@ const (
 	// fallsBehindShare: replicas with a backlog that process less than this share of the arrivals are saturated, whatever
 	// they report. With very short calls they report half of it and less.
 	fallsBehindShare = 0.85
-	// windowsDiffer is how far the counts of the instances and of Pulsar may differ. windowsDeviations adds the random
-	// deviation of a count, which matters for slow functions.
-	windowsDiffer, windowsDeviations = 0.15, 2
 	// pendingWork is how much work has to be pending throughout the window for a saturated pool.
 	pendingWork = time.Second
 )
@@ -92,27 +90,37 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	busy, timed := busyShare(r)
 	timed = timed && !l.in.without(PartBusyTime)
 	opened := consumers * float64(l.in.perReplica())
+	calls, serviceTime := timedCalls(r.Instances)
 	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(r, processed, opened, timed)
-	switch {
-	case l.frozen:
+	if l.frozen {
 		return before, Tally{}, saturated, true
-	case saturated:
-		tally = tally.plus(processed, consumers, max(l.elapsed, r.Window), l.elapsed)
-		if tally.Messages < enoughMessages {
-			return before, tally, true, true
-		}
-		after = before.observe(tally.Messages/tally.ReplicaSeconds, max(saturatedVariance, 1/tally.Messages), l.in.Now)
-		if timed {
-			after.Coverage = updatedCoverage(before, r, busy)
-		}
-		return after, Tally{}, true, true
-	case timed && busy > 0 && (busy > minBusy || !before.coverageUnknown()) && processed > 0 &&
-		sameWindow(r, processed, consumers):
-		countVariance := 1 / max(1, processed*r.Window.Seconds())
-		return before.observeBusy(before.coverage()*processed/(consumers*busy), countVariance, l.in.Now), Tally{}, false, true
-	default:
-		return before.disproved(processed/consumers, processed*r.Window.Seconds(), l.in.Now), Tally{}, false, true
 	}
+	if !saturated && timed && serviceTime > 0 && (busy > minBusy || !before.coverageUnknown()) {
+		return before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), l.in.Now), Tally{}, false, true
+	}
+	tally = tally.plus(saturated, processed, consumers, max(l.elapsed, r.Window), l.elapsed)
+	switch {
+	case tally.Messages < max(enoughMessages, consumers):
+		return before, tally, saturated, true
+	case !saturated:
+		return before.disproved(tally, l.in.Now), Tally{}, false, true
+	}
+	after = before.observe(tally.Messages/tally.ReplicaSeconds, max(saturatedVariance, 1/tally.Messages), l.in.Now)
+	if timed {
+		after.Coverage = updatedCoverage(before, r, busy)
+	}
+	return after, Tally{}, true, true
+}
+
+// timedCalls are how many calls ended within the window of the instances, and their mean time in seconds; 0 if unknown.
+// Both are of one window, which is as long as several calls.
+func timedCalls(r backlog.InstancesReading) (calls, serviceTime float64) {
+	serviceTime, err := r.ServiceTime.Value()
+	if err != nil {
+		return 0, 0
+	}
+	processed, _ := r.ProcessRate.Value() // 0 if unknown: the observation then counts as one call
+	return processed * r.Window.Seconds(), serviceTime
 }
 
 // fullyBusy says that replicas that report so much busy time have work all the time.
@@ -121,12 +129,16 @@ func fullyBusy(before *LearnedCapacity, r backlog.Reading, busy float64) bool {
 }
 
 // plus adds what was processed since, at first over the whole rate window.
-func (t Tally) plus(processed, consumers float64, first, elapsed time.Duration) Tally {
+func (t Tally) plus(saturated bool, processed, consumers float64, first, elapsed time.Duration) Tally {
+	if t.Saturated != saturated {
+		t = Tally{Saturated: saturated}
+	}
 	seconds := elapsed.Seconds()
 	if t.ReplicaSeconds == 0 {
 		seconds = first.Seconds()
 	}
-	return Tally{Messages: t.Messages + processed*seconds, ReplicaSeconds: t.ReplicaSeconds + consumers*seconds}
+	t.Messages, t.ReplicaSeconds = t.Messages+processed*seconds, t.ReplicaSeconds+consumers*seconds
+	return t
 }
 
 // drifted is the capacity after a time without an observation.
@@ -148,24 +160,6 @@ func steadyOutput(r backlog.Reading) (processed, consumers float64, known bool) 
 	}
 	consumers, err = r.Consumers.Value()
 	return processed, consumers, err == nil && consumers >= 1
-}
-
-// sameWindow says that Pulsar and the instances counted the same messages. After a load step their windows differ: a
-// rate of one with the busy time of the other gave 20/s instead of 47/s, and 65/s instead of 40/s. Failures and missing
-// instances may explain a lower count of successes.
-func sameWindow(r backlog.Reading, processed, consumers float64) bool {
-	theirs, err := r.Instances.ProcessRate.Value()
-	if err != nil {
-		return true
-	}
-	answering, err := r.Instances.Answering.Value()
-	user, noUser := r.Instances.UserExceptionRate.Value()
-	system, noSystem := r.Instances.SystemExceptionRate.Value()
-	if err != nil || noUser != nil || noSystem != nil || answering < consumers {
-		return theirs <= (1+windowsDiffer)*processed
-	}
-	margin := windowsDeviations * math.Sqrt(processed/max(1, r.Window.Seconds()))
-	return theirs <= (1+windowsDiffer)*processed && theirs+user+system >= (1-windowsDiffer)*processed-margin
 }
 
 // processRate is what replicas finish. For a Failover subscription Pulsar counts dispatched messages, which are more

@@ -70,7 +70,7 @@ func (l *life) next() policy.Input {
 	in.Reading.LeastUndispatched = in.Reading.LeastReady
 	in.Reading.ProcessRate, in.Reading.Consumers = backlog.Known(done), backlog.Known(replicas)
 	in.Reading.SteadyConsumers = r.IntN(5) > 0
-	in.Reading.Instances.Busy = backlog.Known(0.9 * done / can)
+	in.Reading = timed(in.Reading, replicas, 0.9*done/can, done)
 	in.Reading.Blocked = r.IntN(50) == 0
 	if r.IntN(30) == 0 {
 		in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)

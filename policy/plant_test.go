@@ -128,7 +128,8 @@ func (p *plant) decide() {
 	in.Reading.PublishRate, in.Reading.ProcessRate = p.measured(w.published/seconds), p.measured(w.processed/seconds)
 	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(w.running)), !w.unsteady
 	if p.covered > 0 && w.could > 0 {
-		in.Reading.Instances.Busy = backlog.Known(p.covered * w.processed / w.could * (1 + p.noise/2*p.random.NormFloat64()))
+		busy := p.covered * w.processed / w.could * (1 + p.noise/2*p.random.NormFloat64())
+		in.Reading = timed(in.Reading, float64(w.running), busy, w.processed/seconds)
 	}
 	if p.change != nil {
 		p.change(p.second, &in)

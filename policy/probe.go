@@ -16,6 +16,8 @@ const (
 	// that fails, to an hour.
 	firstPause = 15 * time.Minute
 	maxFailed  = 2
+	// disprovedDeviations of a count are more than luck.
+	disprovedDeviations = 2
 )
 
 // probe tries fewer replicas where nothing else can show that they became faster: their busy time is unknown, and
@@ -57,11 +59,12 @@ func (l load) affords(fewer int32, confirmed float64) bool {
 
 // disproved is the capacity after replicas without a backlog finished more than it. They have room, so they are as busy
 // as is planned for at most.
-func (c *LearnedCapacity) disproved(each, messages float64, now time.Time) *LearnedCapacity {
-	if c == nil || messages < enoughMessages || each <= c.MessagesPerSecond*(1+windowsDeviations/math.Sqrt(messages)) {
+func (c *LearnedCapacity) disproved(t Tally, now time.Time) *LearnedCapacity {
+	each := t.Messages / t.ReplicaSeconds
+	if c == nil || each <= c.MessagesPerSecond*(1+disprovedDeviations/math.Sqrt(t.Messages)) {
 		return c
 	}
-	after := c.observe(each/maxUtilization, max(saturatedVariance, 1/messages), now)
+	after := c.observe(each/maxUtilization, max(saturatedVariance, 1/t.Messages), now)
 	if after.MessagesPerSecond > c.MessagesPerSecond {
 		after.Probe, after.Failed = c.Probe, -1
 	}

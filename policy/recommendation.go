@@ -51,6 +51,18 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 	return a
 }
 
+// withinMessages limits a recommendation to one replica for each message that is there, or arrives until they are: with
+// long calls more would have none.
+func (a recommendation) withinMessages(messages float64) recommendation {
+	most := max(1, replicasFor(messages))
+	if a.unknown || a.replicas <= most {
+		return a
+	}
+	a.equation += fmt.Sprintf(", and %d have a message", most)
+	a.replicas, a.steady, a.drain = most, min(a.steady, most), min(a.drain, most)
+	return a
+}
+
 // epsilon absorbs rounding errors of floating point: 7.0000001 replicas are 7.
 const epsilon = 1e-6
 
