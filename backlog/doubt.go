@@ -225,9 +225,8 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	}
 	answer := byIndex(sample.Partitions)
 	if !t.partitions.hasSamePartitions(answer) {
-		return change{
-			shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), len(t.partitions.indices)),
-		}
+		known := len(t.partitions.indices)
+		return change{shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), known)}
 	}
 	loaded, fell := t.reloaded(answer)
 	c := change{over: sample.At.Sub(t.partitions.at), reloaded: fell != "", contradiction: fell}
