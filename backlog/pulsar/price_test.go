@@ -53,7 +53,7 @@ func withSubscriptions(count int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"msgInCounter":1,"subscriptions":{%q:{%s,"consumers":[{"consumerName":"one"}]}`, tracked, counters)
 	for i := range count {
-		fmt.Fprintf(&b, `,"s%07d":{%s}`, i, counters)
+		fmt.Fprintf(&b, `,"s%07d":{}`, i)
 	}
 	b.WriteString("}}")
 	return b.Bytes()
@@ -129,7 +129,7 @@ func TestManyHugeAnswersAtOnceTakeLittleMemory(t *testing.T) {
 			},
 		},
 		"long names of consumers": {
-			body: withNames(600, 60_000), partitions: `{"partitions":600}`, topics: 8,
+			body: withNames(600, 60_000), partitions: `{"partitions":600}`, topics: 3,
 			check: func(t *testing.T, _ backlog.TopicSample, err error) {
 				t.Helper()
 				require.ErrorIs(t, err, backlog.ErrProtocol)
@@ -141,7 +141,8 @@ func TestManyHugeAnswersAtOnceTakeLittleMemory(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
-			source := newSource(t, Config{RequestTimeout: time.Minute, MaxConnsPerHost: 20}, broker)
+			source := newSource(t, Config{MaxConnsPerHost: 20}, broker)
+			source.client.requestTimeout = time.Hour // a busy machine may take long
 			stats := func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(tt.body)
