@@ -14,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
 // testRights holds the table of docs/pulsar-permissions.md against the broker: each role has one right, and whoever
@@ -78,4 +79,25 @@ func testRights(t *testing.T, s *secured) {
 			})
 		}
 	}
+	t.Run("entries of a backlog by consume", func(t *testing.T) { testPeekedEntries(t, s, source) })
+}
+
+// testPeekedEntries proves that who may read statistics may look at the entries of a topic that was loaded again.
+func testPeekedEntries(t *testing.T, s *secured, source *pulsar.Source) {
+	t.Helper()
+	const topic, messages = securedTopic + "-peeked", 50
+	require.NoError(t, s.CreateTopic(t.Context(), topic, 0))
+	require.NoError(t, s.CreateSubscription(t.Context(), topic, "t/n/f", broker.Earliest))
+	publisher, err := broker.Connect(s.ServiceURL(), s.token(t, "admin", time.Hour))
+	require.NoError(t, err)
+	defer publisher.Close()
+	g := &ground{Broker: s.Broker, client: publisher}
+	g.producer(t, topic, messages).send(messages)
+	require.NoError(t, s.Unload(t.Context(), topic))
+	sample, err := source.Fetch(t.Context(),
+		backlog.Topic{Cluster: backlog.Cluster{AdminURL: s.AdminURL(), Access: "consume"}, Name: topic},
+		backlog.Request{Detail: backlog.Full})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, sample.PeekedEntries)
+	require.EqualValues(t, messages, sample.PeekedMessages)
 }

@@ -66,7 +66,10 @@ func onGround(t *testing.T) *ground {
 }
 
 func newGround(ctx context.Context) (*ground, error) {
-	b, err := broker.Start(ctx, broker.Config{Worker: broker.WorkerOff, Progress: os.Stderr})
+	b, err := broker.Start(ctx, broker.Config{
+		Worker: broker.WorkerOff, Progress: os.Stderr,
+		Settings: map[string]string{"transactionCoordinatorEnabled": "true"},
+	})
 	if err != nil {
 		return nil, err
 	}
