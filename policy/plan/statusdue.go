@@ -42,10 +42,9 @@ func refreshEvery(policies int) time.Duration {
 	return heartbeat
 }
 
-// StatusDue says whether the new status is worth a write. At once: another number, bound, object or ceiling, which
-// takes minutes to learn. At once unless they alternate: a condition's status or reason, a hold, a cap. Once in
-// refreshEvery: signals or the capacity that changed by more than a tenth. Once a heartbeat: the time of the decision,
-// and messages.
+// StatusDue says whether the new status is worth a write: another outcome at once, and another reason unless reasons
+// alternate; numbers that moved by more than a tenth once in refreshEvery; the time of the decision and messages once a
+// heartbeat.
 func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
 	before := o.Policy.Status
 	switch {
@@ -95,7 +94,7 @@ func (h History) mayChangeReasons(now time.Time) bool {
 	return h.changesUntil.Sub(now) <= (changesAtOnce-1)*changesEvery
 }
 
-// outcomeDiffers says that another number, bound, object or ceiling is reported.
+// outcomeDiffers says that another number, bound or object is reported, or a ceiling, which takes minutes to learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
 		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
