@@ -69,7 +69,27 @@ func capacity(in Input, state State) recommendation {
 				in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
 		}
 	}
+	if a.hold == nil && a.replicas <= in.CurrentReplicas {
+		a.hold = discountedHold(in, state, ready)
+	}
 	return a
+}
+
+// discountedHold says that the backlog that does not count as work decides.
+func discountedHold(in Input, state State, ready float64) *Hold {
+	discounted := state.Floor.messages(in)
+	if discounted < 1 {
+		return nil
+	}
+	state.Floor = Floor{}
+	l := newLoad(in, state, ready)
+	wanted := l.needed(in).withinMessages(ready + l.planned*l.react).replicas
+	if wanted <= in.CurrentReplicas || !l.urgent(state, wanted) {
+		return nil
+	}
+	return &Hold{Reason: HoldDiscounted, Message: fmt.Sprintf(
+		"%s of %s messages do not count, since replicas were idle while they waited: %d replicas would be needed for all",
+		short(discounted), short(ready), wanted)}
 }
 
 func newLoad(in Input, state State, ready float64) load {

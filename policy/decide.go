@@ -43,7 +43,8 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus, Service: service(in, after),
+		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
+		Discounted: after.Floor.messages(in), Service: service(in, after),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {

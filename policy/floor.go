@@ -38,9 +38,12 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	after := Floor{Messages: min(f.Messages, ready)}
 	least, err := in.Reading.LeastReady.Value()
 	switch idle, known := idling(in, capacity); {
-	case known && idle && shrinking(in):
+	case !known:
+	case idle && capacity.coverageUnknown() && late(in, ready, capacity):
+		after.Messages = 0
+	case !idle || shrinking(in):
 		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
-	case known && idle && err == nil:
+	case err == nil:
 		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
 		if f.Idle > 0 {
 			after.Least = min(least, f.Least)
@@ -48,10 +51,16 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 		if after.Idle >= idlePolls {
 			after.Messages = min(ready, after.Least)
 		}
-	case known && !idle:
-		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
 	}
 	return after
+}
+
+// late says that so many messages would wait for longer than the objective.
+func late(in Input, messages float64, capacity *LearnedCapacity) bool {
+	reading := in.Reading
+	reading.Ready = backlog.Known(messages)
+	seconds, err := wait(reading, capacity).Value()
+	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
 }
 
 // drained is the rate at which replicas reduce the backlog, in messages per second.

@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -139,6 +140,50 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForWhatWaits(t *testing.T) {
 			decision, _ := policy.Decide(in,
 				policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
 			require.Equal(t, test.want, decision.Replicas, decision.Equation)
+		})
+	}
+}
+
+// A pool whose calls are short shows half of the time at most. Before that was seen, what waited after a stop of 20
+// minutes counted as messages that no replica can process, and took hours.
+func TestABacklogIsWorkUntilCoverageIsKnown(t *testing.T) {
+	for _, covered := range []float64{0.3, 0.5, 0.6} {
+		for _, load := range []float64{0.75, 0.8, 0.9, 0.95} {
+			p := newPlant(2, 200*load, 100)
+			p.covered, p.in.Spec.MaxReplicas = covered, 20
+			p.run(900)
+			p.limit = 0.1
+			p.run(1200)
+			p.limit = math.Inf(1)
+			p.run(1200)
+			require.Less(t, p.queue, 60*p.rate(0), "covered %g, load %g: %d", covered, load, p.changes())
+		}
+	}
+}
+
+func TestADiscountedBacklogIsShown(t *testing.T) {
+	known := policy.State{Capacity: covering(0.9), Arrivals: arrivals(100)}
+	tests := map[string]struct {
+		ready float64
+		hold  string
+	}{
+		"with a hold if it decides":         {50_000, policy.HoldDiscounted},
+		"without one if it changes nothing": {500, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, state := resting(1, test.ready, 0.1), known
+			in.Spec.MaxReplicas = 50
+			state.Floor = policy.Floor{Messages: test.ready, Idle: 2, Least: test.ready}
+			decision, _ := policy.Decide(in, state)
+			require.Equal(t, int32(2), decision.Replicas)
+			require.InDelta(t, test.ready, decision.Discounted, 1e-9)
+			if test.hold == "" {
+				require.Nil(t, decision.Hold)
+				return
+			}
+			require.NotNil(t, decision.Hold)
+			require.Equal(t, test.hold, decision.Hold.Reason, decision.Hold.Message)
 		})
 	}
 }

@@ -116,6 +116,8 @@ type Decision struct {
 	Wait backlog.Measurement
 	// Service is how the reading compares with the latency objective.
 	Service Service
+	// Discounted messages of the backlog do not count as work: replicas were idle while they waited.
+	Discounted float64
 	// Surplus is how many consumers are not the target's, once they have stayed for some time.
 	Surplus int32
 }
@@ -147,6 +149,8 @@ const (
 	HoldStabilizing = "ScaleDownStabilized"
 	// HoldWithinObjective: the current replicas meet the objective.
 	HoldWithinObjective = "WithinObjective"
+	// HoldDiscounted: more replicas would be needed if the backlog that no replica processes were work.
+	HoldDiscounted = "BacklogDiscounted"
 	// HoldIneffective: more replicas processed no more.
 	HoldIneffective = "ScalingIneffective"
 	// HoldUnverified: it is unknown whether the last replicas added process more.

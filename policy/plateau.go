@@ -190,17 +190,18 @@ type output struct {
 
 func (p Plateau) evaluateCeiling(in Input, floor Floor, o output) Plateau {
 	ready, err := in.Reading.Ready.Value()
+	if p.More = consecutive(p.More, o.processed > liftedShare*p.Before); p.More >= badPolls {
+		return p.reset()
+	}
 	if !o.saturated {
 		if err == nil && ready-floor.messages(in) < max(1, o.processed*normalBacklog.Seconds()) {
 			return p.reset() // no backlog: the limit does not bind
 		}
 		return p
 	}
-	p.More, p.Less = consecutive(p.More, o.processed > liftedShare*p.Before), consecutive(p.Less, p.fewerDoLess(o))
+	p.Less = consecutive(p.Less, p.fewerDoLess(o))
 	p.Checked = min(p.Checked+1, badPolls)
 	switch {
-	case p.More >= badPolls:
-		return p.reset()
 	case p.Less >= badPolls:
 		after := p.reset()
 		after.Quiet = in.Now.Add(falseAlarm) // no plateau

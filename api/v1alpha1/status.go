@@ -127,6 +127,11 @@ type Signals struct {
 	// readyMessages wait to be processed: the backlog without messages that are still delayed.
 	// +optional
 	ReadyMessages *int64 `json:"readyMessages,omitempty"`
+	// discountedMessages of readyMessages do not count as work, since replicas were idle while they waited: messages that
+	// are held, fail for ever, or are none; absent when all count.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	DiscountedMessages *int64 `json:"discountedMessages,omitempty"`
 	// publishRate is in messages per second, over the window of the poll.
 	// +optional
 	PublishRate *Rate `json:"publishRate,omitempty"`

@@ -634,6 +634,11 @@ func (in *Signals) DeepCopyInto(out *Signals) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.DiscountedMessages != nil {
+		in, out := &in.DiscountedMessages, &out.DiscountedMessages
+		*out = new(int64)
+		**out = **in
+	}
 	if in.PublishRate != nil {
 		in, out := &in.PublishRate, &out.PublishRate
 		*out = new(Rate)

@@ -50,7 +50,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 		if replicas := decision.Replicas; !off {
 			after.DesiredReplicas = &replicas
 		}
-		after.Signals = signalsStatus(*o.Reading, decision.Wait)
+		after.Signals = signalsStatus(*o.Reading, *decision)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
 	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDue(o.Observed, after) {
@@ -115,11 +115,15 @@ func decisionStatus(d policy.Decision) *v1alpha1.Decision {
 	return status
 }
 
-func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signals {
+func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 	signals := &v1alpha1.Signals{MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second))}
 	if ready, err := r.Ready.Value(); err == nil {
 		messages := int64(min(math.Round(ready), math.MaxInt64/2))
 		signals.ReadyMessages = &messages
+	}
+	if d.Discounted >= 1 {
+		messages := int64(min(d.Discounted, math.MaxInt64/2))
+		signals.DiscountedMessages = &messages
 	}
 	if rate, err := r.PublishRate.Value(); err == nil {
 		rounded := v1alpha1.NewRate(rate)
@@ -133,7 +137,7 @@ func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signal
 		count := int32(min(consumers, math.MaxInt32))
 		signals.Consumers = &count
 	}
-	if seconds, err := wait.Value(); err == nil {
+	if seconds, err := d.Wait.Value(); err == nil {
 		const longest = 365 * 24 * time.Hour
 		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
 	}

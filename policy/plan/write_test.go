@@ -291,6 +291,16 @@ func TestEveryReasonOfPackageBacklogHasAConditionReason(t *testing.T) {
 	require.Equal(t, "Unknown", plan.UnknownReason(errors.New("never seen")))
 }
 
+func TestDiscountedMessagesAreInTheStatus(t *testing.T) {
+	in := input(3, reading(900, 200))
+	decision, state := policy.Decide(in, policy.State{
+		Capacity: learned(100), Arrivals: arrivals(200), Floor: policy.Floor{Messages: 500},
+	})
+	after := statusOf(v1alpha1.AutoscalingPolicyStatus{}, world(),
+		&decided{Decision: decision, State: state, Reading: in.Reading})
+	require.Equal(t, int64(500), *after.Signals.DiscountedMessages)
+}
+
 func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	outcome := world()
 	var first v1alpha1.AutoscalingPolicyStatus
@@ -307,6 +317,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	require.Equal(t, int32(3), *first.SpecReplicas)
 	require.Equal(t, int64(100), *first.Signals.ReadyMessages)
 	require.Equal(t, "1s", first.Signals.Wait.Duration.String())
+	require.Nil(t, first.Signals.DiscountedMessages, "all count as work")
 	require.Equal(t, "100", first.Capacity.MessagesPerSecond.String())
 
 	tests := map[string]struct {
