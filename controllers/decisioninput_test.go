@@ -28,7 +28,7 @@ func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 		ObservedGeneration: 1, DesiredReplicas: &desired,
 		Capacity: &v1alpha1.Capacity{
 			MessagesPerSecond: v1alpha1.NewRate(10), UncertaintyPercent: &uncertainty, MeasuredBusyPercent: &busy,
-			Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
+			Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_900, 0)),
 		},
 	}
 	return p
