@@ -37,14 +37,10 @@ type signs struct {
 // signs of an answer that is newer than the last.
 func (p *topicPartitions) signs(sample TopicSample) signs {
 	s := signs{reported: reportedMeanBatch(sample)}
-	if p.at.IsZero() || len(sample.Partitions) != len(p.published) {
+	if p.at.IsZero() || p.incomplete || sample.Incomplete != nil || len(sample.Partitions) != len(p.last) {
 		return s
 	}
-	published, bytes := -sumOf(p.published), -p.bytes
-	for _, one := range sample.Partitions {
-		published += one.PublishedMessages
-		bytes += one.PublishedBytes
-	}
+	published, bytes := p.published(sample)
 	if published <= 0 || bytes < 0 { // loaded again
 		return s
 	}
@@ -52,13 +48,6 @@ func (p *topicPartitions) signs(sample TopicSample) signs {
 	s.rate = float64(published) / sample.At.Sub(p.at).Seconds()
 	s.bytes = float64(bytes) / float64(published)
 	return s
-}
-
-func sumOf(counts []int64) (sum int64) {
-	for _, count := range counts {
-		sum += count
-	}
-	return sum
 }
 
 // changed says that one of the signs differs from what it was.
@@ -74,6 +63,9 @@ func differ(a, b, share float64) bool {
 
 // wantsEntries says whether the answer is worth requesting entry counters too.
 func (t *topicState) wantsEntries(sample TopicSample) bool {
+	if sample.Incomplete != nil {
+		return false
+	}
 	seen := t.partitions.signs(sample)
 	hasBacklog, contradicted := false, false
 	answer := byIndex(sample.Partitions)

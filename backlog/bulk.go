@@ -31,7 +31,7 @@ func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState
 				kept.Subscriptions = append(kept.Subscriptions, subscription)
 			}
 		}
-		if len(kept.Subscriptions) != len(tracked) {
+		if len(kept.Subscriptions) != len(tracked) || sample.Incomplete != nil {
 			*q = quiet{}
 			return
 		}

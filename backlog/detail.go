@@ -116,7 +116,7 @@ func (t *topicState) wantsExactCount(s *subscriptionState) bool {
 	if len(s.history.points) == 0 || s.hasBacklog() || !s.exactAt.IsZero() {
 		return false
 	}
-	rate, err := publishRate(t.partitions.since(s.history.points[0].at)).Value()
+	rate, err := t.publishRate(s).Value()
 	return err == nil && rate == 0
 }
 

@@ -42,14 +42,18 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 	}{
 		"everything but the costly of a topic that was never read": {want: Full},
 		"nothing of an idle one": {
-			answers: []TopicSample{one(0, Full, waits(0, 0))},
+			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)},
 			after:   10, want: Slim,
 		},
+		"an exact count of one without messages since it was loaded": {
+			answers: []TopicSample{one(0, Full, waits(0, 0))},
+			after:   10, want: Precise,
+		},
 		"consumers of a subscription that has just appeared": {
-			answers: []TopicSample{nothing(0, Full), one(10, Slim, waits(0, 0))}, after: 20, want: Consumers,
+			answers: []TopicSample{nothing(0, Full), busy(one(10, Slim, waits(0, 0)), 5)}, after: 20, want: Consumers,
 		},
 		"consumers while they hold what was skipped": {
-			answers: []TopicSample{one(0, Full, SubscriptionSample{UnackedMessages: 100})}, after: 1, want: Consumers,
+			answers: []TopicSample{busy(one(0, Full, SubscriptionSample{UnackedMessages: 100}), 5)}, after: 1, want: Consumers,
 		},
 		"nothing of a subscription that does not exist": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
 		"an exact count once nothing was published for a window": {
@@ -71,11 +75,11 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 			answers: []TopicSample{one(0, Full, waits(0, 0)), busy(one(10, Slim, waits(0, 0)), 5)}, after: 20, want: Slim,
 		},
 		"consumers of an idle one once a minute": {
-			answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60,
+			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)}, after: 60,
 			want: Consumers,
 		},
 		"bytes whenever a subscription requests them": {
-			answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true,
+			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)}, bytes: true,
 			after: 10, want: Bytes,
 		},
 		"the age when work begins to wait": {

@@ -20,9 +20,9 @@
 //	      partitions.record      what was delivered and finished on each partition
 //	      history.add            one point: the sum over the partitions, kept for the rate window
 //	Store.Read -> Reading
-//	  inputs                   the topics that count, or the reason why the subscription is unknown
+//	  inputs                   the topics that count and are known, and what is missing; or why nothing is known
 //	  topicState.read          the last point, rates over the window, what the consumers hold
-//	  Reading.plus             the sum over topics: as old as the oldest, unknown where a part is unknown
+//	  Reading.plus             the sum over topics: as old as the oldest, a lower bound where a part is unknown
 //	  readInstances            what the instances count themselves
 //
 // Every number of a Reading is a Measurement: known with its time, or unknown with one of the reasons of errors.go.
@@ -32,8 +32,17 @@
 // A subscription may follow topics by patterns. Their namespaces are listed every 30 s, and what matches is tracked
 // like topics that are named, as it comes and goes; a topic that turns out to be missing brings the next listing
 // forward. A matched topic that lacks the subscription, or does not exist, counts for nothing, since clients and
-// listings are late; one that cannot be read makes the reading unknown, and so does a new one for the one fetch that it
-// takes, since a sum without it would look like less work than there is.
+// listings are late.
+//
+// # Parts
+//
+// A topic that cannot be read, or a new one for the one fetch that it takes, leaves a sum that looks like less work
+// than there is: Reading.Coverage says so, and the sums are lower bounds. Measurement.Value fails on those, so that
+// code which does not care takes them for unknown; Measurement.Least returns them to what adds replicas. A partition
+// that an answer lacks makes its topic such a part, and the positions of its counters stay, so that what comes
+// meanwhile is counted over the time that it took. A rate needs two answers about a partition: one that was loaded
+// again goes on at its last rate for one answer, one without messages is quiet, and a new one is a lower bound
+// (pairs.go).
 //
 // # Bulk answers
 //

@@ -6,7 +6,6 @@ package backlog
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -59,7 +58,7 @@ type change struct {
 	unexplained unexplained
 	// grown messages of the backlog, of the subscription where that is most.
 	grown float64
-	// reloaded says that a partition was loaded in between, so that more may have been published.
+	// reloaded says that a partition was loaded in between or is missing, so that more may have been published.
 	reloaded bool
 	// shrunk says that there are other or fewer partitions.
 	shrunk bool
@@ -143,7 +142,7 @@ func (b belief) doubt(c change) string {
 	case e.known && c.published > handful+farFrom*most:
 		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at most were published in that time lately",
 			c.published, most)
-	case e.known && least > handful && c.published < least/farFrom:
+	case e.known && least > handful && c.published < least/farFrom && !c.reloaded:
 		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at least were published in that time lately",
 			c.published, least)
 	case u.grown > handful+unsure*tolerated.grown:
@@ -223,29 +222,24 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	if t.partitions.at.IsZero() {
 		return change{}
 	}
-	answer := byIndex(sample.Partitions)
-	if !t.partitions.hasSamePartitions(answer) {
+	answer, same := t.partitions.place(sample)
+	if !same {
 		known := len(t.partitions.indices)
 		return change{shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), known)}
 	}
 	loaded, fell := t.reloaded(answer)
-	c := change{over: sample.At.Sub(t.partitions.at), reloaded: fell != "", contradiction: fell}
-	published := make([]float64, len(answer))
-	for i, partition := range answer {
-		switch {
-		case i < len(t.partitions.published) && !loaded[i]:
-			published[i] = float64(partition.PublishedMessages - t.partitions.published[i])
-		case i < len(t.partitions.published) || !loaded[i]:
-			published[i] = float64(partition.PublishedMessages)
-		}
-		c.published += published[i]
+	c := change{over: sample.At.Sub(t.partitions.at), contradiction: fell}
+	c.reloaded = fell != "" || t.partitions.incomplete || sample.Incomplete != nil
+	published := t.partitions.publishedOn(answer, loaded)
+	for _, messages := range published {
+		c.published += messages
 	}
 	for name, state := range t.subscriptions {
 		if !(Request{Subscriptions: sample.Subscriptions}).Wants(name) {
 			continue // tracked since
 		}
 		now := onPartitions(name, answer)
-		if len(state.history.points) > 0 && c.contradiction == "" && !slices.ContainsFunc(now, isPresent) {
+		if len(state.history.points) > 0 && c.contradiction == "" && sample.Incomplete == nil && isNowhere(now) {
 			c.contradiction = fmt.Sprintf("subscription %s is gone", name)
 		}
 		u, grown := state.partitions.unexplained(now, loaded, published, &t.batches)
@@ -254,7 +248,20 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	return c
 }
 
-func isPresent(one *SubscriptionSample) bool { return one != nil }
+// publishedOn is what was published on each partition since the last answer that had it, at least.
+func (p *topicPartitions) publishedOn(answer []*PartitionSample, loaded []bool) []float64 {
+	published := make([]float64, len(answer))
+	for i, partition := range answer {
+		switch {
+		case partition == nil, i >= len(p.last) && (loaded[i] || p.incomplete): // unknown
+		case i < len(p.last) && !loaded[i]:
+			published[i] = float64(partition.PublishedMessages - p.last[i].messages)
+		default:
+			published[i] = float64(partition.PublishedMessages)
+		}
+	}
+	return published
+}
 
 // unexplained is what the answer about the subscription does not explain in itself, and how many messages its backlog
 // grew by, on partitions that were not loaded again; published are the messages on each since the last answer.

@@ -4,6 +4,7 @@
 package backlog_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -48,6 +49,8 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 		text    string
 		ready   float64
 		lacking int
+		// missing is why a topic or the listing is not known, while others are.
+		missing error
 	}{
 		"the namespace was not listed yet": {
 			prepare: func(*backlog.Store) {}, want: backlog.ErrNoData, text: "first listing of namespace public/default",
@@ -67,9 +70,9 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.FailListing(namespace(), backlog.ErrUnreachable)
-				s.Record(topic(in1), answer{at: 90}.sample())
+				s.Record(topic(in1), answer{at: 90, published: 3, entries: 3, backlogEntries: 3}.sample())
 			},
-			after: 91 * time.Second, want: backlog.ErrStale,
+			after: 91 * time.Second, ready: 3, missing: backlog.ErrStale,
 			text: "listing the topics of namespace public/default: stale: no good answer since",
 		},
 		"listings may be older than answers": {
@@ -85,18 +88,35 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 				s.Record(topic(in1), good(5))
 				s.FailListing(namespace(), gone)
 			},
-			want: backlog.ErrTopicNotFound,
+			ready: 5, missing: backlog.ErrTopicNotFound,
+		},
+		"pulsar itself says that the namespace and its topics are gone": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.Record(topic(in1), good(5))
+				s.FailListing(namespace(), gone)
+				s.Fail(topic(in1), gone)
+			},
+			want: backlog.ErrTopicNotFound, text: "deleted",
 		},
 		"no topic matches": {
 			prepare: func(s *backlog.Store) { list(s, orders) }, want: backlog.ErrTopicNotFound,
 			text: "no topic of the namespace matches persistent://public/default/in-.*",
 		},
-		"a matched topic was not answered yet: a sum without it would be too small": {
+		"half of the matched topics were not answered yet": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
 			},
 			want: backlog.ErrNoData, text: in2,
+		},
+		"a matched topic of many was not answered yet": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2, in2+"-2")
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+			},
+			ready: 7, missing: backlog.ErrNoData, text: in2 + "-2",
 		},
 		"a matched topic cannot be read": {
 			prepare: func(s *backlog.Store) {
@@ -104,7 +124,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 				s.Record(topic(in1), good(5))
 				s.Fail(topic(in2), backlog.ErrUnavailable)
 			},
-			want: backlog.ErrUnavailable,
+			ready: 5, missing: backlog.ErrUnavailable, text: in2,
 		},
 		"matched topics are summed": {
 			prepare: func(s *backlog.Store) {
@@ -137,13 +157,13 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			ready: 5, lacking: 1,
 		},
-		"a named topic without the subscription is an error": {
+		"a named topic without the subscription is missing": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
 				s.Record(topic(in2), without)
 			},
-			named: []string{in2}, want: backlog.ErrSubscriptionNotFound,
+			named: []string{in2}, ready: 5, missing: backlog.ErrSubscriptionNotFound, text: in2,
 		},
 		"no matched topic has the subscription": {
 			prepare: func(s *backlog.Store) {
@@ -202,7 +222,15 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.InDelta(t, tt.ready, known(t, r.Ready), 1e-9)
+			ready, err := r.Ready.Least()
+			require.NoError(t, err)
+			require.InDelta(t, tt.ready, ready, 1e-9)
+			require.Equal(t, tt.missing == nil, r.Coverage.Whole())
+			if tt.missing != nil {
+				require.True(t, r.Coverage.Lacks(tt.missing) || errors.Is(tt.missing, backlog.ErrStale))
+				require.ErrorContains(t, r.Coverage.Err(), tt.text)
+				unknown(t, backlog.ErrPartial, r.Ready, r.Total)
+			}
 			require.Equal(t, tt.lacking, r.UnsubscribedTopics)
 			partitions, err := store.Partitions(subscription, start().Add(tt.after))
 			require.NoError(t, err)

@@ -3,13 +3,26 @@
 
 package backlog
 
-// Measurement is a number that is either known or unknown with a reason. The zero value is unknown (ErrNoData), so a
-// forgotten field can never be read as 0.
+import (
+	"cmp"
+	"math"
+	"time"
+)
+
+// Measurement is a number that is known, or unknown with a reason; or the sum of what is known where a part is unknown,
+// which is a lower bound. The zero value is unknown (ErrNoData), so a forgotten field can never be read as 0.
 type Measurement struct {
-	value  float64
-	known  bool
+	value float64
+	known bool
+	// reason why it is unknown, or a lower bound.
 	reason error
+	// beyond is how much a lower bound may be exceeded.
+	beyond float64
 }
+
+// negligible is the share of a lower bound that it may be exceeded by and still be the number itself: rates differ by
+// more from one window to the next.
+const negligible = 0.05
 
 // Known returns a known measurement.
 func Known(value float64) Measurement {
@@ -21,10 +34,23 @@ func Unknown(reason error) Measurement {
 	return Measurement{reason: reason}
 }
 
-// Value returns the number, or the reason why it is unknown.
+// AtLeast returns a lower bound, with the reason why the number is unknown.
+func AtLeast(value float64, reason error) Measurement {
+	return between(value, math.Inf(1), reason)
+}
+
+// between returns a lower bound that is exceeded by so much at most.
+func between(value, beyond float64, reason error) Measurement {
+	if reason == nil {
+		reason = ErrNoData
+	}
+	return Measurement{value: value, known: true, reason: reason, beyond: beyond}
+}
+
+// Value returns the number, or the reason why it is unknown. A lower bound is not the number.
 func (m Measurement) Value() (float64, error) {
 	switch {
-	case m.known:
+	case m.Known():
 		return m.value, nil
 	case m.reason != nil:
 		return 0, m.reason
@@ -33,27 +59,69 @@ func (m Measurement) Value() (float64, error) {
 	}
 }
 
-// Known says whether there is a number.
-func (m Measurement) Known() bool { return m.known }
-
-// plus adds two measurements; the sum is known only when both are.
-func (m Measurement) plus(other Measurement) Measurement {
-	if !m.known {
-		return m
+// Least returns the number or a lower bound of it, or the reason why neither is known. It may add replicas, and must
+// not remove any.
+func (m Measurement) Least() (float64, error) {
+	if m.known {
+		return m.value, nil
 	}
-	if !other.known {
-		return other
-	}
-	return Known(m.value + other.value)
+	return m.Value()
 }
 
-// larger returns the larger of two measurements; it is known only when both are.
-func (m Measurement) larger(other Measurement) Measurement {
+// Known says whether there is a number.
+func (m Measurement) Known() bool {
+	return m.known && (m.beyond == 0 || m.beyond <= negligible*m.value)
+}
+
+// lowerBound is what remains of a measurement when a part turns out to be unknown.
+func (m Measurement) lowerBound(reason error) Measurement {
 	if !m.known {
 		return m
 	}
-	if !other.known {
-		return other
+	return AtLeast(m.value, reason)
+}
+
+// plus adds two measurements of what is never negative; with an unknown one the sum is a lower bound.
+func (m Measurement) plus(other Measurement) Measurement {
+	switch {
+	case !m.known && !other.known:
+		return m
+	case !m.known:
+		return other.lowerBound(m.reason)
+	case !other.known:
+		return m.lowerBound(other.reason)
 	}
-	return Known(max(m.value, other.value))
+	sum := between(m.value+other.value, m.beyond+other.beyond, cmp.Or(m.reason, other.reason))
+	if sum.beyond == 0 {
+		return Known(sum.value)
+	}
+	return sum
+}
+
+// larger returns the larger of two measurements, as plus does.
+func (m Measurement) larger(other Measurement) Measurement {
+	sum := m.plus(other)
+	sum.value = max(m.value, other.value)
+	return sum
+}
+
+// withoutRates is the reading before any rate was measured.
+func (r Reading) withoutRates() Reading {
+	for _, m := range []*Measurement{&r.PublishRate, &r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate} {
+		*m = m.lowerBound(ErrNoRate)
+	}
+	return r
+}
+
+// lowerBounds is the reading of a part: what it sums up is no more than a lower bound.
+func (r Reading) lowerBounds(reason error) Reading {
+	for _, m := range []*Measurement{
+		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.OldestAge, &r.PublishRate,
+		&r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate, &r.LeastReady, &r.LeastUndispatched, &r.Consumers,
+		&r.UnreadPartitions, &r.UnreadMessages,
+	} {
+		*m = m.lowerBound(reason)
+	}
+	r.ExactAt = time.Time{}
+	return r
 }

@@ -4,43 +4,30 @@
 package backlog
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
 
-// flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
-// reset between them adds to neither, so a rate over a window is never too low because a partition was loaded again.
-type flow struct {
-	messages int64
-	observed time.Duration
-}
-
-// add counts messages over a time.
-func (f *flow) add(messages int64, over time.Duration) {
-	f.messages += messages
-	f.observed += over
-}
-
-// rate is the flow since the first one, in messages per second, unless no sound pair of answers lies between.
-func (f flow) rate(first flow) Measurement {
-	observed := f.observed - first.observed
-	if observed <= 0 {
-		return Unknown(ErrNoRate)
-	}
-	return Known(float64(f.messages-first.messages) / observed.Seconds())
-}
-
 // topicPartitions are the partitions of a topic and what was published to each. Everything about partitions is kept by
 // position: partitions in the order of their indices, of which Pulsar only ever adds some at the end.
 type topicPartitions struct {
-	at        time.Time // last answer
-	indices   []int
-	published []int64 // Pulsar's counters at the last answer
-	bytes     int64   // the sum of Pulsar's counters of published bytes
-	points    []publishedPoint
+	at      time.Time // last answer
+	indices []int
+	last    []publishedCounter
+	points  []publishedPoint
+	window  time.Duration // that rates are measured over
 	// most is how many there ever were: one that is back after it was missing has counted for long.
 	most int
+	// incomplete says that partitions were missing in the last answer.
+	incomplete bool
+}
+
+// publishedCounter is what Pulsar counted on a partition at the last answer that had it.
+type publishedCounter struct {
+	at              time.Time
+	messages, bytes int64
+	pair            pair
+	lastRate        Measurement // before the pair was lost
 }
 
 // publishedPoint holds the flows of all partitions at one answer. It is never written again.
@@ -49,89 +36,65 @@ type publishedPoint struct {
 	flows []flow
 }
 
-// byIndex returns the partitions by position.
-func byIndex(partitions []PartitionSample) []*PartitionSample {
-	ordered := make([]*PartitionSample, len(partitions))
-	for i := range partitions {
-		ordered[i] = &partitions[i]
-	}
-	slices.SortFunc(ordered, func(a, b *PartitionSample) int { return cmp.Compare(a.Index, b.Index) })
-	return ordered
-}
-
-// onPartitions returns the subscription by position; nil where a partition does not have it.
-func onPartitions(name string, answer []*PartitionSample) []*SubscriptionSample {
-	found := make([]*SubscriptionSample, len(answer))
-	for i, partition := range answer {
-		for j := range partition.Subscriptions {
-			if partition.Subscriptions[j].Name == name {
-				found[i] = &partition.Subscriptions[j]
-				break
-			}
-		}
-	}
-	return found
-}
-
-// hasSamePartitions says whether the answer has the same partitions, and perhaps more.
-func (p *topicPartitions) hasSamePartitions(answer []*PartitionSample) bool {
-	if len(answer) < len(p.indices) {
-		return false
-	}
-	for i, index := range p.indices {
-		if answer[i].Index != index {
-			return false
-		}
-	}
-	return true
-}
-
-// hasNewMessages says that something was published since the last answer, or that this is unknown.
-func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
-	if p.at.IsZero() || len(answer) != len(p.published) {
-		return true
-	}
-	for i, partition := range answer {
-		if partition.PublishedMessages != p.published[i] {
-			return true
-		}
-	}
-	return false
-}
-
-// record counts what was published since the last answer and returns the time since; 0 after the first. A partition
-// that was loaded again, or is back, adds nothing for this pair. One that no answer had was added since: its counter
-// began at 0.
-func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded []bool,
+// record counts what was published since the last answer, and returns the pairs that the answer makes with it. A
+// partition that the last answer did not have was added since: its counter began at 0.
+func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, loaded []bool,
 	window time.Duration,
-) time.Duration {
+) []pair {
+	at := sample.At
 	flows := make([]flow, len(answer))
+	var first []flow
 	if len(p.points) > 0 {
+		first = p.points[0].flows
 		copy(flows, p.points[len(p.points)-1].flows)
 	}
-	var interval time.Duration
-	if !p.at.IsZero() {
-		interval = at.Sub(p.at)
-		for i, partition := range answer {
-			switch {
-			case loaded[i]:
-			case i >= len(p.published):
-				flows[i].add(partition.PublishedMessages, interval)
-			default:
-				flows[i].add(partition.PublishedMessages-p.published[i], interval)
-			}
+	pairs := p.pairs(at, answer, loaded)
+	last := make([]publishedCounter, len(answer))
+	p.indices = slices.Grow(p.indices, len(answer))[:len(answer)]
+	for i, partition := range answer {
+		var before publishedCounter
+		if i < len(p.last) {
+			before = p.last[i]
+		}
+		if partition == nil {
+			last[i] = before
+			last[i].pair = pairs[i]
+			continue
+		}
+		p.indices[i] = partition.Index
+		last[i] = publishedCounter{
+			at: at, messages: partition.PublishedMessages, bytes: partition.PublishedBytes, pair: pairs[i],
+		}
+		switch pairs[i].kind {
+		case soundPair:
+			flows[i].add(partition.PublishedMessages-before.messages, pairs[i].over)
+		case lostPair:
+			last[i].lastRate = flows[i].rate(earlier(first, i), lastCounter{pair: pair{kind: lostPair}})
+		case noPair, absentPair:
 		}
 	}
-	p.indices, p.published, p.bytes = p.indices[:0], p.published[:0], 0
-	for _, partition := range answer {
-		p.bytes += partition.PublishedBytes
-		p.indices = append(p.indices, partition.Index)
-		p.published = append(p.published, partition.PublishedMessages)
-	}
-	p.at, p.most = at, max(p.most, len(answer))
+	p.at, p.last, p.window, p.incomplete = at, last, window, sample.Incomplete != nil
+	p.most = max(p.most, len(answer))
 	p.points = append(p.points, publishedPoint{at: at, flows: flows})
 	p.points = dropBefore(p.points, at.Add(-window), func(q publishedPoint) time.Time { return q.at })
-	return interval
+	return pairs
+}
+
+// counter is what is known of the rate of a partition without the window.
+func (p *topicPartitions) counter(i int) lastCounter {
+	last := p.last[i]
+	return lastCounter{messages: last.messages, pair: last.pair, lastRate: last.lastRate, window: p.window}
+}
+
+// published since the last answer on all partitions, in messages and bytes; below 0 where some were loaded again.
+func (p *topicPartitions) published(sample TopicSample) (messages, bytes int64) {
+	for _, one := range sample.Partitions {
+		messages, bytes = messages+one.PublishedMessages, bytes+one.PublishedBytes
+	}
+	for _, before := range p.last {
+		messages, bytes = messages-before.messages, bytes-before.bytes
+	}
+	return messages, bytes
 }
 
 // since returns the flows at a time, or at the first point after it, and at the last answer.
@@ -155,6 +118,9 @@ const latestGap = 3
 // latestRate is what arrives by the newest answers that are a latestSpan apart, and the time between them.
 func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
 	newest := len(p.points) - 1
+	if newest == 0 {
+		return p.rate(p.points[0].flows, p.points[0].flows), 0
+	}
 	for i := newest - 1; i >= 0; i-- {
 		span := p.points[newest].at.Sub(p.points[i].at)
 		if span < latestSpan && i > 0 {
@@ -163,7 +129,7 @@ func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
 		if p.longestInterval() > latestGap*span {
 			break
 		}
-		return publishRate(p.points[i].flows, p.points[newest].flows), span
+		return p.rate(p.points[i].flows, p.points[newest].flows), span
 	}
 	return Unknown(ErrNoRate), 0
 }
@@ -183,7 +149,7 @@ type subscriptionPartitions struct {
 	throttled int64               // events since it is tracked
 }
 
-// partitionCounters are Pulsar's own numbers about a subscription on a partition at the last answer.
+// partitionCounters are Pulsar's own numbers about a subscription on a partition at the last answer that had it.
 type partitionCounters struct {
 	present        bool
 	backlogEntries int64
@@ -193,6 +159,19 @@ type partitionCounters struct {
 	delivered, unacked, throttled int64
 	// consumers at the last full answer that had the subscription; -1 before the first.
 	consumers int
+	// pair of the last answer, and the rates before it was lost.
+	pair                             pair
+	lastDeliveryRate, lastFinishRate Measurement
+}
+
+// delivery is what is known of the delivery rate without the window.
+func (c partitionCounters) delivery(window time.Duration) lastCounter {
+	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastDeliveryRate, window: window}
+}
+
+// finish is what is known of the rate of finished messages without the window: none is finished that was not delivered.
+func (c partitionCounters) finish(window time.Duration) lastCounter {
+	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastFinishRate, window: window}
 }
 
 // partitionTotals are what was delivered and what was finished: deliveries less the growth of what consumers hold.
@@ -200,12 +179,13 @@ type partitionTotals struct {
 	delivered, finished flow
 }
 
-// record counts what happened since the last answer, and says whether anything was delivered as far as can be known.
+// record counts what happened since the last answer, and says whether anything was delivered as far as can be known;
+// first are the totals at the begin of the window.
 //
 // When consumers left, their messages are in the backlog again, which looks like finished work: such a pair counts for
 // the deliveries alone.
-func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []bool, left bool,
-	interval time.Duration,
+func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pair, left bool,
+	first []partitionTotals,
 ) (moved bool) {
 	totals := make([]partitionTotals, len(answer))
 	copy(totals, s.totals)
@@ -215,25 +195,27 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		if i < len(s.last) {
 			before = s.last[i]
 		}
-		if now == nil {
-			last[i].consumers = -1
+		last[i] = before
+		last[i].pair = pairs[i]
+		switch {
+		case pairs[i].kind == absentPair:
+			moved = true
+			continue
+		case now == nil:
+			last[i] = partitionCounters{consumers: -1}
 			continue
 		}
-		last[i].consumers = before.consumers
 		last[i].copyFrom(now)
 		switch {
-		case s.last == nil:
-			moved = true
+		case s.last == nil, pairs[i].kind == noPair:
+			moved, last[i].pair = true, pair{}
 			continue
-		case loaded[i]:
+		case pairs[i].kind == lostPair:
 			moved = true
-			switch {
-			case !before.present: // one that is back is not throttled for that
-			case now.ThrottledEvents < before.throttled:
-				s.throttled += now.ThrottledEvents
-			default:
-				s.throttled += now.ThrottledEvents - before.throttled
-			}
+			s.throttled += before.throttledUntil(now)
+			lost, since := lastCounter{pair: pairs[i]}, earlier(first, i)
+			last[i].lastDeliveryRate = totals[i].delivered.rate(since.delivered, lost)
+			last[i].lastFinishRate = totals[i].finished.rate(since.finished, lost)
 			continue
 		case !before.present:
 			before = partitionCounters{} // made since: its counters began at 0
@@ -241,9 +223,9 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		delivered := now.DeliveredMessages - before.delivered
 		moved = moved || delivered > 0
 		s.throttled += now.ThrottledEvents - before.throttled
-		totals[i].delivered.add(delivered, interval)
+		totals[i].delivered.add(delivered, pairs[i].over)
 		if !left || before.unacked == 0 {
-			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), interval)
+			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), pairs[i].over)
 		}
 		if left && now.MoreConsumers == 0 { // the broker's sum may have what they held a moment longer
 			last[i].unacked = min(last[i].unacked, heldBy(now.Consumers))
@@ -251,6 +233,19 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 	}
 	s.last, s.totals = last, totals
 	return moved
+}
+
+// throttledUntil is how often dispatch was held back until an answer before which the partition was loaded again, at
+// least. One that is back is not throttled for that.
+func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
+	switch {
+	case !c.present:
+		return 0
+	case now.ThrottledEvents < c.throttled:
+		return now.ThrottledEvents
+	default:
+		return now.ThrottledEvents - c.throttled
+	}
 }
 
 // heldBy is how many messages the consumers hold in sum.
@@ -284,10 +279,10 @@ func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	}
 }
 
-// delays are the delayed messages of all partitions, and whether there may be others that are unknown.
+// delays are the delayed messages of the partitions that answered, and whether there may be others that are unknown.
 func (s *subscriptionPartitions) delays() (delayed int64, unknownDelay bool) {
 	for _, last := range s.last {
-		if last.present {
+		if last.present && last.pair.kind != absentPair {
 			delayed, unknownDelay = delayed+last.delayed, unknownDelay || last.unknownDelay
 		}
 	}

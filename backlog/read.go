@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,13 +12,14 @@ import (
 	"time"
 )
 
-// Read returns what is known of the subscription over all its topics. It fails with the reason when any of its topics
-// is unknown: a sum without it would be too small.
+// Read returns what is known of the subscription over its topics, with its Coverage: where a topic or partition is
+// unknown, the sums are lower bounds. It fails with the reason when nothing is known, and with ErrNoData until the
+// first answers have come.
 //
 // Topics that a pattern matches count for nothing while they lack the subscription, because a client finds them up to a
 // minute late, and while Pulsar says that they do not exist, because they were deleted since the last listing. Only
-// when no topic is left that counts does the reading fail. A new one makes it fail with ErrNoData until it has been
-// fetched.
+// when no topic is left that counts does the reading fail. Topics that are not persistent keep no backlog, and do not
+// count beside others.
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -34,36 +36,26 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 		}
 		sum = reading
 	}
-	sum.UnsubscribedTopics = inputs.unsubscribed
+	sum.Coverage, sum.UnsubscribedTopics = inputs.coverage, inputs.unsubscribed
+	if err := inputs.coverage.Err(); err != nil {
+		sum = sum.lowerBounds(err)
+	}
+	if sum.Window == 0 { // one answer about each: that nothing was counted before it says little of now
+		sum = sum.withoutRates()
+	}
 	sum.Instances = s.readInstances(subscription.Workload, now)
 	return sum, nil
 }
 
-// ReadyAtLeast is how many messages are ready on the topics that are known, while a reading fails because of others:
-// the backlog for sure. 0 says nothing.
-func (s *Store) ReadyAtLeast(subscription Subscription, now time.Time) (messages float64) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	matched, err := s.matched(subscription, now)
-	if err != nil {
-		matched = nil
-	}
-	for _, names := range [][]string{subscription.Topics, matched} {
-		for _, name := range names {
-			one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
-			if err == nil {
-				messages += one.state.history.last().ready()
-			}
-		}
-	}
-	return messages
-}
-
 // inputs are the topics that count for a reading.
 type inputs struct {
-	known []input
+	known    []input
+	coverage Coverage
 	// unsubscribed topics match and lack the subscription, gone ones do not exist any more.
 	unsubscribed, gone int
+	// first is the first reason why a topic is missing, and firstAnswers how many only wait for their first answer.
+	first        error
+	firstAnswers int
 }
 
 // input is a topic that has been answered and has the subscription.
@@ -73,40 +65,89 @@ type input struct {
 	state *subscriptionState
 }
 
+// add takes in an input, or why it is missing.
+func (i *inputs) add(name string, one input, err error) {
+	switch {
+	case err != nil:
+		i.miss(name, err)
+	case one.topic.incomplete != nil:
+		i.known = append(i.known, one)
+		i.coverage.miss(name, one.topic.incomplete)
+	default:
+		i.known = append(i.known, one)
+		i.coverage.Topics++
+		i.coverage.Known++
+	}
+}
+
+func (i *inputs) miss(name string, err error) {
+	i.coverage.miss(name, err)
+	if i.first == nil {
+		i.first = err
+	}
+	if isFirstAnswer(err) {
+		i.firstAnswers++
+	}
+}
+
 // inputs appends the topics that count, at least one, or says why the subscription is unknown. mu is held.
 func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
 	found := inputs{known: to}
+	leaveOut := len(subscription.NonPersistent()) < len(subscription.Topics)+len(subscription.Patterns)
 	for _, name := range subscription.Topics {
-		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
-		if err != nil {
-			return inputs{}, err
+		if leaveOut && isNonPersistent(name) {
+			continue
 		}
-		found.known = append(found.known, one)
+		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		if errors.Is(err, ErrNotTracked) || isFirstAnswer(err) {
+			return inputs{}, err // its topics have just changed, or a leader has just started
+		}
+		found.add(name, one, err)
 	}
-	matched, err := s.matched(subscription, now)
-	if err != nil {
+	if err := s.addMatched(&found, subscription, now, leaveOut); err != nil {
 		return inputs{}, err
+	}
+	switch {
+	case found.firstAnswers > 0 && found.firstAnswers >= len(found.known):
+		return inputs{}, found.coverage.Missing[len(found.coverage.Missing)-1].Reason
+	case len(found.known) == 0 && found.first != nil:
+		return inputs{}, found.first
+	case len(found.known) == 0:
+		return inputs{}, found.unknown(subscription)
+	}
+	return found, nil
+}
+
+// addMatched adds the topics that the patterns match. mu is held.
+func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.Time, leaveOut bool) error {
+	if len(subscription.Patterns) == 0 {
+		return nil
+	}
+	matched, unknown := s.matched(subscription, now)
+	for _, one := range unknown {
+		switch {
+		case errors.Is(one.Reason, ErrNotTracked), isFirstAnswer(one.Reason):
+			return one.Reason
+		case leaveOut && isNonPersistent(one.Name):
+		default:
+			found.miss(one.Name, one.Reason)
+		}
 	}
 	for _, name := range matched {
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		switch {
-		case err == nil:
-			found.known = append(found.known, one)
 		case errors.Is(err, ErrSubscriptionNotFound):
 			found.unsubscribed++
 		case errors.Is(err, ErrTopicNotFound):
 			found.gone++
 		default:
-			return inputs{}, err
+			found.add(name, one, err)
 		}
 	}
-	if len(found.known) == 0 {
-		return inputs{}, found.unknown(subscription)
-	}
-	return found, nil
+	return nil
 }
 
 // unknown says why no topic of a subscription with patterns counts.
@@ -124,15 +165,17 @@ func (i *inputs) unknown(subscription Subscription) error {
 	}
 }
 
-// matched returns the topics that the patterns match and that are not named, each once. mu is held.
-func (s *tracked) matched(subscription Subscription, now time.Time) ([]string, error) {
-	var names []string
+// matched returns the topics that the patterns match and that are not named, each once, and the patterns without a
+// listing: of one that could not be listed lately, the topics of its last listing go on to count. mu is held.
+func (s *tracked) matched(subscription Subscription, now time.Time) (names []string, unknown []MissingInput) {
 	for _, text := range subscription.Patterns {
 		state, err := s.readPattern(Topic{Cluster: subscription.Cluster, Name: text}, subscription, now)
 		if err != nil {
-			return nil, err
+			unknown = append(unknown, MissingInput{text, err})
 		}
-		names = append(names, state.matched...)
+		if state != nil {
+			names = append(names, state.matched...)
+		}
 	}
 	if len(subscription.Patterns) > 1 { // they may overlap
 		slices.Sort(names)
@@ -141,10 +184,10 @@ func (s *tracked) matched(subscription Subscription, now time.Time) ([]string, e
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, named := slices.BinarySearch(subscription.Topics, name)
 		return named
-	}), nil
+	}), unknown
 }
 
-// readPattern returns what a pattern matches, or why that is not known. mu is held.
+// readPattern returns what a pattern matches, and why that is not known. mu is held.
 func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Time) (*patternState, error) {
 	state := s.patterns[key]
 	if state == nil {
@@ -179,8 +222,10 @@ func (s *tracked) input(key Topic, subscription string, now time.Time) (input, e
 	case state.missing:
 		return input{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
-	case len(state.history.points) == 0 && topic.failure != nil:
-		return input{}, topic.failure
+	case len(state.history.points) == 0 && cmp.Or(topic.failure, topic.incomplete) != nil:
+		return input{}, cmp.Or(topic.failure, topic.incomplete)
+	case len(state.history.points) > 0 && now.Sub(state.history.last().at) > s.staleAfter:
+		return input{}, staleError(state.history.last().at, topic.incomplete) // on partitions that are missing
 	case len(state.history.points) == 0:
 		return input{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}

@@ -5,12 +5,18 @@ package backlog
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
 // Reading is what is known of a subscription now, summed over its topics and partitions. Messages are messages, not
-// entries; rates are messages per second over Window.
+// entries; rates are messages per second over Window. Where Coverage is not whole, all sums are lower bounds.
 type Reading struct {
+	// Coverage is how many of the topics are known.
+	Coverage Coverage
 	// At is when the oldest part was measured.
 	At time.Time
 	// Type of the subscription; NoType while there was no consumer since the topics were loaded.
@@ -186,3 +192,89 @@ type InstancesReading struct {
 	// Asynchronous says that instances were seen to work on more messages at once than a synchronous one can.
 	Asynchronous bool
 }
+
+// Coverage is how much of a subscription a reading sums up. Where that is not all, sums are lower bounds.
+type Coverage struct {
+	// Topics that count, and how many of them are Known with all partitions. A pattern without a listing counts as
+	// one.
+	Topics, Known int
+	// Missing are up to 5 of the others. Those that wait for their first answer come last.
+	Missing []MissingInput
+}
+
+// MissingInput is a topic or pattern that is not known, or not with all partitions, and why.
+type MissingInput struct {
+	Name   string
+	Reason error
+}
+
+// mostMissing bounds the list: it ends up in a status.
+const mostMissing = 5
+
+// Whole says that every topic is known.
+func (c Coverage) Whole() bool { return c.Known == c.Topics }
+
+// FirstAnswers says that only first answers of topics that are new are missing, which take a second.
+func (c Coverage) FirstAnswers() bool {
+	return !c.Whole() && !slices.ContainsFunc(c.Missing, func(m MissingInput) bool { return !isFirstAnswer(m.Reason) })
+}
+
+// Lacks says that something is missing for the reason, by a fresh answer.
+func (c Coverage) Lacks(reason error) bool {
+	return slices.ContainsFunc(c.Missing, func(m MissingInput) bool {
+		return errors.Is(m.Reason, reason) && !errors.Is(m.Reason, ErrStale)
+	})
+}
+
+// Err names what is missing, as ErrPartial; nil for nothing.
+func (c Coverage) Err() error {
+	if c.Whole() {
+		return nil
+	}
+	missing := make([]string, 0, mostMissing+1)
+	for _, one := range c.Missing {
+		missing = append(missing, fmt.Sprintf("%s (%s)", one.Name, Quote(fmt.Sprint(one.Reason))))
+	}
+	if more := c.Topics - c.Known - len(c.Missing); more > 0 {
+		missing = append(missing, fmt.Sprintf("and %s more", grouped(more)))
+	}
+	return Because(ErrPartial, "%s of %s topics are known; missing: %s", grouped(c.Known), grouped(c.Topics),
+		strings.Join(missing, ", "))
+}
+
+// grouped is a number with commas.
+func grouped(n int) string {
+	const thousand = 1000
+	if n < thousand {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/thousand), n%thousand)
+}
+
+// miss takes in an input that is not wholly known. The list has those first that hold back more: a subscription that is
+// missing loses messages, and a first answer comes by itself.
+func (c *Coverage) miss(name string, reason error) {
+	c.Topics++
+	at := slices.IndexFunc(c.Missing, func(m MissingInput) bool { return urgency(m.Reason) < urgency(reason) })
+	switch {
+	case at >= 0:
+		c.Missing = slices.Insert(c.Missing, at, MissingInput{name, reason})
+		c.Missing = c.Missing[:min(len(c.Missing), mostMissing)]
+	case len(c.Missing) < mostMissing:
+		c.Missing = append(c.Missing, MissingInput{name, reason})
+	}
+}
+
+func urgency(reason error) int {
+	switch {
+	case errors.Is(reason, ErrSubscriptionNotFound) && !errors.Is(reason, ErrStale):
+		return 2
+	case isFirstAnswer(reason):
+		return 0
+	default:
+		return 1
+	}
+}
+
+// isFirstAnswer says that something is unknown only until the first answer, which is under way.
+func isFirstAnswer(reason error) bool { return errors.Is(reason, ErrNoData) }

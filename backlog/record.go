@@ -6,6 +6,7 @@ package backlog
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type topicState struct {
 	fullAt         time.Time // last one with consumers
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
+	incomplete     error     // why the last good answer lacks partitions; nil when it has all
 	// relistRequested says that a listing was requested since the topic was found missing.
 	relistRequested bool
 	quiet           quiet
@@ -54,23 +56,13 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if sample.Detail.Has(Age) || t.wantsAge(sample.At) {
 		t.ageRequestedAt = sample.At // answered or not: it costs the broker a read
 	}
-	answer := byIndex(sample.Partitions)
-	since := t.changeTo(sample)
-	leaps := t.belief.leaps(since)
-	t.belief = t.belief.after(since, sample.At)
-	if !t.partitions.hasSamePartitions(answer) {
-		t.reset() // a topic recreated under the name
-	}
-	loaded, _ := t.reloaded(answer)
-	for i := range loaded {
-		loaded[i] = loaded[i] || leaps
-	}
-	moved := t.partitions.hasNewMessages(answer)
-	if sample.Detail.Has(Entries) {
+	answer, loaded := t.believe(sample)
+	moved, whole := t.partitions.hasNewMessages(answer), sample.Incomplete == nil
+	if whole && sample.Detail.Has(Entries) {
 		t.batches.record(sample, t.partitions.signs(sample))
 	}
 	t.batches.since = t.batches.publishedSince(sample)
-	interval := t.partitions.record(sample.At, answer, loaded, window)
+	pairs := t.partitions.record(sample, answer, loaded, window)
 	if sample.Detail.Has(Consumers) {
 		t.batches.recordReported(sample)
 		t.fullAt = sample.At
@@ -82,9 +74,12 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			continue // tracked since: it was not looked for
 		}
 		on := onPartitions(name, answer)
+		if !whole && isNowhere(on) {
+			continue // it may be on a partition that is missing
+		}
 		meanBatch := t.batches.mean(backlogEntries(on))
 		state.recordExact(sample, moved)
-		state.record(sample, on, loaded, interval, meanBatch)
+		state.record(sample, on, pairs, meanBatch)
 		if forget {
 			state.forgetConsumers()
 		}
@@ -97,7 +92,23 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		}
 	}
 	t.answeredAt, t.shrunkAt = sample.At, time.Time{}
-	t.failure = nil
+	t.failure, t.incomplete = nil, sample.Incomplete
+}
+
+// believe returns the partitions of an answer by position, and which were loaded again.
+func (t *topicState) believe(sample TopicSample) (answer []*PartitionSample, loaded []bool) {
+	since := t.changeTo(sample)
+	leaps := t.belief.leaps(since)
+	t.belief = t.belief.after(since, sample.At)
+	answer, same := t.partitions.place(sample)
+	if !same {
+		t.reset() // a topic recreated under the name
+	}
+	loaded, _ = t.reloaded(answer)
+	for i := range loaded {
+		loaded[i] = loaded[i] || leaps
+	}
+	return answer, loaded
 }
 
 // reset forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
@@ -114,7 +125,7 @@ func (t *topicState) reset() {
 // partition that is back counts as loaded again: what it counted meanwhile is not of this pair.
 func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell string) {
 	loaded = make([]bool, len(answer))
-	for i := len(t.partitions.published); i < min(t.partitions.most, len(answer)); i++ {
+	for i := len(t.partitions.last); i < min(t.partitions.most, len(answer)); i++ {
 		loaded[i] = true
 	}
 	compare := func(position int, counter string, before, now int64) {
@@ -123,8 +134,10 @@ func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell st
 			fell = cmp.Or(fell, fmt.Sprintf("%s fell from %d to %d", counter, before, now))
 		}
 	}
-	for i, published := range t.partitions.published {
-		compare(i, "msgInCounter", published, answer[i].PublishedMessages)
+	for i, last := range t.partitions.last {
+		if answer[i] != nil {
+			compare(i, "msgInCounter", last.messages, answer[i].PublishedMessages)
+		}
 	}
 	for name, state := range t.subscriptions {
 		now := onPartitions(name, answer)
@@ -139,13 +152,8 @@ func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell st
 }
 
 // record takes over what an answer says of the subscription on each partition; nil where it is not.
-func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, loaded []bool,
-	interval time.Duration, meanBatch float64,
-) {
-	s.missing, s.doubted = true, 0
-	for _, one := range answer {
-		s.missing = s.missing && one == nil
-	}
+func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, pairs []pair, meanBatch float64) {
+	s.missing, s.doubted = isNowhere(answer), 0
 	left := false
 	if s.missing {
 		// a subscription that is created again starts with nothing known
@@ -153,7 +161,11 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	} else if sample.Detail.Has(Consumers) {
 		left = s.consumers.observe(answer, meanBatch)
 	}
-	s.stuck = !s.partitions.record(answer, loaded, left, interval)
+	var first []partitionTotals
+	if len(s.history.points) > 0 {
+		first = s.history.points[0].partitions
+	}
+	s.stuck = !s.partitions.record(answer, pairs, left, first)
 	if sample.Detail.Has(Consumers) {
 		s.partitions.recordConsumers(answer)
 	}
@@ -162,7 +174,7 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 
 // recordExact notes how the answer counted, while the history is that of before it.
 func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
-	exact := sample.Detail.Has(Precise)
+	exact := sample.Detail.Has(Precise) && sample.Incomplete == nil
 	s.precise = exact && (s.precise || s.hasBacklog())
 	switch {
 	case exact:
@@ -170,6 +182,11 @@ func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 	case moved:
 		s.exactAt = time.Time{}
 	}
+}
+
+// isNowhere says that no partition has the subscription.
+func isNowhere(answer []*SubscriptionSample) bool {
+	return !slices.ContainsFunc(answer, func(one *SubscriptionSample) bool { return one != nil })
 }
 
 // backlogEntries of the subscription over all partitions.
@@ -186,7 +203,7 @@ func backlogEntries(answer []*SubscriptionSample) (sum int64) {
 func (s *subscriptionState) point(sample TopicSample, answer []*SubscriptionSample, meanBatch float64) point {
 	p := point{
 		at: sample.At, subType: NoType, countsUnacked: true, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),
-		partitions: s.partitions.totals, throttled: s.partitions.throttled,
+		partitions: s.partitions.totals, throttled: s.partitions.throttled, incomplete: sample.Incomplete != nil,
 	}
 	for _, subscription := range answer {
 		if subscription == nil {

@@ -73,7 +73,7 @@ func (t SubscriptionType) with(other SubscriptionType) (one, another Subscriptio
 // NotPartitioned is the index of the only partition of a topic that is not partitioned.
 const NotPartitioned = -1
 
-// TopicSample is one complete answer about one topic.
+// TopicSample is one answer about one topic.
 type TopicSample struct {
 	// At is when the request was sent: what the answer says is at least as new.
 	At time.Time
@@ -85,6 +85,8 @@ type TopicSample struct {
 	// PeekedEntries of a backlog from before the topic was loaded were looked at one by one, with detail Entries, and have
 	// PeekedMessages; 0 for none.
 	PeekedEntries, PeekedMessages int64
+	// Incomplete is why some partitions are missing, an ErrPartial that says how many; nil when all are there.
+	Incomplete error
 }
 
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is

@@ -182,10 +182,28 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				unknown(t, backlog.ErrNoRate, r.LatestPublishRate)
 			},
 		},
-		"knows nothing newer than a counter reset": {
-			answers: []answer{{at: 0, published: 1000}, {at: 5, published: 1500}, {at: 10, published: 50}},
+		"keeps the last rate at a counter reset": {
+			answers: []answer{{at: 0, published: 1000}, {at: 10, published: 1500}, {at: 20, published: 7}},
 			check: func(t *testing.T, r backlog.Reading) {
-				unknown(t, backlog.ErrNoRate, r.LatestPublishRate)
+				require.InDelta(t, 50, known(t, r.PublishRate), 0)
+				require.InDelta(t, 50, known(t, r.LatestPublishRate), 0)
+			},
+		},
+		"knows no rate after a second counter reset": {
+			answers: []answer{
+				{at: 0, published: 1000},
+				{at: 10, published: 1500},
+				{at: 20, published: 7},
+				{at: 30, published: 5},
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				unknown(t, backlog.ErrNoRate, r.PublishRate, r.LatestPublishRate)
+			},
+		},
+		"has no rate after one answer without messages": {
+			answers: []answer{{at: 0}},
+			check: func(t *testing.T, r backlog.Reading) {
+				unknown(t, backlog.ErrNoRate, r.PublishRate, r.LatestPublishRate, r.DeliveryRate, r.ProcessRate)
 			},
 		},
 		"drops the pair around a counter reset instead of reading a negative or a low rate": {

@@ -94,6 +94,18 @@ func (s Subscription) firstInput() (input Topic, some bool) {
 	return Topic{}, false
 }
 
+// NonPersistent are the topics and patterns of it that keep no backlog, so that they say nothing of the work.
+func (s Subscription) NonPersistent() (names []string) {
+	for _, name := range slices.Concat(s.Topics, s.Patterns) {
+		if isNonPersistent(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isNonPersistent(name string) bool { return strings.HasPrefix(name, "non-persistent://") }
+
 // Equal says whether both track the same thing.
 func (s Subscription) Equal(other Subscription) bool {
 	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.Workload == other.Workload &&

@@ -236,16 +236,3 @@ func TestMessagesThatNoConsumerHoldsAreNotFinishedLater(t *testing.T) {
 		})
 	}
 }
-
-func TestWhatIsReadyForSureIsOnTheTopicsThatAreKnown(t *testing.T) {
-	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster(), function, orders, returns)
-	store.Track("me", subscription)
-	require.Zero(t, store.ReadyAtLeast(subscription, second(0)), "before any answer")
-	store.Fail(topic(returns), backlog.ErrTopicNotFound)
-	store.Record(topic(orders), answer{at: 0, published: 10, entries: 10, backlogEntries: 5}.sample())
-	_, err := store.Read(subscription, second(0))
-	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
-	require.InDelta(t, 5, store.ReadyAtLeast(subscription, second(0)), 0)
-	require.Zero(t, store.ReadyAtLeast(subscription, second(3600)), "what is stale is not sure")
-}

@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,28 +20,31 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		At: last.at, Type: last.subType, OtherType: last.otherType, Window: last.at.Sub(first.at),
 		Total: Known(last.totalMessages()), Ready: Known(last.ready()), Delayed: last.readDelayed(),
 		InReplay: Known(float64(last.inReplay) * last.meanBatch), Bytes: s.readBytes(last),
-		PublishRate: publishRate(t.partitions.since(first.at)),
+		PublishRate: t.publishRate(s),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
 		Partitions: len(t.partitions.indices),
 		Instances:  unknownInstances(ErrNotAsked),
-		Trouble:    t.failure,
+		Trouble:    cmp.Or(t.failure, t.incomplete),
 		ExactAt:    s.exactAt,
 		Doubted:    s.doubted,
 		GrowthRate: last.growthSince(first),
 	}
 	r.LatestPublishRate, r.LatestWindow = t.partitions.latestRate()
-	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
+	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions, t.partitions.window)
 	r.OldestAge, r.OldestAt = s.age.read(now, last.at)
 	s.readLeast(&r)
 	r.consumers = s.consumers
 	r.countConsumers()
 	r.SteadyConsumers = s.history.steadyConsumers(first.at) && s.consumers.most == 0
+	if t.incomplete != nil {
+		return r.lowerBounds(t.incomplete)
+	}
 	return r
 }
 
 // growthSince is how fast the backlog grew, by the mean batch of now: a mean that changed is no growth.
 func (p point) growthSince(first point) Measurement {
-	if !p.at.After(first.at) {
+	if !p.at.After(first.at) || p.incomplete || first.incomplete {
 		return Unknown(ErrNoRate)
 	}
 	return Known(float64(p.total-first.total) * p.meanBatch / p.at.Sub(first.at).Seconds())
@@ -83,24 +87,38 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 	}
 }
 
-// publishRate is what arrives on all partitions; unknown when it is of one.
-func publishRate(first, last []flow) Measurement {
-	sum := Known(0)
-	for i, f := range last {
-		sum = sum.plus(f.rate(earlier(first, i)))
+// publishRate is what arrives on all partitions over the window of the subscription. Of one that has just appeared it
+// is the topic's.
+func (t *topicState) publishRate(s *subscriptionState) Measurement {
+	return t.partitions.rate(t.partitions.over(s.history))
+}
+
+// over returns the flows of the partitions at both ends of the window.
+func (p *topicPartitions) over(h history) (first, last []flow) {
+	since := h.points[0].at
+	if len(h.points) == 1 {
+		since = time.Time{}
 	}
-	return sum
+	return p.since(since)
 }
 
 // rates are what is delivered from and finished on all partitions that have the subscription.
-func (s *subscriptionPartitions) rates(first []partitionTotals) (delivered, finished Measurement) {
-	delivered, finished = Known(0), Known(0)
+func (s *subscriptionPartitions) rates(first []partitionTotals, window time.Duration) (delivered,
+	finished Measurement,
+) {
+	delivered, finished = Unknown(ErrNoRate), Unknown(ErrNoRate)
+	some := false
 	for i, total := range s.totals {
-		if s.last[i].present {
-			since := earlier(first, i)
-			delivered = delivered.plus(total.delivered.rate(since.delivered))
-			finished = finished.plus(total.finished.rate(since.finished))
+		if !s.last[i].present {
+			continue
 		}
+		since, last := earlier(first, i), s.last[i]
+		one := total.delivered.rate(since.delivered, last.delivery(window))
+		another := total.finished.rate(since.finished, last.finish(window))
+		if some {
+			one, another = delivered.plus(one), finished.plus(another)
+		}
+		delivered, finished, some = one, another, true
 	}
 	return delivered.notNegative(), finished.notNegative()
 }
@@ -137,23 +155,30 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 	s *subscriptionState,
 ) []PartitionReading {
 	start, end := s.history.points[0], s.history.last()
-	published, now := t.partitions.since(start.at)
+	published, now := t.partitions.over(s.history)
+	window := t.partitions.window
 	readings = slices.Grow(readings, len(t.partitions.indices))
 	for i, index := range t.partitions.indices {
 		r := PartitionReading{
 			Topic: topic, Index: index,
-			PublishRate: now[i].rate(earlier(published, i)),
+			PublishRate: now[i].rate(earlier(published, i), t.partitions.counter(i)),
 		}
-		if last := s.partitions.last[i]; last.present {
+		last := earlier(s.partitions.last, i)
+		switch {
+		case t.partitions.last[i].pair.kind == absentPair:
+			missing := Unknown(t.incomplete)
+			r.PublishRate, r.Ready, r.ProcessRate, r.Consumers = missing, missing, missing, missing
+		case last.present:
 			r.Ready = Known(readyMessages(last.backlogEntries, last.delayed, end.meanBatch))
-			r.ProcessRate = end.partitions[i].finished.rate(earlier(start.partitions, i).finished).notNegative()
+			r.ProcessRate = end.partitions[i].finished.rate(earlier(start.partitions, i).finished,
+				last.finish(window)).notNegative()
 			r.Consumers = Unknown(ErrNotAsked)
 			if last.consumers >= 0 {
 				r.Consumers = Known(float64(last.consumers))
 			}
-		} else {
-			r.Ready, r.ProcessRate, r.Consumers = Unknown(
-				ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound)
+		default:
+			missing := Unknown(ErrSubscriptionNotFound)
+			r.Ready, r.ProcessRate, r.Consumers = missing, missing, missing
 		}
 		readings = append(readings, r)
 	}

@@ -3,7 +3,11 @@
 
 package backlog
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // point is what one answer said about one subscription of one topic, summed over partitions.
 type point struct {
@@ -16,6 +20,8 @@ type point struct {
 	// countsUnacked is false for Exclusive and Failover: Pulsar does not count their unacked messages.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
+	// incomplete says that partitions are missing in the sums.
+	incomplete bool
 	// delaysUnknown says that no consumer is connected, so that delayed leaves out what may be delayed.
 	delaysUnknown bool
 	// otherType is what some partitions have instead of subType; empty when all agree.
@@ -91,4 +97,166 @@ func (h *history) steadyConsumers(since time.Time) bool {
 		}
 	}
 	return true
+}
+
+// flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
+// reset between them adds to neither, so a rate over a window is never too low because a partition was loaded again.
+type flow struct {
+	messages int64
+	observed time.Duration
+}
+
+// add counts messages over a time.
+func (f *flow) add(messages int64, over time.Duration) {
+	f.messages += messages
+	f.observed += over
+}
+
+// rate is the flow since the first one, in messages per second, unless no sound pair of answers lies between. Then it
+// is what the counter of the partition says, or the last rate.
+func (f flow) rate(first flow, otherwise lastCounter) Measurement {
+	observed := f.observed - first.observed
+	if observed <= 0 {
+		return otherwise.rate()
+	}
+	return Known(float64(f.messages-first.messages) / observed.Seconds())
+}
+
+// pair is the last answer about a partition with the one before it, of which rates are made.
+type pair struct {
+	kind pairKind
+	// over is the time between the two of a sound pair.
+	over time.Duration
+}
+
+type pairKind uint8
+
+const (
+	// noPair: the partition was answered for the first time.
+	noPair pairKind = iota
+	// soundPair: the counters grew from one to the other, or the partition was made between them.
+	soundPair
+	// lostPair: the partition was loaded again between them, which starts its counters at 0.
+	lostPair
+	// absentPair: the last answer lacks the partition.
+	absentPair
+)
+
+// lastCounter is what is known of a rate while the window has no sound pair.
+type lastCounter struct {
+	messages int64 // Pulsar's counter at the last answer
+	pair     pair
+	lastRate Measurement   // before the pair was lost
+	window   time.Duration // that a rate is measured over
+}
+
+// rate of a partition without a sound pair: it goes on as it was when it was loaded again, for one answer. No more can
+// have arrived within the window than was counted since the partition was made or loaded, so that one without messages
+// is quiet, and a new one with few of them says little less than a measured one.
+func (c lastCounter) rate() Measurement {
+	switch {
+	case c.pair.kind == absentPair:
+		return Unknown(ErrNoRate)
+	case c.pair.kind == lostPair && c.lastRate.known:
+		return c.lastRate
+	case c.messages == 0 && c.window > 0:
+		return Known(0)
+	case c.pair.kind == lostPair || c.window <= 0:
+		return Unknown(ErrNoRate)
+	default:
+		return between(0, float64(c.messages)/c.window.Seconds(), ErrNoRate)
+	}
+}
+
+// place returns the partitions of an answer by position, and whether they are those that are known, and perhaps more.
+// One that an incomplete answer lacks is nil.
+func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, same bool) {
+	there := byIndex(sample.Partitions)
+	answer = make([]*PartitionSample, 0, max(len(there), len(p.indices)))
+	left := there
+	for _, index := range p.indices {
+		switch {
+		case len(left) > 0 && left[0].Index == index:
+			answer, left = append(answer, left[0]), left[1:]
+		case sample.Incomplete != nil:
+			answer = append(answer, nil)
+		default:
+			return there, false
+		}
+	}
+	if n := len(p.indices); n > 0 && len(left) > 0 && left[0].Index < p.indices[n-1] {
+		return there, false // it was missing at the first answer
+	}
+	return append(answer, left...), true
+}
+
+// hasNewMessages says that something was published since the last answer, or that this is unknown.
+func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
+	if p.at.IsZero() || len(answer) != len(p.last) || slices.Contains(answer, nil) {
+		return true
+	}
+	for i, partition := range answer {
+		if partition.PublishedMessages != p.last[i].messages {
+			return true
+		}
+	}
+	return false
+}
+
+// pairs are those that an answer makes with the last one.
+func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded []bool) []pair {
+	pairs := make([]pair, len(answer))
+	for i, partition := range answer {
+		switch {
+		case partition == nil:
+			pairs[i].kind = absentPair
+		case p.at.IsZero(), i >= len(p.last) && (p.incomplete || loaded[i]): // it may have been there before
+		case i >= len(p.last):
+			pairs[i] = pair{soundPair, at.Sub(p.at)}
+		case loaded[i]:
+			pairs[i].kind = lostPair
+		default:
+			pairs[i] = pair{soundPair, at.Sub(p.last[i].at)}
+		}
+	}
+	return pairs
+}
+
+// rate is what arrives on all partitions between two points; a lower bound when it is unknown of some.
+func (p *topicPartitions) rate(first, last []flow) (sum Measurement) {
+	for i, f := range last {
+		rate := f.rate(earlier(first, i), p.counter(i))
+		if i > 0 {
+			rate = sum.plus(rate)
+		}
+		sum = rate
+	}
+	return sum
+}
+
+// byIndex returns the partitions by position.
+func byIndex(partitions []PartitionSample) []*PartitionSample {
+	ordered := make([]*PartitionSample, len(partitions))
+	for i := range partitions {
+		ordered[i] = &partitions[i]
+	}
+	slices.SortFunc(ordered, func(a, b *PartitionSample) int { return cmp.Compare(a.Index, b.Index) })
+	return ordered
+}
+
+// onPartitions returns the subscription by position; nil where a partition does not have it, or is missing.
+func onPartitions(name string, answer []*PartitionSample) []*SubscriptionSample {
+	found := make([]*SubscriptionSample, len(answer))
+	for i, partition := range answer {
+		if partition == nil {
+			continue
+		}
+		for j := range partition.Subscriptions {
+			if partition.Subscriptions[j].Name == name {
+				found[i] = &partition.Subscriptions[j]
+				break
+			}
+		}
+	}
+	return found
 }

@@ -87,30 +87,27 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
-	for replicas, want := range map[int64]float64{0: 7, 1: 0} {
-		t.Run(fmt.Sprint(replicas, " replicas"), func(t *testing.T) {
-			function, p := fixture.Function(), fixture.Policy()
-			fixture.Spec(function)["replicas"] = replicas
-			fixture.Spec(function)["input"] = map[string]any{"topics": []any{fixture.Topic, "retired"}}
-			p.Spec.MinReplicas = new(int32)
-			env := newTestEnv(t, function, p, fixture.ConfigMap())
-			env.reconcile()
-			env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
-				At: env.now, Partitions: []backlog.PartitionSample{{
-					Index: backlog.NotPartitioned,
-					Subscriptions: []backlog.SubscriptionSample{{
-						Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
-					}},
-				}},
-			})
-			env.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/retired"},
-				backlog.ErrTopicNotFound)
-			in := env.input()
-			require.ErrorIs(t, in.Unknown, backlog.ErrTopicNotFound)
-			require.InDelta(t, want, in.ReadyAtLeast, 0)
-		})
-	}
+func TestATopicThatIsUnknownLeavesTheOthers(t *testing.T) {
+	function, p := fixture.Function(), fixture.Policy()
+	fixture.Spec(function)["input"] = map[string]any{"topics": []any{fixture.Topic, "retired"}}
+	env := newTestEnv(t, function, p, fixture.ConfigMap())
+	env.reconcile()
+	env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
+		At: env.now, Partitions: []backlog.PartitionSample{{
+			Index: backlog.NotPartitioned,
+			Subscriptions: []backlog.SubscriptionSample{{
+				Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
+			}},
+		}},
+	})
+	env.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/retired"},
+		backlog.ErrTopicNotFound)
+	in := env.input()
+	require.NoError(t, in.Unknown)
+	require.False(t, in.Reading.Coverage.Whole())
+	ready, err := in.Reading.Ready.Least()
+	require.NoError(t, err)
+	require.InDelta(t, 7, ready, 0)
 }
 
 func TestAPromisedTypeCountsUntilTheBrokerKnowsOne(t *testing.T) {

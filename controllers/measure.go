@@ -27,9 +27,6 @@ func (o observer) measure(observed plan.Observed) plan.Measured {
 	reading, err := o.store.Read(*subscription, observed.Now)
 	if err != nil {
 		measured.Unknown = err
-		if *observed.Target.Replicas == 0 {
-			measured.ReadyAtLeast = o.store.ReadyAtLeast(*subscription, observed.Now)
-		}
 		return measured
 	}
 	measured.Reading = &reading

@@ -68,11 +68,16 @@ type measuredRate struct {
 }
 
 // publishRate is the publish rate of a reading. A load step enters the rate window gradually, so the newest rate
-// replaces the window's while it is clearly higher, or higher at all right after a step.
+// replaces the window's while it is clearly higher, or higher at all right after a step. A lower bound counts if it is
+// above what was learned.
 func (a *Arrivals) publishRate(r backlog.Reading) (measuredRate, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
-		return measuredRate{}, err
+		least, none := r.PublishRate.Least()
+		if none != nil || least == 0 || (a != nil && least <= a.Fast) {
+			return measuredRate{}, err
+		}
+		return measuredRate{least, r.Window, r.At}, nil
 	}
 	newest, unknown := r.LatestPublishRate.Value()
 	latest := measuredRate{newest, r.LatestWindow, r.At}

@@ -48,7 +48,7 @@ type load struct {
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
 // objective.
 func capacity(in Input, state State) recommendation {
-	ready, err := in.Reading.Ready.Value()
+	ready, err := in.Reading.Ready.Least()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
@@ -175,7 +175,7 @@ func (l load) urgent(state State, wanted int32) bool {
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
 // than one message to work on, since each may be stuck on one.
 func unknownCapacity(in Input, arrival, work float64) recommendation {
-	consumers, err := in.Reading.Consumers.Value()
+	consumers, err := in.Reading.Consumers.Least()
 	idle, known := idling(in, nil)
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
@@ -193,24 +193,39 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 	}
 }
 
-// wait is how long the ready messages take with the replicas that consume now.
+// wait is how long the ready messages take with the replicas that consume now; at least so long, where some topics are
+// unknown.
 func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	ready, err := reading.Ready.Value()
+	ready, err := reading.Ready.Least()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
-	if ready < 1 {
-		return backlog.Known(0)
+	seconds, err := waitFor(ready, reading, capacity)
+	switch {
+	case err != nil:
+		return backlog.Unknown(err)
+	case !reading.Coverage.Whole():
+		return backlog.AtLeast(seconds, reading.Coverage.Err())
+	default:
+		return backlog.Known(seconds)
 	}
-	if consumers, err := reading.Consumers.Value(); err == nil && consumers > 0 && capacity != nil {
-		return backlog.Known(ready / (consumers * capacity.MessagesPerSecond))
+}
+
+// waitFor is how long so many messages take.
+func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) (seconds float64, err error) {
+	if ready < 1 {
+		return 0, nil
+	}
+	// Each replica consumes all topics, so that those on the known ones are all.
+	if consumers, err := reading.Consumers.Least(); err == nil && consumers > 0 && capacity != nil {
+		return ready / (consumers * capacity.MessagesPerSecond), nil
 	}
 	processed, err := reading.ProcessRate.Value()
 	switch {
 	case err != nil:
-		return backlog.Unknown(err)
+		return 0, err
 	case processed <= 0:
-		return backlog.Unknown(backlog.ErrNoRate) // nothing is processed: no finite answer
+		return 0, backlog.ErrNoRate // nothing is processed: no finite answer
 	}
-	return backlog.Known(ready / processed)
+	return ready / processed, nil
 }

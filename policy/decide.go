@@ -5,13 +5,13 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas.
+// Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas. Partial ones, whose sums
+// are lower bounds, may add replicas, and remove none.
 //
 //	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
@@ -25,7 +25,7 @@ func Decide(in Input, before State) (Decision, State) {
 	after, saturated := learn(in, before)
 	surplus := after.Surplus.reported(in)
 	in = in.withoutSurplus()
-	manual := before.manualScale(in)
+	manual := max(before.manualScale(in), before.unseenLoad(in))
 	current, kept := in.CurrentReplicas, after.Decided.or(in.CurrentReplicas)
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
@@ -116,7 +116,11 @@ func learn(in Input, before State) (after State, saturated bool) {
 func stabilize(in Input, after State, winner recommendation, kept int32, news bool) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.minReplicas() == 0 {
-		if target, held = after.Zero.wake(in, after); target < kept {
+		target, held = after.Zero.wake(in, after)
+		if target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound) {
+			target, held = 1, nil // it creates the subscription: messages on that topic are lost meanwhile
+		}
+		if target < kept {
 			return kept, nil
 		}
 		return target, held
@@ -152,8 +156,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 }
 
 // holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At
-// zero, one replica recreates a subscription that Pulsar reports as missing, since messages would be lost meanwhile, or
-// works on the backlog of the known topics.
+// zero, one replica recreates a subscription that Pulsar reports as missing, since messages would be lost meanwhile.
 func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)
@@ -168,9 +171,6 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	switch {
 	case target > 0 || in.minReplicas() > 0 || in.Frozen != nil:
 	case errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale):
-		target = 1
-	case before.wakesOnPartialReading(in):
-		hold.Message += fmt.Sprintf(": one replica for %s messages on other topics", short(in.ReadyAtLeast))
 		target = 1
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)

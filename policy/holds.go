@@ -99,6 +99,9 @@ func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
 		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
 	}
+	if !in.Reading.Coverage.Whole() {
+		return holdPartial(in)
+	}
 	if err := unknownLoad(in); err != nil {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
@@ -115,6 +118,11 @@ func holdDown(in Input, state State) *Hold {
 		return &Hold{Reason: HoldUpdating, Message: "a rollout is replacing pods"}
 	}
 	return state.holdAfterChange(in)
+}
+
+// holdPartial keeps replicas while some topics or partitions are unknown.
+func holdPartial(in Input) *Hold {
+	return &Hold{Reason: HoldPartial, Message: in.Reading.Coverage.Err().Error()}
 }
 
 // stabilizedDown returns the largest number that was needed within the window, once that saves most of what scale-down

@@ -40,8 +40,6 @@ type Input struct {
 	Without Part
 	// Unknown is why there is no reading: one of the reasons of package backlog.
 	Unknown error
-	// ReadyAtLeast is the backlog of the known topics while Unknown is set; 0 for none.
-	ReadyAtLeast float64
 	// Own is how many replicas of the target may consume: its running pods, terminating ones included, or its replicas if
 	// the pods are unknown. Nil if all consumers count as the target's.
 	Own *int32
@@ -143,6 +141,8 @@ const (
 	HoldOldReading = "ReadingTooOld"
 	// HoldContradicted: the backlog or the instances contradict Pulsar's counters.
 	HoldContradicted = "CountersContradicted"
+	// HoldPartial: some topics or partitions are unknown, so that the load may be larger.
+	HoldPartial = "ReadingPartial"
 	// HoldLearning: the capacity of a replica is unknown.
 	HoldLearning = "CapacityNotLearned"
 	// HoldStabilizing: the stabilization window has a larger recommendation.

@@ -50,7 +50,8 @@ func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 func service(in Input, state State) Service {
 	objective := LatencyObjective(in.Spec).Seconds()
 	found := Service{At: in.Reading.At, Failing: failing(in)}
-	seconds, err := workWait(in, state).Value()
+	wait := workWait(in, state)
+	seconds, err := wait.Least()
 	age, aged := oldestDue(in.Reading)
 	switch late := aged && age > objective; {
 	case err == nil && seconds > objective:
@@ -62,7 +63,7 @@ func service(in Input, state State) Service {
 		}
 	case stalls(in, state.Floor):
 		found.Objective = ObjectiveStalled
-	case err == nil:
+	case wait.Known():
 		found.Objective = ObjectiveMet
 	}
 	return found
@@ -71,7 +72,7 @@ func service(in Input, state State) Service {
 // workWait is how long messages wait for the replicas that consume now, without backlog that no replica can process.
 func workWait(in Input, state State) backlog.Measurement {
 	reading := in.Reading
-	if ready, err := reading.Ready.Value(); err == nil {
+	if ready, err := reading.Ready.Least(); err == nil {
 		reading.Ready = backlog.Known(max(0, ready-state.Floor.messages(in)))
 	}
 	return wait(reading, state.Capacity)
@@ -93,6 +94,6 @@ func stalls(in Input, floor Floor) bool {
 
 // missesObjective says that the backlog takes longer than the objective, which justifies the cost of a change.
 func (s State) missesObjective(in Input) bool {
-	seconds, err := workWait(in, s).Value()
+	seconds, err := workWait(in, s).Least()
 	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
 }

@@ -84,9 +84,10 @@ func indexOf(p backlog.PartitionReading, i int) int {
 	return p.Index
 }
 
-// partitionShares are the planned loads of the partitions; not ok while any is unknown.
+// partitionShares are the planned loads of the partitions; not ok while any is unknown, unless that is why the reading
+// is partial.
 func partitionShares(in Input, l load) (shares []share, ok bool) {
-	total, err := in.Reading.PublishRate.Value()
+	total, err := in.Reading.PublishRate.Least()
 	if err != nil {
 		return nil, false
 	}
@@ -101,8 +102,11 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 			continue // no consumer has subscribed there yet
 		}
 		rate, unknown := p.PublishRate.Value()
-		if err != nil || unknown != nil {
+		switch missing := err != nil || unknown != nil; {
+		case missing && in.Reading.Coverage.Whole():
 			return nil, false
+		case missing:
+			continue
 		}
 		rate *= scale
 		shares = append(shares, share{index: indexOf(p, i), rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain})

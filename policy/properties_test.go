@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // partitioned makes a reading one of a Failover subscription with so many partitions that have different shares of all.
@@ -129,6 +130,9 @@ func TestWhatIsUnknownOldOrIncompleteNeverLowersReplicas(t *testing.T) {
 			in.Reading.Ready, in.Reading.Total = backlog.Unknown(backlog.ErrPartial), backlog.Unknown(backlog.ErrPartial)
 		},
 		"what arrives is unknown": func(in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) },
+		"a topic is unknown": func(in *policy.Input) {
+			in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+		},
 		"a partition is unknown": func(in *policy.Input) {
 			*in = partitioned(rand.New(rand.NewPCG(1, 1)), *in, 5)
 			in.Partitions[3].Ready = backlog.Unknown(backlog.ErrPartial)

@@ -167,14 +167,16 @@ func (d Decided) pending() bool { return d.From != d.Replicas }
 const followTimeout = 45 * time.Second
 
 // settle ends the wait for an autoscaler that has followed or is late. Then a scale-up is decided anew on the next
-// reading after readAt, and a scale-down is not carried out on an unknown load. Time alone takes no decision back.
+// whole reading after readAt, and a scale-down is not carried out on a load that is unknown in part. Time alone takes
+// no decision back.
 func (d Decided) settle(in Input, readAt time.Time) Decided {
 	late, current := in.Now.Sub(d.At) >= followTimeout, in.CurrentReplicas
+	known := in.Unknown == nil && in.Reading.Coverage.Whole()
 	var ended bool
 	if d.Replicas > d.From {
-		ended = current >= d.Replicas || (late && in.Unknown == nil && in.Reading.At.After(readAt))
+		ended = current >= d.Replicas || (late && known && in.Reading.At.After(readAt))
 	} else {
-		ended = current <= d.Replicas || current > d.From || (late && in.Unknown != nil)
+		ended = current <= d.Replicas || current > d.From || (late && !known)
 	}
 	if ended || in.Frozen != nil {
 		d.From = d.Replicas
@@ -203,6 +205,15 @@ func (d Decided) or(current int32) int32 {
 func (s State) manualScale(in Input) int32 {
 	before := s.Start.Replicas
 	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Decided.Replicas) {
+		return 0
+	}
+	return in.CurrentReplicas
+}
+
+// unseenLoad is the current number after some time in which no rate of all topics was learned, 0 otherwise: it is held
+// for a stabilization window when they are known again.
+func (s State) unseenLoad(in Input) int32 {
+	if in.Reading.Coverage.Whole() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.FreshFor {
 		return 0
 	}
 	return in.CurrentReplicas

@@ -62,7 +62,7 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 
 // backlogPerReplica recommends one replica for each so many ready messages.
 func backlogPerReplica(in Input, messages int64) recommendation {
-	ready, err := in.Reading.Ready.Value()
+	ready, err := in.Reading.Ready.Least()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
@@ -107,7 +107,7 @@ func utilization(in Input, state State, target float64) recommendation {
 	if err != nil {
 		return holdCurrent(in, HoldNotTimed, err.Error())
 	}
-	consumers, err := in.Reading.Consumers.Value()
+	consumers, err := in.Reading.Consumers.Least()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}

@@ -16,6 +16,9 @@ import (
 type Zero struct {
 	// IdleSince is since when the Function has been idle: no arrivals, no processing, no backlog. Zero while it is not.
 	IdleSince time.Time `json:"idle,omitzero"`
+	// IdleAt is when it was last seen idle. It counts as idle for FreshFor after that, unless it is seen not to be: a new
+	// topic, or one that was loaded again, is counted exactly at the next poll.
+	IdleAt time.Time `json:"idleAt,omitzero"`
 	// Worked says that replicas have processed messages since they woke.
 	Worked bool `json:"worked,omitempty"`
 	// Since is when the last replica was removed.
@@ -36,10 +39,8 @@ const (
 
 // learn learns from a poll.
 func (z Zero) learn(in Input, before State) Zero {
-	arriving, err := in.Reading.PublishRate.Value()
-	arrives, quiet := err == nil && arriving > 0, err == nil && arriving == 0
-	done, err := in.Reading.ProcessRate.Value()
-	works, rests := err == nil && done > 0, err == nil && done == 0
+	arrives, quiet := flows(in.Reading.PublishRate)
+	works, rests := flows(in.Reading.ProcessRate)
 	if arrives {
 		z.Backoff, z.Until = 0, time.Time{}
 	}
@@ -47,14 +48,37 @@ func (z Zero) learn(in Input, before State) Zero {
 		return z.atZero(in)
 	}
 	z.Worked, z.Since = z.Worked || works, time.Time{}
-	unseen := in.Now.Sub(before.DecidedAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
-	switch idle := quiet && rests && empty(in, before.Floor) && contradiction(in) == nil; {
-	case !idle:
+	return z.learnIdle(in, before, quiet && rests, arrives || works)
+}
+
+// learnIdle learns whether the Function is idle; quiet rates are 0, and busy ones above.
+func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
+	unseen := in.Now.Sub(z.IdleAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
+	contradicted := contradiction(in) != nil
+	switch idle := quiet && empty(in, before.Floor) && !contradicted; {
+	case idle && (z.IdleSince.IsZero() || unseen):
+		z.IdleSince, z.IdleAt = in.Now, in.Now
+	case idle:
+		z.IdleAt = in.Now
+	case unseen || busy || contradicted || hasBacklog(in, before.Floor):
 		z.IdleSince = time.Time{}
-	case z.IdleSince.IsZero() || unseen:
-		z.IdleSince = in.Now
 	}
 	return z
+}
+
+// flows says whether a rate is above 0 at least, and whether it is 0.
+func flows(rate backlog.Measurement) (some, none bool) {
+	if least, err := rate.Least(); err == nil && least > 0 {
+		return true, false
+	}
+	_, err := rate.Value()
+	return false, err == nil
+}
+
+// hasBacklog says that messages wait on the topics that are known.
+func hasBacklog(in Input, floor Floor) bool {
+	total, err := in.Reading.Total.Least()
+	return err == nil && total > floor.messages(in)
 }
 
 // atZero is the state without replicas.
@@ -86,12 +110,19 @@ func empty(in Input, floor Floor) bool {
 
 // readyForZero says that the last replica may be removed.
 func (z Zero) readyForZero(in Input) bool {
-	return in.minReplicas() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= Cooldown(in.Spec)
+	return in.minReplicas() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= Cooldown(in.Spec) &&
+		z.IdleAt.Equal(in.Now)
 }
 
 // idleHold says why an idle Function keeps its last replica.
 func (z Zero) idleHold(in Input) *Hold {
-	if in.minReplicas() > 0 || z.IdleSince.IsZero() || in.CurrentReplicas > 1 {
+	ready, err := in.Reading.Ready.Least()
+	switch {
+	case in.minReplicas() > 0 || in.CurrentReplicas > 1:
+		return nil
+	case !in.Reading.Coverage.Whole() && (err != nil || ready < 1):
+		return holdPartial(in)
+	case z.IdleSince.IsZero():
 		return nil
 	}
 	return &Hold{Reason: HoldIdling, Message: fmt.Sprintf("idle for %s: scales to zero after %s",
@@ -100,17 +131,19 @@ func (z Zero) idleHold(in Input) *Hold {
 
 // zeroEquation is the equation of a decision about zero, which follows from no strategy; empty for other decisions.
 func (s State) zeroEquation(in Input, replicas int32) (equation string) {
-	ready, err := in.Reading.Ready.Value()
+	ready, err := in.Reading.Ready.Least()
 	switch work := ready - s.Floor.messages(in); {
 	case in.Frozen != nil || in.minReplicas() > 0 || err != nil:
 		return ""
 	case replicas == 0 && in.CurrentReplicas > 0:
 		return fmt.Sprintf("idle for %s = 0",
 			in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
-	case replicas == 0 && ready < 1:
+	case replicas == 0 && ready < 1 && in.Reading.Coverage.Whole():
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
+	case ready < 1 && in.Reading.Doubted < 1:
+		return "woken from zero: a topic lacks the subscription = 1"
 	case ready < 1:
 		return fmt.Sprintf("woken from zero: %s waiting by an answer in doubt = %d", short(in.Reading.Doubted), replicas)
 	default:
@@ -123,7 +156,7 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 
 // wake returns all replicas that the arrivals and the backlog need, not one and then more.
 func (z Zero) wake(in Input, state State) (int32, *Hold) {
-	ready, err := in.Reading.Ready.Value()
+	ready, err := in.Reading.Ready.Least()
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
@@ -133,6 +166,8 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 		until = again
 	}
 	switch {
+	case ready < 1 && in.Reading.Doubted < 1 && !in.Reading.Coverage.Whole():
+		return 0, holdPartial(in)
 	case ready < 1 && in.Reading.Doubted < 1:
 		return 0, nil
 	case in.Now.Before(until):
@@ -146,16 +181,6 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	}
 	needed, _ := state.wakeReplicas(in, ready-state.Floor.messages(in))
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
-}
-
-// wakesOnPartialReading says that the backlog of the known topics wakes a replica, by the rules of wake.
-func (s State) wakesOnPartialReading(in Input) bool {
-	if in.ReadyAtLeast < 1 {
-		return false
-	}
-	in.Reading.Ready = backlog.Known(in.ReadyAtLeast)
-	replicas, _ := s.Zero.wake(in, s)
-	return replicas > 0
 }
 
 // wakeReplicas is how many replicas the backlog needs at zero, by their capacity and by the policy's thresholds, and

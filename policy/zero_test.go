@@ -5,6 +5,7 @@ package policy_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // idle is a policy with minReplicas 0 at so many seconds after noon, with nothing to do.
@@ -108,9 +110,35 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 				in.Reading.PublishRate = some
 			}
 		}, 510},
-		"begins anew after an answer that was old": {func(second int, in *policy.Input) {
+		"goes in spite of an answer that was old": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.At = in.Now.Add(-time.Minute)
+			}
+		}, 300},
+		"begins anew after answers that were old for longer": {func(second int, in *policy.Input) {
+			if 170 <= second && second <= 200 {
+				in.Reading.At = in.Now.Add(-time.Minute)
+			}
+		}, 510},
+		"goes in spite of a topic that is unknown for a moment": {func(second int, in *policy.Input) {
+			if second%60 == 20 {
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrNoData)
+			}
+		}, 300},
+		"stays while a topic is unknown": {func(second int, in *policy.Input) {
+			if second > 200 {
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+			}
+		}, -1},
+		"begins anew after a topic was unknown for longer": {func(second int, in *policy.Input) {
+			if 170 <= second && second <= 200 {
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+			}
+		}, 510},
+		"begins anew after backlog on the topics that are known": {func(second int, in *policy.Input) {
+			if second == 200 {
+				in.Reading.Total = backlog.Known(1)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
 			}
 		}, 510},
 	}
@@ -159,32 +187,57 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 				return in
 			}(), state: known, hold: policy.HoldUnknown,
 		},
-		"wakes one for what waits on the topics that are known": {
+		"wakes all for what waits on the topics that are known": {
 			in: func() policy.Input {
-				in := waiting(0)
-				in.Unknown, in.ReadyAtLeast = backlog.ErrTopicNotFound, 36_000
+				in := waiting(36_000)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
 				return in
 			}(),
-			state: known, want: 1, hold: policy.HoldUnknown,
+			state: known, want: 10,
 		},
 		"stays at zero while nothing waits on the topics that are known": {
-			in:    func() policy.Input { in := waiting(9); in.Unknown = backlog.ErrTopicNotFound; return in }(),
-			state: known, hold: policy.HoldUnknown,
+			in: func() policy.Input {
+				in := waiting(0)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
+				return in
+			}(),
+			state: known, hold: policy.HoldPartial,
+		},
+		"wakes one that creates the subscription on a topic that lacks it": {
+			in: func() policy.Input {
+				in := waiting(0)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrSubscriptionNotFound)
+				return in
+			}(),
+			state: known, want: 1,
+		},
+		"wakes none for a subscription that may exist again": {
+			in: func() policy.Input {
+				in := waiting(0)
+				in.Reading = fixture.Partial(in.Reading, fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound))
+				return in
+			}(),
+			state: known, hold: policy.HoldPartial,
 		},
 		"does not wake during a back-off for what waits on the topics that are known": {
-			in: func() policy.Input { in := waiting(0); in.Unknown, in.ReadyAtLeast = backlog.ErrPartial, 9; return in }(),
+			in: func() policy.Input {
+				in := waiting(9)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+				return in
+			}(),
 			state: policy.State{
 				Capacity: learned(100),
 				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
-			}, hold: policy.HoldUnknown,
+			}, hold: policy.HoldWakeBackoff,
 		},
 		"keeps what minReplicas asks for while a topic is unknown": {
 			in: func() policy.Input {
-				in := waiting(0)
-				in.Unknown, in.ReadyAtLeast, in.Spec.MinReplicas, in.CurrentReplicas = backlog.ErrPartial, 9, new(int32(2)), 3
+				in := waiting(9)
+				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+				in.Spec.MinReplicas, in.CurrentReplicas = new(int32(2)), 3
 				return in
 			}(),
-			state: known, want: 3, hold: policy.HoldUnknown,
+			state: known, want: 3, hold: policy.HoldPartial,
 		},
 		"does not wake during a back-off": {
 			in: waiting(9), state: policy.State{
@@ -286,7 +339,8 @@ func TestDecisionsAboutZeroSayWhy(t *testing.T) {
 	waiting.Reading.Ready, waiting.Reading.Total = backlog.Known(36_000), backlog.Known(36_000)
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}
 	due := policy.State{
-		Zero: policy.Zero{IdleSince: noon().Add(-6 * time.Minute)}, Capacity: learned(100),
+		Zero:      policy.Zero{IdleSince: noon().Add(-6 * time.Minute), IdleAt: noon().Add(-10 * time.Second)},
+		Capacity:  learned(100),
 		DecidedAt: noon(), ReadAt: noon(),
 	}
 	for sentence, test := range map[string]struct {

@@ -66,8 +66,6 @@ type Measured struct {
 	Reading *backlog.Reading
 	// Unknown is why there is no reading; nil if there is one, or if none is wanted.
 	Unknown error
-	// ReadyAtLeast is the backlog of the known topics while the reading is unknown, for a target at zero alone.
-	ReadyAtLeast float64
 	// Partitions of a Failover subscription, which each have one active consumer; nil for other types.
 	Partitions []backlog.PartitionReading
 	// Pods of the target; nil while their health is unknown.
