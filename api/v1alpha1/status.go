@@ -121,6 +121,9 @@ type ObjectName string
 
 // Signals are measurements of the target's subscription, summed over its topics and partitions.
 type Signals struct {
+	// coverage says which topics the sums leave out, so that they are lower bounds; absent when all are known.
+	// +optional
+	Coverage *Coverage `json:"coverage,omitempty"`
 	// measuredAt is when the oldest of them was measured.
 	// +required
 	MeasuredAt metav1.Time `json:"measuredAt"`
@@ -144,6 +147,38 @@ type Signals struct {
 	// wait is how long a message published now would wait: ready messages divided by what the replicas process.
 	// +optional
 	Wait *metav1.Duration `json:"wait,omitempty"`
+}
+
+// Coverage is how many of the topics are known, with all their partitions.
+// +kubebuilder:validation:XValidation:rule="self.knownTopics < self.topics",message="knownTopics must be below topics, or leave coverage out"
+type Coverage struct {
+	// topics that count. A pattern without a listing counts as one.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Topics int32 `json:"topics"`
+	// knownTopics is how many of them are known with all partitions.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	KnownTopics int32 `json:"knownTopics"`
+	// missing are up to 5 of the others, each with the reason.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=5
+	Missing []MissingTopic `json:"missing,omitempty"`
+}
+
+// MissingTopic is a topic or pattern that is not known, or not with all partitions.
+type MissingTopic struct {
+	// name of the topic, or the pattern.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Name string `json:"name"`
+	// message says why, and how to fix it.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
 }
 
 // Decision says how a number of replicas came about.

@@ -49,7 +49,7 @@ func unknownReasons() []struct {
 		{backlog.ErrStale, v1alpha1.ReasonStale},
 		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
 		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
-		{backlog.ErrPartial, v1alpha1.ReasonPartialAnswer},
+		{backlog.ErrPartial, v1alpha1.ReasonPulsarUnavailable}, // no partition answered
 		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
 		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
 		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
@@ -149,8 +149,10 @@ func backlogKnown(o Observed) metav1.Condition {
 	switch {
 	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case o.Reading != nil && !o.Reading.Coverage.Whole() && !o.Reading.Coverage.FirstAnswers():
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
 	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Pulsar answers for every input topic"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
 	default:

@@ -23,9 +23,9 @@ type Published struct {
 	Replicas int32
 	// MeasuredAt is when the input was measured, or the time of the decision if that is unknown.
 	MeasuredAt time.Time
-	// HeldSince is since when the input has been unknown; zero while it is known.
+	// HeldSince is since when the input has been unknown; zero while it is known, or a part of it.
 	HeldSince time.Time
-	// Held is the reason for the user; empty while the input is known.
+	// Held is the reason for the user; empty while the input is known, or a part of it.
 	Held string
 }
 
@@ -48,7 +48,7 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	status := p.Status
 	var served Published
 	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&
-		known.Status == metav1.ConditionFalse {
+		known.Status == metav1.ConditionFalse && known.Reason != v1alpha1.ReasonPartialAnswer {
 		served.HeldSince, served.Held = known.LastTransitionTime.Time, conditionText(known)
 	}
 	switch {

@@ -4,7 +4,10 @@
 package plan
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,8 +119,10 @@ func decisionStatus(d policy.Decision) *v1alpha1.Decision {
 }
 
 func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
-	signals := &v1alpha1.Signals{MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second))}
-	if ready, err := r.Ready.Value(); err == nil {
+	signals := &v1alpha1.Signals{
+		MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second)), Coverage: coverageStatus(r.Coverage),
+	}
+	if ready, some := shown(r.Ready); some {
 		messages := int64(min(math.Round(ready), math.MaxInt64/2))
 		signals.ReadyMessages = &messages
 	}
@@ -125,23 +130,70 @@ func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 		messages := int64(min(d.Discounted, math.MaxInt64/2))
 		signals.DiscountedMessages = &messages
 	}
-	if rate, err := r.PublishRate.Value(); err == nil {
+	if rate, some := shown(r.PublishRate); some {
 		rounded := v1alpha1.NewRate(rate)
 		signals.PublishRate = &rounded
 	}
-	if rate, err := r.ProcessRate.Value(); err == nil {
+	if rate, some := shown(r.ProcessRate); some {
 		rounded := v1alpha1.NewRate(rate)
 		signals.ProcessRate = &rounded
 	}
-	if consumers, err := r.Consumers.Value(); err == nil {
+	if consumers, some := shown(r.Consumers); some {
 		count := int32(min(consumers, math.MaxInt32))
 		signals.Consumers = &count
 	}
-	if seconds, err := d.Wait.Value(); err == nil {
+	if seconds, some := shown(d.Wait); some {
 		const longest = 365 * 24 * time.Hour
 		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
 	}
 	return signals
+}
+
+// partialAnswer names the topics that are missing.
+func partialAnswer(o Observed) string {
+	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
+}
+
+// wholeAnswer says that all is known, and which inputs are left out.
+func wholeAnswer(o Observed) string {
+	const all, mostNamed = "Pulsar answers for every input topic", 5
+	if o.Target == nil {
+		return all
+	}
+	leftOut := o.Target.Subscription.NonPersistent()
+	if len(leftOut) == 0 {
+		return all
+	}
+	names := strings.Join(leftOut[:min(len(leftOut), mostNamed)], ", ")
+	if more := len(leftOut) - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return all + " that is persistent; the others keep no backlog and are left out: " + names
+}
+
+// coverageStatus is what a reading lacks; nil for nothing.
+func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
+	if c.Whole() {
+		return nil
+	}
+	count := func(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }
+	status := &v1alpha1.Coverage{Topics: count(c.Topics), KnownTopics: count(c.Known)}
+	for _, one := range c.Missing {
+		name := Shorten(one.Name, maxTarget)
+		if slices.ContainsFunc(status.Missing, func(m v1alpha1.MissingTopic) bool { return m.Name == name }) {
+			continue
+		}
+		status.Missing = append(status.Missing, v1alpha1.MissingTopic{
+			Name: name, Message: Shorten(backlog.Quote(one.Reason.Error()), maxText),
+		})
+	}
+	return status
+}
+
+// shown is a number or its lower bound, unless that says nothing.
+func shown(m backlog.Measurement) (value float64, some bool) {
+	least, err := m.Least()
+	return least, err == nil && (m.Known() || least > 0)
 }
 
 // roundedWait is a wait in significant digits: tenths of a second, and whole seconds from 10 s on.

@@ -162,6 +162,9 @@ func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		return false
 	}
 	b, a := before.Signals, after.Signals
+	if !equality.Semantic.DeepEqual(b.Coverage, a.Coverage) {
+		return true
+	}
 	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
 		return true
 	}

@@ -103,8 +103,9 @@ func (s *Sample) follow(o observed) error {
 
 // measure the signal of the strategy.
 func (s *Sample) measure(t Trigger, o observed) error {
-	if lost(o) && o.noReplicas == nil && o.replicas == 0 {
-		// What is published before a replica recreates the subscription would be lost, so one replica is requested.
+	if o.noReplicas == nil && o.replicas == 0 && (lost(o) || waitsInPart(o.reading, t.ActivationMessages)) {
+		// What is published before a replica recreates the subscription would be lost, so one replica is requested. One
+		// begins with the topics that are known too; the others may need more.
 		s.Value, s.Active = s.Spec.Target, true
 		return nil
 	}
@@ -130,9 +131,16 @@ func (s *Sample) measure(t Trigger, o observed) error {
 	return nil
 }
 
-// lost says that the subscription does not exist, by a fresh answer of Pulsar.
+// lost says that the subscription does not exist on a topic, by a fresh answer of Pulsar.
 func lost(o observed) bool {
-	return errors.Is(o.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(o.noReading, backlog.ErrStale)
+	return errors.Is(o.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(o.noReading, backlog.ErrStale) ||
+		o.reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound)
+}
+
+// waitsInPart says that enough messages are ready on the topics that are known, while others are not.
+func waitsInPart(r backlog.Reading, atLeast int64) bool {
+	ready, err := r.Ready.Least()
+	return err == nil && ready > float64(atLeast) && !r.Coverage.Whole()
 }
 
 // active says whether there is work: enough messages are ready, or some are being processed. Replicas that keep up have

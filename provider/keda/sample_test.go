@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
@@ -124,6 +125,11 @@ func TestSamples(t *testing.T) {
 			ofPolicy(v1alpha1.StrategyUtilization),
 			observed{policy: withStrategies(), reading: reading(noon()), replicas: 4},
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+		},
+		"requests one replica for the topics that are known": {
+			of(v1alpha1.StrategyBacklogPerReplica, 100),
+			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden)},
+			Sample{Spec: readySpec, Value: 100, Active: true},
 		},
 		"is active while replicas hold messages although none waits": {
 			patient, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
@@ -243,6 +249,11 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			of(v1alpha1.StrategyRatePerReplica),
 			changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }),
 			answer.Unknown, "partial answer",
+		},
+		"a sum without some topics": {
+			of(v1alpha1.StrategyBacklogPerReplica),
+			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden), replicas: 4},
+			answer.Unknown, "99 of 100 topics are known",
 		},
 		"a rate that needs another answer": {
 			of(v1alpha1.StrategyRatePerReplica),
