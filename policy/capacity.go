@@ -40,9 +40,13 @@ type load struct {
 	excess, waiting  float64
 	objective, drain float64
 	current          float64
-	start, react     float64
-	without          Part
-	restarting       bool
+	// consuming replicas process: those that should have started and do not consume are no capacity.
+	consuming float64
+	// aged says that messages that count are older than the objective, whatever the backlog is.
+	aged         bool
+	start, react float64
+	without      Part
+	restarting   bool
 }
 
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
@@ -102,6 +106,9 @@ func newLoad(in Input, state State, ready float64) load {
 		objective:        objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
 		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,
 	}
+	l.consuming = consuming(in, state.Start)
+	age, known := oldestDue(in.Reading)
+	l.aged = known && age > objective && ready-state.Floor.messages(in) >= 1
 	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
 	l.waiting = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
 	l.restarting = state.Start.restarts(in)
@@ -109,6 +116,16 @@ func newLoad(in Input, state State, ready float64) load {
 		l.waiting = 0 // failed messages are redelivered, however many replicas try
 	}
 	return l
+}
+
+// consuming is how many of the current replicas consume, or are starting.
+func consuming(in Input, start Start) float64 {
+	current := float64(in.CurrentReplicas)
+	consumers, err := in.Reading.Consumers.Value()
+	if err != nil || in.Now.Sub(start.Changed) <= patience(in, start) {
+		return current
+	}
+	return min(current, consumers)
 }
 
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
@@ -154,18 +171,18 @@ func (l load) terms() []Term {
 
 // wait is how long a message would wait at the end of a reaction time if the replicas stayed.
 func (l load) wait() float64 {
-	have := max(l.current*l.capacity, epsilon)
+	have := max(l.consuming*l.capacity, epsilon)
 	return (l.excess + max(0, l.planned-have)*l.react) / have
 }
 
 // urgent says whether more replicas are worth an action. The utilization target alone does not justify one more
 // replica.
 func (l load) urgent(state State, wanted int32) bool {
-	have := l.current * l.capacity
+	have := l.consuming * l.capacity
 	if l.without&PartLazyUp != 0 {
 		return true
 	}
-	late := l.wait() > waitShare*l.objective
+	late := l.aged || l.wait() > waitShare*l.objective
 	if !late && state.Arrivals.Slow <= nearlyFull*have {
 		return false
 	}
