@@ -73,16 +73,14 @@ func capacity(in Input, state State) recommendation {
 				in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
 		}
 	}
-	if a.hold == nil && a.replicas <= in.CurrentReplicas {
-		a.hold = discountedHold(in, state, ready)
-	}
 	return a
 }
 
-// discountedHold says that the backlog that does not count as work decides.
-func discountedHold(in Input, state State, ready float64) *Hold {
+// discountedHold says that the backlog that does not count as work decides; nil if it does not.
+func discountedHold(in Input, state State) *Hold {
+	ready, err := in.Reading.Ready.Value()
 	discounted := state.Floor.messages(in)
-	if discounted < 1 {
+	if err != nil || discounted < 1 || state.Capacity == nil || state.Arrivals == nil {
 		return nil
 	}
 	state.Floor = Floor{}

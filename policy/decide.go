@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
@@ -40,6 +41,9 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	if held == nil {
 		held = winner.hold
+	}
+	if held == nil && target == kept && winner.strategy == v1alpha1.StrategyCapacity {
+		held = discountedHold(in, after)
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
