@@ -60,6 +60,7 @@ func TestPollerReadsATopicWithTooManyConsumers(t *testing.T) {
 				_, err = r.Consumers.Value()
 				require.ErrorIs(t, err, backlog.ErrNotAsked)
 			}
+			synctest.Wait()
 			require.Greater(t, known, seconds-30, "seconds with a reading")
 			require.InDelta(t, 6, len(source.full), 2, "requests with consumers")
 			require.Greater(t, len(source.others), 170)
@@ -98,6 +99,7 @@ func TestPollerRequestsConsumersAfterABrokerThatHung(t *testing.T) {
 		polling(t, store, source, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(10 * time.Minute)
+			synctest.Wait()
 			require.InDelta(t, len(source.others), len(source.full), 2, "one form says as much as the other")
 		})
 	})
