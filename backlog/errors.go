@@ -22,7 +22,7 @@ var (
 	ErrNotAsked = errors.New("not asked")
 	// ErrStale: the last good answer is too old to act on.
 	ErrStale = errors.New("stale")
-	// ErrPartial: some partitions did not answer, so a sum would be too small.
+	// ErrPartial: some topics or partitions are unknown, so that a sum of the others is a lower bound.
 	ErrPartial = errors.New("partial answer")
 	// ErrTopicNotFound: Pulsar says that the topic does not exist.
 	ErrTopicNotFound = errors.New("topic not found")

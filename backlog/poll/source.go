@@ -11,8 +11,8 @@ import (
 
 // Source fetches the present state of a topic.
 //
-// An answer that lacks partitions is backlog.ErrPartial and never a smaller sum. Every error wraps one of the
-// reasons of package backlog and names what the user can do.
+// An answer that lacks some partitions says so, and one that lacks all is backlog.ErrPartial. Every error wraps one of
+// the reasons of package backlog and names what the user can do.
 type Source interface {
 	Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample, error)
 	// AddEntries adds the entry counters to a sample of the topic that came without them, as far as they can be had.

@@ -59,8 +59,8 @@ func decodeStats(r io.Reader, request backlog.Request) (backlog.TopicSample, err
 }
 
 // decodePartitionedStats reads the answer of /partitioned-stats about the named topic, which has known partitions as
-// far as is known. All partitions that its metadata speaks of must be there: a broker leaves out silently those that
-// did not answer, and when all are missing it gives one under the name of the topic itself.
+// far as is known. A broker leaves out silently the partitions that did not answer: the sample says so, by the count in
+// the topic's metadata. When all are missing it gives one under the name of the topic itself, which is no sample.
 func decodePartitionedStats(r io.Reader, name string, known int,
 	request backlog.Request,
 ) (backlog.TopicSample, error) {
@@ -93,17 +93,21 @@ func decodePartitionedStats(r io.Reader, name string, known int,
 		return backlog.TopicSample{},
 			incompleteError{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
 	}
-	if absent, total := missing(there, count); total > 0 {
-		return backlog.TopicSample{},
-			incompleteError{text: fmt.Sprintf(
-				"%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
-					"(pulsar-admin topics create-missed-partitions)", total, count, absent)}
-	}
-	if stray || len(samples) != count {
+	absent, total := missing(there, count)
+	lacks := fmt.Sprintf("%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
+		"(pulsar-admin topics create-missed-partitions)", total, count, absent)
+	switch {
+	case total == count && count > 0:
+		return backlog.TopicSample{}, incompleteError{text: lacks}
+	case len(samples) != count-total || stray && total == 0:
 		return backlog.TopicSample{}, incompleteError{text: "it names partitions that the topic should not have"}
 	}
 	slices.SortFunc(samples, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
-	return d.topicSample(samples...), nil
+	sample := d.topicSample(samples...)
+	if total > 0 {
+		sample.Incomplete = backlog.Because(backlog.ErrPartial, "%s", lacks)
+	}
+	return sample, nil
 }
 
 // eachPartition reads an answer of the partitioned calls; read has to take the value of each partition. The sums over

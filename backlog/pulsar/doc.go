@@ -34,11 +34,11 @@
 //
 // Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.
 //
-// What is not known stays unknown: an answer that lacks a partition is backlog.ErrPartial, and one that lacks a number
-// is backlog.ErrProtocol. Fields that are not needed are skipped, since every Pulsar release adds some. A negative
-// msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol, because 0 would read as "nothing to do"
-// (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount that brokers do show (apache/pulsar#759,
-// #5755, #23805), becomes 0, which can only add replicas.
+// What is not known stays unknown: an answer that lacks partitions says so (TopicSample.Incomplete), one without any
+// is backlog.ErrPartial, and one that lacks a number is backlog.ErrProtocol. Fields that are not needed are skipped,
+// since every Pulsar release adds some. A negative msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol,
+// because 0 would read as "nothing to do" (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount
+// that brokers do show (apache/pulsar#759, #5755, #23805), becomes 0, which can only add replicas.
 //
 // Metrics:
 //

@@ -35,7 +35,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a number above 2^53                ErrImplausible      answerFault
 //	200, no place for it in memory in time  ErrUnavailable      noMemoryFault
-//	200, a partition missing                ErrPartial          answerFault
+//	200, all partitions missing             ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
 //	401 or 403, JSON                        ErrForbidden        refusal
 //	403, not JSON                           ErrForbidden        refusal: something in between refuses
@@ -171,7 +171,7 @@ func refusal(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error 
 	}
 }
 
-// incompleteError is returned by decoders for a good answer that lacks partitions.
+// incompleteError is returned by decoders for a good answer without the partitions that the topic should have.
 type incompleteError struct {
 	text  string
 	fewer bool

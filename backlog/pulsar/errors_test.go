@@ -163,30 +163,35 @@ func TestAnswersBecomeReasons(t *testing.T) {
 	}
 }
 
-func TestIncompleteAnswersAreNeverASum(t *testing.T) {
+func TestIncompleteAnswersSayWhatTheyLack(t *testing.T) {
 	gone := string(fixture(t, "4.0.8-partitioned-stats-one-of-3-missing.json"))
 	allGone := string(fixture(t, "4.0.8-partitioned-stats-all-missing.json"))
 	const fix = ": a broker did not answer, or they were deleted (pulsar-admin topics create-missed-partitions)"
 	tests := map[string]struct {
 		answer string
 		text   string
+		there  []int // partitions that are there nevertheless
 	}{
-		"one partition is missing":                {gone, "1 of 3 partitions are missing (1)" + fix},
-		"all are missing and the topic stands in": {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix},
-		"none is there":                           {partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix},
+		"one partition is missing":                {gone, "1 of 3 partitions are missing (1)" + fix, []int{0, 2}},
+		"all are missing and the topic stands in": {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix, nil},
+		"none is there": {
+			partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix,
+			nil,
+		},
 		"many are missing": {
 			partitioned("gone", 9, 4),
 			"8 of 9 partitions are missing (0, 1, 2, 3, 5, ...)" + fix,
+			[]int{4},
 		},
 		"one comes twice in two spellings": {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9",
-			"partition-01", 1), "1 of 3 partitions are missing (2)" + fix},
+			"partition-01", 1), "1 of 3 partitions are missing (2)" + fix, []int{0, 1}},
 		"one is of another topic": {strings.Replace(partitioned("gone", 3, 0, 1, 2), "gone-partition-2",
-			"other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix},
+			"other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix, []int{0, 1}},
 		"one more is there than there should be": {
 			partitioned("gone", 3, 0, 1, 2, 3),
-			"it names partitions that the topic should not have",
+			"it names partitions that the topic should not have", nil,
 		},
-		"it has fewer partitions than it was said": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known"},
+		"it has fewer partitions than it was said": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,6 +201,17 @@ func TestIncompleteAnswersAreNeverASum(t *testing.T) {
 			source := newSource(t, Config{}, broker)
 			for range 2 { // with the count just read, and from the cache
 				sample, err := source.Fetch(t.Context(), broker.topic("gone"), backlog.Request{Detail: backlog.Slim})
+				if tt.there != nil {
+					require.NoError(t, err)
+					require.ErrorIs(t, sample.Incomplete, backlog.ErrPartial)
+					require.EqualError(t, sample.Incomplete, "partial answer: "+tt.text)
+					var there []int
+					for _, partition := range sample.Partitions {
+						there = append(there, partition.Index)
+					}
+					require.Equal(t, tt.there, there)
+					continue
+				}
 				require.ErrorIs(t, err, backlog.ErrPartial)
 				require.Equal(t, "partial answer: persistent://public/default/gone from "+broker.host()+": "+tt.text, err.Error())
 				require.Zero(t, sample)

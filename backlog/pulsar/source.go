@@ -56,7 +56,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog
 		}
 		return backlog.TopicSample{}, err
 	}
-	if request.Detail.Has(backlog.Entries) {
+	if request.Detail.Has(backlog.Entries) && sample.Incomplete == nil {
 		sample = s.peek(ctx, a, s.addEntries(ctx, a, sample))
 	}
 	return sample, nil
@@ -109,7 +109,7 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	if count > 0 {
+	if count > 0 && sample.Incomplete == nil {
 		count = len(sample.Partitions) // some may have been added
 	}
 	s.counts.Put(topic, count, s.now()) // a good answer confirms what kind of topic it is

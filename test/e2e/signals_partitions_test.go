@@ -86,18 +86,29 @@ func deletedPartitionsAreNoSmallerBacklog(t *testing.T, g *ground) {
 	l := w.until("an answer without the partition", deleted,
 		func(l look) bool { return l.err != nil || l.reading.Trouble != nil })
 	l = w.until("another", l.at, func(look) bool { return true })
-	require.NoError(t, l.err, "what was known stays in force until it is stale")
+	require.NoError(t, l.err)
 	require.ErrorIs(t, l.reading.Trouble, backlog.ErrPartial)
-	require.ErrorContains(t, l.reading.Trouble, "1 of 4 partitions are missing (2)")
-	requireSignal(t, "total", 400, l.reading.Total, 0)
-	require.True(t, l.reading.At.Before(deleted), "the reading is older than the trouble, and says so")
+	require.ErrorContains(t, l.reading.Coverage.Err(), "1 of 4 partitions are missing (2)")
+	_, err := l.reading.Total.Value()
+	require.ErrorIs(t, err, backlog.ErrPartial)
+	total, err := l.reading.Total.Least()
+	require.NoError(t, err)
+	require.InDelta(t, 300, total, 0)
 
-	for _, index := range []int{0, 1, 3} { // by now the poller asks seldom
-		deletePartition(index)
-		_, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic},
+	fetch := func() (backlog.TopicSample, error) {
+		return g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic},
 			backlog.Request{Detail: backlog.Slim})
-		require.ErrorIs(t, err, backlog.ErrPartial, "partition %d and others are gone", index)
 	}
+	for gone, index := range []int{3, 1} {
+		deletePartition(index)
+		sample, err := fetch()
+		require.NoError(t, err)
+		require.ErrorIs(t, sample.Incomplete, backlog.ErrPartial)
+		require.Len(t, sample.Partitions, 2-gone, "partition %d and others are gone", index)
+	}
+	deletePartition(0)
+	_, err = fetch()
+	require.ErrorIs(t, err, backlog.ErrPartial, "all are gone")
 }
 
 func anUnloadKeepsTheBacklog(partitions int) signalsCase {

@@ -22,14 +22,11 @@ const (
 // partitions show the oldest message of the subscription. What replicas hold for ever is taken for recent.
 const ageInterval = 30
 
-// TopicSample is what Pulsar would say now about one of the scenario's Topics, whole.
+// TopicSample is what Pulsar would say now about one of the scenario's Topics. A partial answer lacks the later half of
+// the partitions.
 func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 	if s.scenario.Outages.contain(s.second) {
 		return backlog.TopicSample{}, fmt.Errorf("%w: no answer within 3s", backlog.ErrUnreachable)
-	}
-	if s.scenario.Partial.contain(s.second) {
-		err := fmt.Errorf("%w: 1 of %d partitions are missing", backlog.ErrPartial, s.scenario.Partitions)
-		return backlog.TopicSample{}, err
 	}
 	sample := backlog.TopicSample{At: s.Time(), Detail: backlog.Full | backlog.Precise}
 	var oldest time.Time
@@ -52,6 +49,11 @@ func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 			Subscriptions: []backlog.SubscriptionSample{s.subscription.sample(i)},
 		})
 		sample.Partitions[i-first].Subscriptions[0].EarliestPublishTime = oldest
+	}
+	if s.scenario.Partial.contain(s.second) {
+		missing, all := len(sample.Partitions)/2, len(sample.Partitions)
+		sample.Partitions = sample.Partitions[:all-missing]
+		sample.Incomplete = fmt.Errorf("%w: %d of %d partitions are missing", backlog.ErrPartial, missing, all)
 	}
 	return sample, nil
 }

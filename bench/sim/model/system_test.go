@@ -208,7 +208,7 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 
 func TestFaultsAreErrorsAsTheSourceGivesThem(t *testing.T) {
 	s := scenario()
-	s.Outages, s.Partial = Spans{{From: 1, To: 2}}, Spans{{From: 2, To: 3}}
+	s.Partitions, s.Outages, s.Partial = 4, Spans{{From: 1, To: 2}}, Spans{{From: 2, To: 3}}
 	system := New(s, 1)
 	system.Step()
 	_, err := system.TopicSample(0)
@@ -217,8 +217,10 @@ func TestFaultsAreErrorsAsTheSourceGivesThem(t *testing.T) {
 	_, err = system.TopicSample(0)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	system.Step()
-	_, err = system.TopicSample(0)
-	require.ErrorIs(t, err, backlog.ErrPartial)
+	sample, err := system.TopicSample(0)
+	require.NoError(t, err)
+	require.ErrorIs(t, sample.Incomplete, backlog.ErrPartial)
+	require.Len(t, sample.Partitions, 2)
 }
 
 func TestFifoKeepsTheOrderOfArrival(t *testing.T) {
