@@ -58,3 +58,25 @@ func ofNonPersistentTopicsAreUnknown(t *testing.T, g *ground) {
 	w := g.watchTopics(t, "non-persistent://public/default/fleeting")
 	require.ErrorContains(t, w.awaitError(backlog.ErrUnsupported), "non-persistent://public/default/fleeting")
 }
+
+func topicsThatAreUnknownLeaveTheOthers(t *testing.T, g *ground) {
+	kept, gone := g.topic(t, "part-kept", 0), g.topic(t, "part-gone", 0)
+	g.producer(t, kept, 1).send(30)
+	p := g.producer(t, gone, 1)
+	p.send(12)
+	p.producer.Close() // it would make the topic again
+	w := g.watchTopics(t, kept, gone, "non-persistent://public/default/part-fleeting")
+	r := w.fresh()
+	requireSignal(t, "total", 42, r.Total, 0)
+	require.Equal(t, backlog.Coverage{Topics: 2, Known: 2}, r.Coverage, "what is not persistent does not count")
+
+	require.NoError(t, g.DeleteTopic(t.Context(), gone))
+	r = w.await("a reading of the other", func(r backlog.Reading) bool { return !r.Coverage.Whole() })
+	require.True(t, r.Coverage.Lacks(backlog.ErrTopicNotFound))
+	require.ErrorContains(t, r.Coverage.Err(), "1 of 2 topics are known; missing: "+gone)
+	total, err := r.Total.Least()
+	require.NoError(t, err)
+	require.InDelta(t, 30, total, 0)
+	_, err = r.Total.Value()
+	require.ErrorIs(t, err, backlog.ErrPartial)
+}

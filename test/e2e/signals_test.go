@@ -87,6 +87,7 @@ func TestSignals(t *testing.T) {
 		"missing topics and subscriptions are told apart":               missingTopicsAndSubscriptionsAreToldApart(0),
 		"missing topics and subscriptions are told apart, 2 partitions": missingTopicsAndSubscriptionsAreToldApart(2),
 		"a recreated topic starts anew":                                 aRecreatedTopicStartsAnew,
+		"topics that are unknown leave the others":                      topicsThatAreUnknownLeaveTheOthers,
 		"non-persistent topics are unknown":                             ofNonPersistentTopicsAreUnknown,
 	} {
 		group.Go(func() error {
