@@ -4,6 +4,7 @@
 package baseline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -125,11 +126,16 @@ func (r *run) late(share float64) func(model.Truth) bool {
 	return func(t model.Truth) bool { return float64(t.Oldest) > most || t.Wait > most }
 }
 
-// outage says that a reading was missing in the last seconds.
+// unknown is why the backlog is not known, or not all of it.
+func (m report) unknown() error {
+	return cmp.Or(m.input.Unknown, m.input.Reading.Coverage.Err())
+}
+
+// outage says that a reading was missing in the last seconds, or a part of it.
 func (r *run) outage(i, last int) bool {
 	from := r.reports[i].second - last
 	for ; i >= 0 && r.reports[i].second >= from; i-- {
-		if r.reports[i].input.Unknown != nil {
+		if r.reports[i].unknown() != nil {
 			return true
 		}
 	}

@@ -89,9 +89,9 @@ func (r *run) readyUnknown(i int) string {
 	ready := m.says(v1alpha1.ConditionReady)
 	others := ready.Reason == v1alpha1.ReasonNotFollowed || ready.Reason == v1alpha1.ReasonReplicasNotStarting
 	switch isTrue := ready.Status == metav1.ConditionTrue; {
-	case isTrue && m.input.Unknown != nil:
-		return m.input.Unknown.Error()
-	case !isTrue && !others && m.input.Unknown == nil:
+	case isTrue && m.unknown() != nil:
+		return m.unknown().Error()
+	case !isTrue && !others && m.unknown() == nil:
 		return "Pulsar is known"
 	}
 	return ""
