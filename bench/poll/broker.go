@@ -104,7 +104,8 @@ func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	b.requests.Add(1)
 	rest, found := strings.CutPrefix(r.URL.Path, topicsPath)
-	number, call, _ := strings.Cut(rest, "/")
+	name, call, _ := strings.Cut(rest, "/")
+	number, _, isPartition := strings.Cut(name, "-partition-")
 	i, err := strconv.Atoi(number)
 	if !found || err != nil || i >= b.setting.Topics {
 		b.refuse(w)
@@ -112,6 +113,10 @@ func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if call == "partitions" {
 		_, _ = io.WriteString(w, `{"partitions":`+strconv.Itoa(b.setting.Partitions)+`,"deleted":false}`)
+		return
+	}
+	if isPartition && strings.HasPrefix(call, "subscription/"+subscription+"/position/") {
+		_, _ = io.WriteString(w, "a message of no batch")
 		return
 	}
 	known, err := b.answers(i)

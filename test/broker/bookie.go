@@ -9,21 +9,22 @@ import (
 )
 
 const (
-	// reacquired is what Pulsar prints when its bookie is registered again. After a crash it does so once: the node that
-	// the crash left behind is deleted and created.
-	reacquired = "Successfully re-acquired missing lock at /ledgers/available/"
-	// mostReacquired of a good start; 1 is usual.
-	mostReacquired = 3
+	// invalidated is what Pulsar prints when its bookie takes its registration for lost. A good start does not.
+	invalidated = "Lock on resource /ledgers/available/"
+	// mostInvalidated before it is a loop, which prints it some 1,000 times a second.
+	mostInvalidated = 3
+	// mostFlaps bounds how often a broker is restarted for that.
+	mostFlaps = 5
 	// scannedLines of the log reach back past a start.
 	scannedLines = 1000
 )
 
-// flaps says that the bookie is registered and deleted in turns: on a busy machine the notice of its own deletion may
-// come after the bookie has registered again, which it then takes for a loss, and so on for good. Each topic that is
-// created meanwhile may meet "Not enough non-faulty bookies". A stop in order leaves no node behind, and so ends it.
+// flaps says that the bookie is registered and deleted in turns. It deletes what a crash left of its registration; where
+// the notice of that comes after it has registered again, it takes the new one for lost, and so on for good: a processor
+// is busy with it, and topics meet "Not enough non-faulty bookies". A stop in order leaves nothing behind.
 //
-// Source: Pulsar 4.0.8, seen in the logs of crashed brokers.
-func flaps(log string) bool { return strings.Count(log, reacquired) > mostReacquired }
+// Source: Pulsar 4.0.8, seen in the logs of brokers that were killed.
+func flaps(log string) bool { return strings.Count(log, invalidated) > mostInvalidated }
 
 // explain is what the log says of the bookie, where a call failed for want of one.
 func (b *Broker) explain(answer []byte) string {

@@ -240,13 +240,15 @@ func (b *Broker) Restart(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(b.dir, "data")); err != nil {
 		return fmt.Errorf("restarting pulsar %s: Stop or Discard removed its data: %w", b.dist.Version, err)
 	}
-	if err := b.run(ctx); err != nil || !flaps(b.LogTail(scannedLines)) {
-		return err
+	for range mostFlaps {
+		if err := b.run(ctx); err != nil || !flaps(b.LogTail(scannedLines)) {
+			return err
+		}
+		if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+			return err
+		}
 	}
-	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
-		return err
-	}
-	return b.run(ctx)
+	return fmt.Errorf("restarting pulsar %s: its bookie flapped %d times", b.dist.Version, mostFlaps)
 }
 
 // Done is closed when the process of the last start has ended.

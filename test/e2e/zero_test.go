@@ -61,12 +61,14 @@ func scaleByHand(t *testing.T, name string, replicas int32) {
 		client.FieldOwner("kubectl"))) // which the API server calls it by its user agent
 }
 
-// desiredSince lists what spec.replicas was since the given time, each change once.
+// desiredSince lists what spec.replicas became after the given time. A replica that ends is a sample, and no change.
 func desiredSince(name string, since time.Time) (desired []int) {
+	last := -1
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-		if sample.Time.After(since) && (len(desired) == 0 || desired[len(desired)-1] != sample.Desired) {
+		if sample.Time.After(since) && sample.Desired != last {
 			desired = append(desired, sample.Desired)
 		}
+		last = sample.Desired
 	}
 	return desired
 }
