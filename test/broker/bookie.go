@@ -19,9 +19,9 @@ const (
 	scannedLines = 1000
 )
 
-// flaps says that the bookie is registered and deleted in turns. It deletes what a crash left of its registration; where
-// the notice of that comes after it has registered again, it takes the new one for lost, and so on for good: a processor
-// is busy with it, and topics meet "Not enough non-faulty bookies". A stop in order leaves nothing behind.
+// flaps says that the bookie is registered and deleted in turns. It deletes what a crash left of its registration.
+// Where the notice of that comes after it has registered again, it takes the new one for lost, and so on for good: a
+// processor is busy with it, and topics meet "Not enough non-faulty bookies". A stop in order leaves nothing behind.
 //
 // Source: Pulsar 4.0.8, seen in the logs of brokers that were killed.
 func flaps(log string) bool { return strings.Count(log, invalidated) > mostInvalidated }
