@@ -183,6 +183,7 @@ func TestGitOpsTheManifestsOfThePageAreTaken(t *testing.T) {
 			object := &unstructured.Unstructured{}
 			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object))
 			object.SetNamespace(stage.Namespace)
+			object.SetName("page-" + object.GetName()) // other tests have an etl of their own
 			require.NoError(t, scene.Client.Create(t.Context(), object, client.DryRunAll,
 				client.FieldValidation(metav1.FieldValidationStrict)), document)
 			taken[object.GetKind()] = true
