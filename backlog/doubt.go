@@ -52,7 +52,10 @@ type unexplained struct {
 
 // change is what happened to a topic from one answer to another.
 type change struct {
-	over time.Duration
+	// answer has the partitions by position, and loaded those that were loaded again in between, unless it has shrunk.
+	answer []*PartitionSample
+	loaded []bool
+	over   time.Duration
 	// published messages, at least; since the partition was loaded where that was in between.
 	published   float64
 	unexplained unexplained
@@ -217,25 +220,28 @@ func (u unexplained) plus(more float64) unexplained {
 	return unexplained{grown: u.grown + more, fallen: u.fallen + more, redelivered: u.redelivered + more}
 }
 
-// changeTo is the change from the last answer to a newer one; empty before the first.
+// changeTo is the change from the last answer to a newer one; the first one changes nothing.
 func (t *topicState) changeTo(sample TopicSample) change {
-	if t.partitions.at.IsZero() {
-		return change{}
-	}
 	answer, same := t.partitions.place(sample)
 	if !same {
 		known := len(t.partitions.indices)
-		return change{shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), known)}
+		return change{
+			answer: answer, shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), known),
+		}
 	}
 	loaded, fell := t.reloaded(answer)
-	c := change{over: sample.At.Sub(t.partitions.at), contradiction: fell}
+	c := change{answer: answer, loaded: loaded}
+	if t.partitions.at.IsZero() {
+		return c
+	}
+	c.over, c.contradiction = sample.At.Sub(t.partitions.at), fell
 	c.reloaded = fell != "" || t.partitions.incomplete || sample.Incomplete != nil
 	published := t.partitions.publishedOn(answer, loaded)
 	for _, messages := range published {
 		c.published += messages
 	}
 	for name, state := range t.subscriptions {
-		if !(Request{Subscriptions: sample.Subscriptions}).Wants(name) {
+		if !sample.covers(name) {
 			continue // tracked since
 		}
 		now := onPartitions(name, answer)

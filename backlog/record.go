@@ -70,7 +70,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	}
 	forget := t.slow.timeouts > 0 && sample.At.Sub(t.fullAt) > 2*fullInterval
 	for name, state := range t.subscriptions {
-		if !(Request{Subscriptions: sample.Subscriptions}).Wants(name) {
+		if !sample.covers(name) {
 			continue // tracked since: it was not looked for
 		}
 		on := onPartitions(name, answer)
@@ -100,11 +100,11 @@ func (t *topicState) believe(sample TopicSample) (answer []*PartitionSample, loa
 	since := t.changeTo(sample)
 	leaps := t.belief.leaps(since)
 	t.belief = t.belief.after(since, sample.At)
-	answer, same := t.partitions.place(sample)
-	if !same {
+	answer, loaded = since.answer, since.loaded
+	if since.shrunk {
 		t.reset() // a topic recreated under the name
+		loaded, _ = t.reloaded(answer)
 	}
-	loaded, _ = t.reloaded(answer)
 	for i := range loaded {
 		loaded[i] = loaded[i] || leaps
 	}

@@ -89,6 +89,11 @@ type TopicSample struct {
 	Incomplete error
 }
 
+// covers says whether the subscription was looked for.
+func (s TopicSample) covers(subscription string) bool {
+	return Request{Subscriptions: s.Subscriptions}.Wants(subscription)
+}
+
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is
 // loaded again).
 type PartitionSample struct {
