@@ -36,10 +36,11 @@ type load struct {
 	planned, utilization, capacity float64
 	// cautiousCapacity is capacity less its uncertainty: scale-down goes no further than it allows.
 	cautiousCapacity float64
-	// excess is the backlog beyond the normal one. waiting adds what joins it until new replicas consume.
-	excess, waiting  float64
-	objective, drain float64
-	current          float64
+	// work is the backlog that replicas can process, and excess what is beyond the normal one. waiting adds what joins it
+	// until new replicas consume.
+	work, excess, waiting float64
+	objective, drain      float64
+	current               float64
 	// consuming replicas process: those that should have started and do not consume are no capacity.
 	consuming float64
 	// aged says that messages that count are older than the objective, whatever the backlog is.
@@ -59,12 +60,11 @@ func capacity(in Input, state State) recommendation {
 	if state.Arrivals == nil {
 		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
-	work := max(0, ready-state.Floor.messages(in))
 	if state.Capacity == nil {
-		return unknownCapacity(in, state.Arrivals.Fast, work)
+		return unknownCapacity(in, state.Arrivals.Fast, state.Floor.work(in, ready))
 	}
 	l := newLoad(in, state, ready)
-	a := l.needed(in).withinMessages(work + l.planned*l.react)
+	a := l.recommended(in)
 	if a.replicas > in.CurrentReplicas && !a.overloaded && !l.urgent(state, a.replicas) {
 		a.replicas = in.CurrentReplicas
 		a.hold = &Hold{
@@ -85,7 +85,7 @@ func discountedHold(in Input, state State) *Hold {
 	}
 	state.Floor = Floor{}
 	l := newLoad(in, state, ready)
-	wanted := l.needed(in).withinMessages(ready + l.planned*l.react).replicas
+	wanted := l.recommended(in).replicas
 	if wanted <= in.CurrentReplicas || !l.urgent(state, wanted) {
 		return nil
 	}
@@ -98,7 +98,8 @@ func newLoad(in Input, state State, ready float64) load {
 	objective, react := LatencyObjective(in.Spec).Seconds(), state.Start.react(in)
 	planned := state.Arrivals.plannedRate(in, react)
 	l := load{
-		planned: planned, utilization: state.Arrivals.targetUtilization(in, planned, react),
+		work: state.Floor.work(in, ready), planned: planned,
+		utilization:      state.Arrivals.targetUtilization(in, planned, react),
 		capacity:         state.Capacity.planned(),
 		cautiousCapacity: state.Capacity.cautious(in),
 		objective:        objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
@@ -106,8 +107,8 @@ func newLoad(in Input, state State, ready float64) load {
 	}
 	l.consuming = consuming(in, state.Start)
 	age, known := oldestDue(in.Reading)
-	l.aged = known && age > objective && ready-state.Floor.messages(in) >= 1
-	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
+	l.aged = known && age > objective && l.work >= 1
+	l.excess = max(0, l.work-state.Arrivals.Fast*l.normal())
 	l.waiting = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
 	l.restarting = state.Start.restarts(in)
 	if failing(in) {
@@ -127,6 +128,11 @@ func consuming(in Input, start Start) float64 {
 }
 
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
+
+// recommended is what is needed, with a message for each replica.
+func (l load) recommended(in Input) recommendation {
+	return l.needed(in).withinMessages(l.work + l.planned*l.react)
+}
 
 // needed is how many replicas the arrivals need, and the arrivals with the backlog.
 func (l load) needed(in Input) recommendation {
@@ -224,6 +230,12 @@ func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measuremen
 	default:
 		return backlog.Known(seconds)
 	}
+}
+
+// waitOf is wait with so many messages ready.
+func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	reading.Ready = backlog.Known(messages)
+	return wait(reading, capacity)
 }
 
 // waitFor is how long so many messages take.

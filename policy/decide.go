@@ -134,7 +134,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
-		if held := NotStarting(in); held != nil {
+		if held := notStarting(in); held != nil {
 			return max(kept, min(up, winner.steady)), held
 		}
 		return up, nil

@@ -57,9 +57,7 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 
 // late says that so many messages would wait for longer than the objective.
 func late(in Input, messages float64, capacity *LearnedCapacity) bool {
-	reading := in.Reading
-	reading.Ready = backlog.Known(messages)
-	seconds, err := wait(reading, capacity).Value()
+	seconds, err := waitOf(messages, in.Reading, capacity).Value()
 	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
 }
 
@@ -91,6 +89,9 @@ func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	}
 	return busy < idleShare*capacity.coverage(), true
 }
+
+// work is what replicas can process of so many messages.
+func (f Floor) work(in Input, ready float64) float64 { return max(0, ready-f.messages(in)) }
 
 func (f Floor) messages(in Input) float64 {
 	if in.without(PartFloor) {

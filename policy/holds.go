@@ -46,25 +46,32 @@ func holdUp(in Input, state State) *Hold {
 	return state.holdAfterChange(in)
 }
 
-// NotStarting says why replicas do not start, so that more would not either; nil if they start, as far as is known.
-func NotStarting(in Input) *Hold {
-	pods := in.Pods
-	if pods == nil || in.without(PartPods) {
+// notStarting is NotStarting of the replicas that are.
+func notStarting(in Input) *Hold {
+	if in.without(PartPods) {
 		return nil
 	}
-	many := notStartedShare * float64(in.CurrentReplicas)
+	return NotStarting(in.Pods, in.CurrentReplicas, in.Now)
+}
+
+// NotStarting says why replicas do not start, so that more would not either; nil if they start, as far as is known.
+func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
+	if pods == nil {
+		return nil
+	}
+	many := notStartedShare * float64(replicas)
 	if float64(pods.CrashLooping) > many {
 		return &Hold{
 			Reason: HoldCrashLooping,
 			Message: fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
-				pods.CrashLooping, in.CurrentReplicas),
+				pods.CrashLooping, replicas),
 		}
 	}
-	if since := in.Now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
+	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
 		return &Hold{
 			Reason: HoldPodsPending,
 			Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
-				pods.Unready, in.CurrentReplicas, since.Truncate(time.Second)),
+				pods.Unready, replicas, since.Truncate(time.Second)),
 		}
 	}
 	return nil

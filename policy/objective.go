@@ -71,11 +71,11 @@ func service(in Input, state State) Service {
 
 // workWait is how long messages wait for the replicas that consume now, without backlog that no replica can process.
 func workWait(in Input, state State) backlog.Measurement {
-	reading := in.Reading
-	if ready, err := reading.Ready.Least(); err == nil {
-		reading.Ready = backlog.Known(max(0, ready-state.Floor.messages(in)))
+	ready, err := in.Reading.Ready.Least()
+	if err != nil {
+		return backlog.Unknown(err)
 	}
-	return wait(reading, state.Capacity)
+	return waitOf(state.Floor.work(in, ready), in.Reading, state.Capacity)
 }
 
 // oldestDue is the age of the oldest message in seconds. With delayed messages the age is no delay.

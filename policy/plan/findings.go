@@ -84,7 +84,8 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	f.replicas = &current
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
 	f.unscaled = f.unscaled.next(unscaled(o, *d), o.Now, 0)
-	f.notStarting = f.notStarting.next(policy.NotStarting(Input(o)) != nil, o.Now, notStartingFor)
+	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
+	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o), o.Now, 0)
 	h.findings = f.serve(o, d.Service)
 	return h
@@ -129,8 +130,7 @@ func unscaled(o Observed, d policy.Decision) bool {
 
 // scales says that the policy changes the target's replicas.
 func scales(o Observed) bool {
-	mode := o.Policy.Spec.Mode
-	return (mode == v1alpha1.ModeAuto || mode == "") && o.Violation == nil && Frozen(o) == nil
+	return o.Policy.Spec.Mode.IsAuto() && o.Violation == nil && Frozen(o) == nil
 }
 
 // withinTolerance says that an autoscaler without our tolerance ignores the change: up to a tenth.
