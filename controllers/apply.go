@@ -92,8 +92,7 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		a.metrics.applies.WithLabelValues(applyConflict).Inc()
 		return live, fieldConflict(cluster.KindAutoscaler+" "+name, err), nil
-	case !isTerminating(err) &&
-		(apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+	case isRefused(err):
 		a.metrics.applies.WithLabelValues(applyRefused).Inc()
 		return live, applyIsRefused(cluster.KindAutoscaler+" "+name, err), nil
 	default:
@@ -116,6 +115,11 @@ func applyIsRefused(what string, err error) *plan.Violation {
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 		Message: fmt.Sprintf("the API server refuses %s: %s", what, err),
 	}
+}
+
+// isRefused says that the API server does not take the object, so that trying again does not help.
+func isRefused(err error) bool {
+	return !isTerminating(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
 }
 
 // isTerminating says that the namespace is being deleted, in which nothing can be created any more.

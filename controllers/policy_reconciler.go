@@ -140,13 +140,15 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.memories.of(p, r.config.Clock())
 	observed, err := r.observe(ctx, p, memory)
+	defer func() { memory.history = observed.History }()
 	if err != nil {
 		memory.undecided(err)
-		return "", errors.Join(err, r.reportFailure(ctx, observed, memory, err))
+		var failed error
+		observed.History, failed = r.reportFailure(ctx, observed, memory, err)
+		return "", errors.Join(err, failed)
 	}
 	decision, state := r.decide(ctx, observed, memory)
-	memory.history = memory.history.Decided(observed, decision)
-	observed.History = memory.history
+	observed.History = observed.History.Decided(observed, decision)
 	if observed.Waiting() {
 		memory.undecided(observed.Unknown)
 		return resultWaiting, nil
@@ -157,22 +159,21 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		if err := r.report(ctx, observed, memory, plan.Status(observed, decision, state, unwritten)); err != nil {
+		observed.History, err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, unwritten))
+		if err != nil {
 			return "", err
 		}
-		observed.History = memory.history
 	}
 	result := r.applier.apply(ctx, observed, actions)
 	if isTerminating(result.ApplyFailed) {
 		return "", result.ApplyFailed
 	}
-	memory.history = memory.history.After(observed, actions, result)
-	observed.History = memory.history
+	observed.History = observed.History.After(observed, actions, result)
 	if under := underWay(actions, result); under != "" {
 		return under, nil
 	}
 	// The status tells of writes that failed too: the autoscaler that is there follows the new decision even so.
-	err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, result))
+	observed.History, err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, result))
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
 	}
@@ -199,8 +200,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	}
 	observed.Writer = r.writers.lookUp(ctx, observed)
 	r.reportManualScale(ctx, observed)
-	memory.history = memory.history.Seen(observed)
-	observed.History = memory.history
+	observed.History = observed.History.Seen(observed)
 	return observed, nil
 }
 
@@ -222,23 +222,24 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 // reportFailure writes why nothing was decided, also after the reconcile's timeout; nothing while the process ends.
 func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	why error,
-) error {
+) (plan.History, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil
+		return observed.History, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
 	return r.report(ctx, observed, memory, plan.Failed(observed, why))
 }
 
-// report writes the status if that is due.
+// report writes the status if that is due, and returns the history after that.
 func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	after v1alpha1.AutoscalingPolicyStatus,
-) (err error) {
-	if memory.history, err = r.status.write(ctx, observed, after); err != nil {
+) (plan.History, error) {
+	history, err := r.status.write(ctx, observed, after)
+	if err != nil {
 		memory.undecided(err)
 	}
-	return err
+	return history, err
 }
 
 // Alive fails when reconciles run and none has begun or ended for stuckAfter: their workers hang in spite of

@@ -57,7 +57,7 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 
 // staysToScale says that the policy scales and is not being deleted.
 func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
-	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") && p.DeletionTimestamp == nil
+	return p.Spec.Mode.IsAuto() && p.DeletionTimestamp == nil
 }
 
 // givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or

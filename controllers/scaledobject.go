@@ -127,9 +127,7 @@ func applyResult(err error) string {
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		return applyConflict
-	case isTerminating(err):
-		return applyError
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isUndeclared(err):
+	case isRefused(err) || isUndeclared(err):
 		return applyRefused
 	default:
 		return applyError

@@ -198,6 +198,9 @@ const (
 	ModePaused Mode = "Paused"
 )
 
+// IsAuto says that the mode is Auto, which is the default.
+func (m Mode) IsAuto() bool { return m == "" || m == ModeAuto }
+
 // Actuator is what writes the number of replicas.
 //
 // +kubebuilder:validation:Enum=Auto;HPA;KEDA;Direct

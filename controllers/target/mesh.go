@@ -50,7 +50,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	}
 	target.Scaling = plan.ByMesh
 	if target.Replicas == nil {
-		target.Replicas = entry.defaultReplicas()
+		target.Replicas = entry.childReplicas()
 	}
 	if target.MissingChild, err = f.reader.missingChild(ctx, mesh, entry, child); err != nil {
 		return Found{}, err
@@ -83,9 +83,10 @@ type MeshEntry struct {
 // Replicas of the entry; nil when it has none.
 func (e MeshEntry) Replicas() *int32 { return replicasIn(e.Fields, "replicas") }
 
-// defaultReplicas are those of the child of an entry without replicas. Function Mesh's webhook sets them at each write.
-func (e MeshEntry) defaultReplicas() *int32 {
-	return cmp.Or(replicasIn(e.Fields, "minReplicas"), new(int32(1)))
+// childReplicas are those that the entry gives its child. Without replicas Function Mesh's webhook sets them at each
+// write.
+func (e MeshEntry) childReplicas() *int32 {
+	return cmp.Or(e.Replicas(), replicasIn(e.Fields, "minReplicas"), new(int32(1)))
 }
 
 func replicasIn(fields map[string]any, path ...string) *int32 {
@@ -103,7 +104,7 @@ func replicasIn(fields map[string]any, path ...string) *int32 {
 func (r *Reader) missingChild(ctx context.Context, mesh *unstructured.Unstructured, own MeshEntry,
 	child *unstructured.Unstructured,
 ) (*plan.MissingChild, error) {
-	wanted := cmp.Or(own.Replicas(), own.defaultReplicas())
+	wanted := own.childReplicas()
 	if child != nil {
 		if has := replicasIn(child.Object, "spec", "replicas"); has != nil && *has == *wanted {
 			return nil, nil //nolint:nilnil // none is a result
@@ -141,8 +142,7 @@ func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured
 	if child != nil || err != nil {
 		return nil, err
 	}
-	replicas := cmp.Or(entry.Replicas(), entry.defaultReplicas())
-	return &plan.MissingChild{Component: component, AtZero: *replicas == 0}, nil
+	return &plan.MissingChild{Component: component, AtZero: *entry.childReplicas() == 0}, nil
 }
 
 // meshOrder is the order in which Function Mesh writes children. It stops at the first that fails.

@@ -35,7 +35,7 @@ func Check(o Observed) *Violation {
 		targetIsManaged,
 		targetIsNotStopped,
 	}
-	if o.Policy.Spec.Mode == v1alpha1.ModeAuto || o.Policy.Spec.Mode == "" {
+	if o.Policy.Spec.Mode.IsAuto() {
 		checks = append(checks,
 			noPolicyTakesPrecedence,
 			autoscalerIsOurs,

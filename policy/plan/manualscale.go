@@ -110,8 +110,7 @@ func WriterIsSought(o Observed) bool {
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not
 // scale, such as beside another autoscaler, all changes are. A function worker does not tell who changed it.
 func changedFrom(o Observed) *int32 {
-	mode := o.Policy.Spec.Mode
-	if (mode != v1alpha1.ModeAuto && mode != "") || o.Violation != nil || o.Target == nil || o.Target.Replicas == nil ||
+	if !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || o.Target == nil || o.Target.Replicas == nil ||
 		o.Target.Scaling == ByWorker || o.Waiting() {
 		return nil
 	}

@@ -94,7 +94,7 @@ const wakeWithin = 10 * time.Second
 // would make KEDA write 1 at the same time, and the later write stays. After wakeWithin KEDA wakes the target.
 func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 	status := p.Status
-	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") &&
+	return p.Spec.Mode.IsAuto() &&
 		status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorKEDA &&
 		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.SpecReplicas != nil &&
 		*status.SpecReplicas == 0 &&
