@@ -24,14 +24,30 @@ import (
 //     min and takes 15 to 40 min
 //   - in one of four, the capacity falls to 0.4 to 0.8 of itself between the 20th and the 40th minute
 //
-// No other trouble is drawn: no batches, partitions, keys, delays, failures, limits downstream or outages.
+// No other trouble is drawn: no batches, partitions, keys, delays, failures, limits downstream or outages. A load that
+// maxReplicas cannot process is drawn again, from numbers of its own: all others of its seed stay what they were.
 func HeldOut(seed uint64, count int) []Scenario {
-	random := rand.New(rand.NewPCG(seed, 0x5eed))
+	random, again := rand.New(rand.NewPCG(seed, 0x5eed)), rand.New(rand.NewPCG(seed, 0xa9a1))
 	scenarios := make([]Scenario, 0, count)
 	for i := range count {
-		scenarios = append(scenarios, draw(random, fmt.Sprintf("held-out-%03d", i)))
+		name := fmt.Sprintf("held-out-%03d", i)
+		drawn := draw(random, name)
+		for !feasible(drawn) {
+			drawn = draw(again, name)
+		}
+		scenarios = append(scenarios, drawn)
 	}
 	return scenarios
+}
+
+// feasible says that maxReplicas can process what arrives, second by second.
+func feasible(s Scenario) bool {
+	for second := range s.Seconds {
+		if s.Rate(float64(second)) > float64(s.Max)*s.Capacity(float64(second)) {
+			return false
+		}
+	}
+	return true
 }
 
 func draw(random *rand.Rand, name string) Scenario {

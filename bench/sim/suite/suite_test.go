@@ -52,11 +52,21 @@ func TestHeldOutScenariosFollowFromTheSeed(t *testing.T) {
 }
 
 func TestNoHeldOutLoadNeedsMoreReplicasThanThereMayBe(t *testing.T) {
-	for _, s := range HeldOut(11, 300) {
-		for second := 0; second < s.Seconds; second += 30 {
-			require.Less(t, s.Rate(float64(second))/s.Capacity(float64(second)), float64(s.Max), s.Name)
+	check := func(seed uint64) {
+		for _, s := range HeldOut(seed, 100) {
+			most := 0.0
+			for second := 0; second < s.Seconds; second += 10 {
+				most = max(most, s.Rate(float64(second))/s.Capacity(float64(second)))
+			}
+			require.LessOrEqual(t, most, float64(s.Max), "%s of seed %d", s.Name, seed)
 		}
 	}
+	for seed := range uint64(50) {
+		check(seed)
+	}
+	// Both drew a load that is drawn again now, of 106 and 107 replicas.
+	check(860117)
+	check(5551)
 }
 
 // What the documentation of HeldOut promises of all that can be told from a scenario.
