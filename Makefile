@@ -118,6 +118,10 @@ bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no p
 generate: ## Regenerate the CRD and deep copies
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
 
+.PHONY: pictures
+pictures: ## Draw docs/architecture.svg of its source (needs npx)
+	npx --yes @hpcc-js/wasm-graphviz-cli@1.11.2 -T svg docs/architecture.dot > docs/architecture.svg
+
 .PHONY: verify
 verify: generate ## Fail when generated files or modules are not up to date
 	git diff --exit-code -- api deploy/crd

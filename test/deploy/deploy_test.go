@@ -186,13 +186,15 @@ func TestImagesAreSetInOnePlace(t *testing.T) {
 	}
 }
 
-// TestTheReadmeAppliesAPIServicesLast: before a pod serves they keep namespaces of all the cluster from being deleted.
-func TestTheReadmeAppliesAPIServicesLast(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	require.Contains(t, string(text), "```\nkubectl apply -k deploy\n"+
-		"kubectl -n pulsar-autoscaler rollout status deployment/adapter\n"+
-		"kubectl apply -f deploy/adapter/apiservices.yaml\n```")
+// TestTheInstallGuideAppliesAPIServicesLast: before a pod serves they keep all namespaces from being deleted.
+func TestTheInstallGuideAppliesAPIServicesLast(t *testing.T) {
+	for _, page := range []string{"../../README.md", "../../docs/install.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "```\nkubectl apply -k deploy\n"+
+			"kubectl -n pulsar-autoscaler rollout status deployment/adapter\n"+
+			"kubectl apply -f deploy/adapter/apiservices.yaml\n```")
+	}
 	deployment := all[*appsv1.Deployment](t)[0]
 	require.Equal(t, "pulsar-autoscaler/adapter", deployment.Namespace+"/"+deployment.Name)
 }
