@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,9 +133,7 @@ func newSource(t testing.TB, config Config, servers ...*fakeBroker) *Source {
 		config.Registerer = prometheus.NewRegistry()
 	}
 	for _, server := range servers {
-		u, err := url.Parse(server.URL)
-		require.NoError(t, err)
-		config.AllowedHosts = append(config.AllowedHosts, u.Host)
+		config.AllowedHosts = append(config.AllowedHosts, server.URL)
 	}
 	source, err := New(config)
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -23,6 +24,7 @@ const retryPause = 100 * time.Millisecond
 // client makes single calls on Pulsar's admin service.
 type client struct {
 	hosts          allowedHosts
+	authenticates  bool // with credentials of the program's own
 	credentials    *auth.Credentials
 	chain          chain
 	owners         *backlog.Cache[ownedTopic, *url.URL]
@@ -86,16 +88,27 @@ func (c *client) put(ctx context.Context, a address, call callName, change *form
 	return (&exchange{client: c, address: a, call: call, change: change}).do(ctx)
 }
 
-// allowed says whether requests with the credentials of the cluster may be sent there.
-func (c *client) allowed(cluster backlog.Cluster, u *url.URL) bool {
-	return c.hosts.allow(u) || c.credentials.AdministeredFor(cluster.Access, u)
+// barred says why requests with the credentials of the cluster may not be sent there, as the rest of a sentence about
+// the host; empty if they may.
+func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
+	switch {
+	case c.credentials.AdministeredFor(cluster.Access, u):
+		return ""
+	case !c.hosts.allow(u):
+		return "is not an allowed Pulsar host: add it to " + allowedHostsFix
+	case c.authenticates && cluster.Access == "" && !c.hosts.allowOwn(u):
+		return fmt.Sprintf("gets the autoscaler's own credentials over https only: use its https URL, or add http://%s to "+
+			"%s, which sends them in clear text", backlog.Quote(u.Host), allowedHostsFix)
+	default:
+		return ""
+	}
 }
 
 // do is get and put.
 func (e *exchange) do(ctx context.Context) error {
 	a := e.address
-	if !e.allowed(a.cluster, a.base) {
-		err := hostNotAllowed(a.base.Host)
+	if why := e.barred(a.cluster, a.base); why != "" {
+		err := backlog.Because(backlog.ErrHostNotAllowed, "%s %s", backlog.Quote(a.base.Host), why)
 		e.metrics.refuse(e.call, err)
 		return err
 	}

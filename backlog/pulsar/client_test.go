@@ -136,6 +136,59 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 	}
 }
 
+// The author of a policy chooses the scheme of its adminURL.
+func TestOwnCredentialsGoInClearTextOnlyWhereAnEntrySaysSo(t *testing.T) {
+	named := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "s3cret"}}}
+	tests := map[string]struct {
+		config  Config
+		scheme  string
+		access  string
+		refused bool
+	}{
+		"an entry without a scheme": {config: Config{Token: "secret"}, refused: true},
+		"an entry that says http":   {config: Config{Token: "secret"}, scheme: "http://"},
+		"credentials that the policy names": {
+			config: Config{Token: "secret", Credentials: named}, access: "ns/secret",
+		},
+		"a program without credentials": {},
+		"a plugin instead of a token": {
+			config: Config{AuthPlugin: "basic", AuthParams: "a:b"}, refused: true,
+		},
+		"a token in a file, before the file is opened": {config: Config{TokenFile: "absent"}, refused: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker, front := newOrders(t), newFakeBroker(t)
+			front.on("orders/partitions", answers(notPartitioned))
+			front.on("orders/stats", redirectsTo(broker.URL))
+			tt.config.AllowedHosts = []string{tt.scheme + broker.host()}
+			fetch := func(from *fakeBroker, config Config) error {
+				topic := from.topic("orders")
+				topic.Cluster.Access = tt.access
+				_, err := newSource(t, config).Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
+				return err
+			}
+			direct := fetch(broker, tt.config)
+			tt.config.AllowedHosts = append(tt.config.AllowedHosts, front.URL)
+			if !tt.refused {
+				require.NoError(t, direct)
+				require.NoError(t, fetch(front, tt.config), "a redirect")
+				return
+			}
+			want := broker.host() + " gets the autoscaler's own credentials over https only: use its https URL, or add http://" +
+				broker.host() + " to " + allowedHostsFix + ", which sends them in clear text"
+			require.ErrorIs(t, direct, backlog.ErrHostNotAllowed)
+			require.EqualError(t, direct, "host not allowed: "+want)
+			require.Empty(t, broker.requested())
+			if tt.config.TokenFile == "" {
+				require.EqualError(t, fetch(front, tt.config), "host not allowed: "+front.host()+
+					" redirects persistent://public/default/orders to "+strings.Replace(want, " gets", ", which gets", 1))
+				require.Empty(t, broker.requested())
+			}
+		})
+	}
+}
+
 // An IPv6 zone may have any text, such as the end of an allowed name, and net/http calls the address before it.
 func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	elsewhere := newFakeBroker(t)

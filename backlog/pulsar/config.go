@@ -42,7 +42,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// AllowedHosts are the hosts that may be called and be shown the token, as host, host:port or a URL. A host without a
 	// port allows every port, a URL its scheme and its one port alone; "*." before a name stands for one or more labels:
-	// "*.pulsar.svc:8080", "https://*.pulsar.svc:8443". Empty allows nothing.
+	// "*.pulsar.svc:8080", "https://*.pulsar.svc:8443". Without a scheme the program's own credentials go over https
+	// only. Empty allows nothing.
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration
@@ -99,6 +100,7 @@ func New(config Config) (*Source, error) {
 	return &Source{
 		client: &client{
 			hosts:          hosts,
+			authenticates:  config.Token != "" || config.TokenFile != "" || config.AuthPlugin != "",
 			credentials:    credentials,
 			chain:          c,
 			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),

@@ -46,7 +46,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
 //	400, JSON, of a change                  refusedChange: ErrFunctionNotFound when it says so, else ErrUnsupported
 //	any other status                        ErrProtocol         statusFault
-//	a host that is not allowed              ErrHostNotAllowed   checkRedirect, hostNotAllowed; nothing was sent there
+//	a host that is not allowed              ErrHostNotAllowed   checkRedirect, barred; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent
 //	a URL that cannot be right              ErrProtocol         below; nothing was sent
 
@@ -69,11 +69,6 @@ func badNamespace(name string) error {
 func nonPersistent(name string) error {
 	return backlog.Because(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
 		backlog.Quote(name))
-}
-
-func hostNotAllowed(host string) error {
-	return backlog.Because(backlog.ErrHostNotAllowed, "%s is not an allowed Pulsar host: add it to %s",
-		backlog.Quote(host), allowedHostsFix)
 }
 
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not

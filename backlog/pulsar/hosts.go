@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 type allowedHosts []hostPattern
 
 // hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port, and an empty
-// scheme both.
+// scheme both, see allowOwn.
 type hostPattern struct {
 	scheme string
 	host   string
@@ -80,23 +81,26 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 // allow says whether the scheme, the host and the port of the URL match an entry. What is no name and no address
 // matches none.
 func (hosts allowedHosts) allow(u *url.URL) bool {
+	return slices.ContainsFunc(hosts, func(p hostPattern) bool { return p.matches(u) })
+}
+
+// allowOwn is allow for the program's own credentials: plain HTTP shows them to the network, so that its entry has to
+// say http://. Otherwise the author of a policy would decide it.
+func (hosts allowedHosts) allowOwn(u *url.URL) bool {
+	return slices.ContainsFunc(hosts, func(p hostPattern) bool {
+		return p.matches(u) && (p.scheme != "" || u.Scheme == "https")
+	})
+}
+
+func (p hostPattern) matches(u *url.URL) bool {
 	host, ok := canonicalHost(u.Hostname())
-	if !ok {
+	if !ok || (p.port != "" && p.port != portOf(u)) || (p.scheme != "" && p.scheme != u.Scheme) {
 		return false
 	}
-	port := portOf(u)
-	for _, pattern := range hosts {
-		if (pattern.port != "" && pattern.port != port) || (pattern.scheme != "" && pattern.scheme != u.Scheme) {
-			continue
-		}
-		if host == pattern.host && !pattern.below {
-			return true
-		}
-		if pattern.below && len(host) > len(pattern.host) && strings.HasSuffix(host, pattern.host) {
-			return true
-		}
+	if p.below {
+		return len(host) > len(p.host) && strings.HasSuffix(host, p.host)
 	}
-	return false
+	return host == p.host
 }
 
 // canonicalHost makes names comparable: as backlog.ParseHost, without the dot that marks a complete name.

@@ -104,7 +104,7 @@ func (n *network) source(config Config) *Source {
 		config.Registerer = prometheus.NewRegistry()
 	}
 	for host := range n.listeners {
-		config.AllowedHosts = append(config.AllowedHosts, host)
+		config.AllowedHosts = append(config.AllowedHosts, "http://"+host)
 	}
 	config.dial = n.dial
 	source, err := New(config)

@@ -37,10 +37,9 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 			return backlog.Because(backlog.ErrForbidden,
 				"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 				from.Host, e.address.subject, backlog.Quote(to.Host))
-		case !e.allowed(e.address.cluster, to):
-			return backlog.Because(backlog.ErrHostNotAllowed,
-				"%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
-				from.Host, e.address.subject, backlog.Quote(to.Host), allowedHostsFix)
+		case e.barred(e.address.cluster, to) != "":
+			return backlog.Because(backlog.ErrHostNotAllowed, "%s redirects %s to %s, which %s",
+				from.Host, e.address.subject, backlog.Quote(to.Host), e.barred(e.address.cluster, to))
 		case direct:
 			return moved(e.address, from)
 		case len(via) > maxRedirects:

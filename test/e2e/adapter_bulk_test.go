@@ -62,7 +62,7 @@ func newBulkSource(t *testing.T, s *secured) *bulkSource {
 	admin := s.token(t, "admin", time.Hour)
 	a, err := scene.AddAdapter(t.Context(), "adapter-bulk",
 		"--bulk-source=BrokerStats", "--stale-after=3m", "--function-credentials=Ignore", "--pulsar-token-file="+file(t,
-			"token", admin))
+			"token", admin), "--allowed-pulsar-hosts="+s.AdminURL())
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

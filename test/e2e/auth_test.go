@@ -276,7 +276,7 @@ func testRedirects(t *testing.T, s *secured) {
 	t.Cleanup(elsewhere.Close)
 	reader := func() *pulsar.Source { // a new one each time: it remembers who owns the topic
 		return s.reader(t, pulsar.Config{
-			Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{strings.TrimPrefix(front.URL, "http://")},
+			Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{front.URL},
 		})
 	}
 	to = s.AdminURL()

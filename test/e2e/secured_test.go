@@ -160,8 +160,7 @@ func (s *secured) token(t *testing.T, role string, life time.Duration) string {
 func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	t.Helper()
 	config.Registerer = prometheus.NewRegistry()
-	config.AllowedHosts = append(config.AllowedHosts, strings.TrimPrefix(s.AdminURL(), "http://"),
-		strings.TrimPrefix(s.https, "https://"))
+	config.AllowedHosts = append(config.AllowedHosts, s.AdminURL(), s.https)
 	source, err := pulsar.New(config)
 	require.NoError(t, err)
 	t.Cleanup(source.Close)

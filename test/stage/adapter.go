@@ -6,7 +6,6 @@ package stage
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -72,14 +71,10 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
-	admin, err := url.Parse(config.AdminURL)
-	if err != nil {
-		return nil, fmt.Errorf("reading Pulsar's admin URL: %w", err)
-	}
 	flags := []string{
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace,
 		"--bind-address=127.0.0.1", "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
-		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
+		"--allowed-pulsar-hosts=" + config.AdminURL, "--log-format=text", "--shutdown-delay=0s",
 	}
 	if config.KEDA != nil {
 		flags = append(flags, "--keda-scaler-address="+address(s.scalerPort))

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,13 +70,9 @@ func (s *Stage) applyScaler(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	admin, err := url.Parse(config.AdminURL)
-	if err != nil {
-		return fmt.Errorf("reading Pulsar's admin URL: %w", err)
-	}
 	s.scalerFlags = append([]string{
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace, "--pulsar-admin-url=" + config.AdminURL,
-		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
+		"--allowed-pulsar-hosts=" + config.AdminURL, "--log-format=text", "--shutdown-delay=0s",
 	}, config.ScalerFlags...)
 	return nil
 }

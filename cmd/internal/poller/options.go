@@ -66,7 +66,8 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 			"http://pulsar-broker.pulsar:8080.")
 	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
 		"Hosts that policies, targets and redirects may name and that receive the credentials: host, host:port or a URL "+
-			"such as https://host:port, \"*.\" for all below. --pulsar-admin-url is always allowed.")
+			"such as https://host:port, \"*.\" for all below. The "+program+"'s own credentials go over https only, or to an "+
+			"entry with http://. --pulsar-admin-url is always allowed.")
 	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
 	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,
