@@ -80,6 +80,15 @@ func (c *Cluster) writeKubeconfig(name string, user *clientcmdapi.AuthInfo, name
 // a pod would get it, so that a program runs with the rights of its manifests only. The namespace is the file's
 // default.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
+	user := clientcmdapi.NewAuthInfo()
+	if user.Token, err = c.ServiceAccountToken(ctx, namespace, name); err != nil {
+		return "", err
+	}
+	return c.writeKubeconfig("serviceaccount-"+namespace+"-"+name, user, namespace)
+}
+
+// ServiceAccountToken is a token of the service account, which must exist, for 24 h.
+func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
 	seconds := int64(tokenLife.Seconds())
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
@@ -90,9 +99,7 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	if err != nil {
 		return "", fmt.Errorf("requesting a token of service account %s/%s: %w", namespace, name, err)
 	}
-	user := clientcmdapi.NewAuthInfo()
-	user.Token = token.Status.Token
-	return c.writeKubeconfig("serviceaccount-"+namespace+"-"+name, user, namespace)
+	return token.Status.Token, nil
 }
 
 // waitControllers returns once the controllers have acted: the service account controller has served the namespace that

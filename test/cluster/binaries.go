@@ -36,6 +36,7 @@ type module struct {
 	pins     string   // the required module whose version is the project's
 	packages []string // what to build; a binary is called by the last element of its package, unless output names it
 	output   string
+	tags     string                      // build tags, separated by commas
 	about    string                      // how long a cold build takes
 	linker   func(version string) string // -X flags that stamp the version
 	// a directory of the project's sources that is kept beside the binaries; empty for none
@@ -149,7 +150,7 @@ func (m module) build(ctx context.Context, source, dir, version string) error {
 			err)
 	}
 	args := []string{
-		"build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w" + m.linker(version),
+		"build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-tags", m.tags, "-ldflags", "-s -w" + m.linker(version),
 		"-o", dir + string(filepath.Separator) + m.output,
 	}
 	// A process of its own keeping: the compilers must end with this process, and a build error is worth its last lines.

@@ -62,6 +62,13 @@ func TestBinariesAreBuiltStampedAndKept(t *testing.T) {
 	require.ErrorContains(t, err, "install Go 1.26 or newer from https://go.dev/dl")
 }
 
+func TestBinariesAreBuiltWithTheTags(t *testing.T) {
+	root, tiny := tinyModule(t, "//go:build needed\n\n"+tinyProgram)
+	tiny.tags = "needed"
+	_, _, err := tiny.binaries(t.Context(), root, nil)
+	require.NoError(t, err)
+}
+
 func TestABuildThatFailsShowsTheCompilersWords(t *testing.T) {
 	root, tiny := tinyModule(t, strings.Replace(tinyProgram, "print(version)", "print(missing)", 1))
 	_, _, err := tiny.binaries(t.Context(), root, nil)

@@ -53,8 +53,8 @@ func (m MetricsAPI) validate() error {
 // RegisterMetricsAPI makes the aggregator send requests for the metrics API to the port: a certificate authority and a
 // serving certificate, whose files the server must use, a Service of type ExternalName, and an APIService per version
 // that trusts that authority only. The aggregator then dials localhost and verifies the name <service>.<namespace>.svc
-// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Registering again replaces authority and
-// port.
+// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Beside the files is ca.crt, the authority's
+// certificate. Registering again replaces authority and port.
 func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certFile, keyFile string, err error) {
 	if err := api.validate(); err != nil {
 		return "", "", err
@@ -72,6 +72,9 @@ func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certF
 	}
 	dir := filepath.Join(c.dir, "pki", "metrics-api-"+api.Namespace+"-"+api.Service)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), ca.certPEM(), 0o600); err != nil {
 		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
 	}
 	if certFile, keyFile, err = pair.write(dir, "tls"); err != nil {

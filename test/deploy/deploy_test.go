@@ -43,12 +43,19 @@ const ofRollouts = "rbac/rollouts.yaml"
 // ofAPIServices is applied when a pod serves.
 const ofAPIServices = "adapter/apiservices.yaml"
 
-// files returns the path of every YAML file but the kustomizations.
+// ofMonitoring is the folder of what a Prometheus needs, whose rules are no manifest.
+const (
+	ofMonitoring = "monitoring/"
+	ofRules      = ofMonitoring + "rules.yaml"
+)
+
+// files returns the path of every manifest but the kustomizations.
 func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	require.NoError(t, fs.WalkDir(manifests(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && path.Ext(name) == ".yaml" && path.Base(name) != kustomization {
+		isManifest := path.Ext(name) == ".yaml" && path.Base(name) != kustomization && name != ofRules
+		if err == nil && !entry.IsDir() && isManifest {
 			found = append(found, name)
 		}
 		return err
@@ -92,8 +99,10 @@ func decode(t *testing.T, name string) []runtime.Object {
 // all returns every object of a type that is deployed for the adapter.
 func all[T runtime.Object](t *testing.T) []T {
 	t.Helper()
-	return where[T](t, func(name string) bool { return !isScalers(name) })
+	return where[T](t, func(name string) bool { return !isScalers(name) && !isMonitorings(name) })
 }
+
+func isMonitorings(name string) bool { return strings.HasPrefix(name, ofMonitoring) }
 
 // where returns every object of a type in the files that are asked for.
 func where[T runtime.Object](t *testing.T, file func(name string) bool) []T {

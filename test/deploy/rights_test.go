@@ -99,6 +99,13 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 	}, granted)
 }
 
+// What may read the metrics is bound to it by the user, who alone knows the name of its ServiceAccount.
+func TestTheMetricsReaderMayReadMetricsAndNothingElse(t *testing.T) {
+	roles := where[*rbacv1.ClusterRole](t, isMonitorings)
+	require.Len(t, roles, 1)
+	require.Equal(t, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}, roles[0].Rules)
+}
+
 func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {
 	granted := map[string]bool{}
 	for _, name := range files(t) {

@@ -27,7 +27,7 @@ const (
 	hpaSync      = 2 * time.Second
 )
 
-func TestMain(m *testing.M) { shared.Main(m, theStage, theGround) }
+func TestMain(m *testing.M) { shared.Main(m, theStage, theGround, thePrometheus) }
 
 var theStage = shared.New("a real broker and control plane", openStage, closeStage)
 

@@ -37,6 +37,10 @@ func builds() []step {
 			return err
 		},
 		func(ctx context.Context, progress io.Writer) error {
+			_, err := cluster.PrometheusBinaries(ctx, progress)
+			return err
+		},
+		func(ctx context.Context, progress io.Writer) error {
 			_, err := cluster.KEDABinaries(ctx, progress)
 			return err
 		},

@@ -31,8 +31,9 @@ type Adapter struct {
 	process *proc.Process
 	// lifetime is the stage's: a process that a test starts again must outlive the test.
 	lifetime context.Context //nolint:containedctx // see above
-	// URL is where it serves, past the aggregator.
-	URL string
+	// URL is where it serves, past the aggregator, with a certificate of the authority in caFile.
+	URL    string
+	caFile string
 }
 
 // build builds a program of the product.
@@ -80,6 +81,7 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 		flags = append(flags, "--keda-scaler-address="+address(s.scalerPort))
 	}
 	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...))
+	a.caFile = filepath.Join(filepath.Dir(cert), "ca.crt")
 	if err := a.Start(ctx, s); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,87 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// thePrometheus scrapes the adapter of theStage.
+var thePrometheus = shared.New("a real Prometheus", openPrometheus, closePrometheus)
+
+func openPrometheus(ctx context.Context) (*prometheus.Server, error) {
+	return scene.StartPrometheus(ctx)
+}
+
+func closePrometheus(s *prometheus.Server) error {
+	s.Stop()
+	return nil
+}
+
+// observed begins a test that asks the Prometheus of the stage.
+func observed(t *testing.T) *prometheus.Server {
+	t.Helper()
+	onStage(t)
+	return thePrometheus.Need(t)
+}
+
+// awaitSample waits until an expression has a result of one sample that is as wanted.
+func awaitSample(t *testing.T, f *stage.Function, expression string, limit time.Duration,
+	holds func(value float64) bool,
+) {
+	t.Helper()
+	server := observed(t)
+	await(t, f, expression, limit, func(ctx context.Context) (bool, string, error) {
+		vector, err := server.Query(ctx, expression)
+		if err != nil || len(vector) != 1 {
+			return false, fmt.Sprintf("%d samples", len(vector)), err
+		}
+		return holds(float64(vector[0].Value)), vector[0].String(), nil
+	})
+}
+
+func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T) {
+	t.Parallel()
+	const name = "scraped"
+	server := observed(t)
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
+	addPolicy(t, newPolicy(name))
+	publish(t, f, load.Constant(20))
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	labels := fmt.Sprintf(`{namespace=%q, policy=%q}`, stage.Namespace, name)
+	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, time.Minute,
+		func(value float64) bool { return value >= 1 })
+	targets, err := server.Targets(t.Context())
+	require.NoError(t, err)
+	require.Len(t, targets, 1)
+	require.Empty(t, targets[0].LastError)
+}
+
+func TestObservabilityMetricsAreRefusedWithoutTheRole(t *testing.T) {
+	t.Parallel()
+	onStage(t)
+	token, err := scene.Cluster.ServiceAccountToken(t.Context(), stage.Namespace, "default")
+	require.NoError(t, err)
+	clientset, err := kubernetes.NewForConfig(&rest.Config{
+		Host: scene.Adapter.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	})
+	require.NoError(t, err)
+	_, err = clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}

@@ -1,0 +1,172 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	defaultInterval = time.Second
+	readyPoll       = 100 * time.Millisecond
+	startLimit      = time.Minute
+	// logLines of the server go into the error of a failed start.
+	logLines = 25
+)
+
+// Job is what is scraped over HTTPS, under one label job.
+type Job struct {
+	Name string
+	// Addresses are host:port; each becomes the label instance.
+	Addresses []string
+	// ServerName is what the certificate must be for, and CAFile the authority that signed it.
+	ServerName, CAFile string
+	// TokenFile has the bearer token.
+	TokenFile string
+}
+
+// Config says what a server does. Dir and Jobs are required.
+type Config struct {
+	// Dir gets configuration, data and log.
+	Dir string
+	// Interval is the time between two scrapes, and between two evaluations of rules; 0 is 1 s.
+	Interval time.Duration
+	Jobs     []Job
+	// RuleFiles are paths of recording rules and alerts.
+	RuleFiles []string
+	// Progress is told about a build of the binaries; nil is silence.
+	Progress io.Writer
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Dir == "":
+		return errors.New("prometheus.Config.Dir is empty: it must be a directory for configuration and data")
+	case len(c.Jobs) == 0:
+		return errors.New("prometheus.Config.Jobs is empty: it must say what to scrape")
+	case c.Interval < 0:
+		return fmt.Errorf("prometheus.Config.Interval is %s: it must be 0 (%s) or more", c.Interval, defaultInterval)
+	}
+	return nil
+}
+
+// Server is a running Prometheus.
+type Server struct {
+	// URL is where its HTTP API is.
+	URL     string
+	process *proc.Process
+	api     v1.API
+}
+
+// Start starts a server and returns when it is ready. It lives until Stop or the end of ctx; build the binaries before
+// what has a time limit.
+func Start(ctx context.Context, config Config) (*Server, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	bins, err := cluster.PrometheusBinaries(ctx, config.Progress)
+	if err != nil {
+		return nil, err
+	}
+	file, err := config.write()
+	if err != nil {
+		return nil, err
+	}
+	port, err := proc.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	address := "127.0.0.1:" + strconv.Itoa(port)
+	s := &Server{URL: "http://" + address}
+	client, err := api.NewClient(api.Config{Address: s.URL})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Prometheus: %w", err)
+	}
+	s.api = v1.NewAPI(client)
+	if s.process, err = proc.Start(ctx, proc.Config{
+		Name: "prometheus", Path: bins.Prometheus, LogPath: filepath.Join(config.Dir, "prometheus.log"),
+		Args: []string{
+			"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(config.Dir, "data"),
+			"--web.listen-address=" + address,
+			"--query.lookback-delta=15s", // a target that is gone has no samples soon, as with five minutes in real time
+		},
+	}); err != nil {
+		return nil, err
+	}
+	if err := s.waitReady(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// write writes the configuration into Dir and returns its path.
+func (c Config) write() (path string, err error) {
+	interval := model.Duration(cmp.Or(c.Interval, defaultInterval)).String()
+	jobs := make([]map[string]any, 0, len(c.Jobs))
+	for _, job := range c.Jobs {
+		jobs = append(jobs, map[string]any{
+			"job_name": job.Name, "scheme": "https",
+			"tls_config":     map[string]any{"ca_file": job.CAFile, "server_name": job.ServerName},
+			"authorization":  map[string]any{"credentials_file": job.TokenFile},
+			"static_configs": []map[string]any{{"targets": job.Addresses}},
+		})
+	}
+	content, err := yaml.Marshal(map[string]any{
+		"global": map[string]any{
+			"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval,
+		},
+		"rule_files": c.RuleFiles, "scrape_configs": jobs,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encoding the configuration of Prometheus: %w", err)
+	}
+	path = filepath.Join(c.Dir, "prometheus.yaml")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("writing the configuration of Prometheus: %w", err)
+	}
+	return path, nil
+}
+
+func (s *Server) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := cluster.WaitFor(ctx, "Prometheus to be ready", readyPoll, func(ctx context.Context) (bool, string, error) {
+		select {
+		case <-s.process.Done():
+			return false, "", errors.Join(errors.New("the process has ended"), s.process.Err())
+		default:
+		}
+		if _, err := s.api.Runtimeinfo(ctx); err != nil {
+			return false, err.Error(), nil
+		}
+		return true, "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; its last lines:\n%s", err, s.LogTail())
+	}
+	return nil
+}
+
+// Stop ends the server.
+func (s *Server) Stop() { s.process.Kill() }
+
+// LogTail returns the last lines of the server's log.
+func (s *Server) LogTail() string { return s.process.LogTail(logLines) }
