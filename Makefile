@@ -122,6 +122,11 @@ generate: ## Regenerate the CRD and deep copies
 pictures: ## Draw docs/architecture.svg of its source (needs npx)
 	npx --yes @hpcc-js/wasm-graphviz-cli@1.11.2 -T svg docs/architecture.dot > docs/architecture.svg
 
+# Not a part of generate, which must not need npm's registry: a test compares checksums of sources and dashboards.
+.PHONY: dashboards
+dashboards: ## Write the Grafana dashboards of deploy/monitoring from their sources (needs npm)
+	cd deploy/monitoring/dashboards && npm ci --ignore-scripts --no-audit --no-fund && npm run generate
+
 .PHONY: verify
 verify: generate ## Fail when generated files or modules are not up to date
 	git diff --exit-code -- api deploy/crd

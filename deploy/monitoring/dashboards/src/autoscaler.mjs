@@ -1,0 +1,150 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Autoscaler: does the adapter itself do its job?
+
+import { dashboard, labelVariable, lines, number, row, units } from './parts.mjs';
+
+const series = (name, labels = '') => `${name}{job=~"$job"${labels && `, ${labels}`}}`;
+const ours = (name) => series(`pulsar_autoscaler_${name}`);
+
+const rate = (name, by) => `sum by (${by}) (rate(${ours(name)}[$__rate_interval]))`;
+
+const quantile = (q, of, by = '') =>
+  `histogram_quantile(${q}, sum by (${by ? `${by}, ` : ''}le) (rate(${of}[$__rate_interval])))`;
+
+function now(builder) {
+  return builder.withPanel(number({
+    title: 'Replicas of the adapter', about: 'Those that Prometheus reaches. All serve metrics, and one decides.',
+    unit: units.count, expr: `sum(${series('up')})`, legend: 'Up', decimals: 0, steps: [[null, 'red'], [1, 'green']],
+  })).withPanel(number({
+    title: 'Deciding', about: 'Replicas that hold the Lease and decide: it must be one.', unit: units.count,
+    expr: `sum(${ours('leader')})`, legend: 'Deciding', decimals: 0, steps: [[null, 'red'], [1, 'green'], [2, 'red']],
+  })).withPanel(number({
+    title: 'Version', about: 'Versions that run.', unit: units.count,
+    expr: `count by (version) (${ours('build_info')})`, legend: '{{version}}', names: true,
+  })).withPanel(number({
+    title: 'Policies', about: 'Policies that the deciding replica measures.', unit: units.count,
+    expr: `count(${ours('policy_info')})`, legend: 'Policies', decimals: 0, none: '0',
+  })).withPanel(number({
+    title: 'Breakers open', about: 'Pulsar hosts that get no requests for a while, since they fail.', unit: units.count,
+    expr: `sum(${ours('source_hosts_backing_off')})`, legend: 'Open', decimals: 0,
+    steps: [[null, 'green'], [1, 'red']],
+  })).withPanel(number({
+    title: 'Oldest decision', about: 'Age of the oldest decision of a policy. Needs --policy-metrics=Full.',
+    unit: units.seconds, expr: `max(${ours('policy_decision_age_seconds')})`, legend: 'Oldest', decimals: 0,
+    steps: [[null, 'green'], [30, 'orange'], [60, 'red']], none: 'unknown',
+  }));
+}
+
+function pulsar(builder) {
+  return builder.withPanel(lines({
+    title: 'Requests to Pulsar', about: 'Requests to Pulsar\'s admin service, by result.', unit: units.requests,
+    list: [[rate('source_requests_total', 'result'), '{{result}}']], stacked: true,
+  })).withPanel(lines({
+    title: 'Time of a request', unit: units.seconds,
+    about: 'From sending a request to its decoded answer, and waiting for the host\'s turn.',
+    list: [
+      [quantile(0.5, ours('source_request_duration_seconds_bucket')), 'Median'],
+      [quantile(0.99, ours('source_request_duration_seconds_bucket')), '99 %'],
+      [quantile(0.99, ours('source_wait_seconds_bucket')), 'Waiting, 99 %'],
+    ],
+    styles: { Median: ['green'], '99 %': ['blue'], 'Waiting, 99 %': ['orange'] },
+  })).withPanel(lines({
+    title: 'Poll lateness', unit: units.seconds,
+    about: 'How long after it was due each fetch of a topic began, by Pulsar cluster. Late polls make old decisions.',
+    list: [
+      [quantile(0.5, ours('poll_lateness_seconds_bucket'), 'cluster'), 'Median {{cluster}}'],
+      [quantile(0.99, ours('poll_lateness_seconds_bucket'), 'cluster'), '99 % {{cluster}}'],
+    ],
+  })).withPanel(lines({
+    title: 'Topics', about: 'Topics that are polled, by Pulsar cluster.', unit: units.count, decimals: 0,
+    list: [[`sum by (cluster) (${ours('topics')})`, '{{cluster}}']],
+  })).withPanel(lines({
+    title: 'Requests under way', about: 'Requests to Pulsar under way, and those that wait for their host\'s turn.',
+    unit: units.count, decimals: 0,
+    list: [
+      [`sum(${ours('source_requests_in_flight')})`, 'Under way'],
+      [`sum(${ours('source_requests_waiting')})`, 'Waiting'],
+    ],
+    styles: { 'Under way': ['green'], Waiting: ['orange'] },
+  })).withPanel(lines({
+    title: 'Breakers and second looks', unit: units.count, decimals: 1,
+    about: 'Pulsar hosts with an open breaker, and answers a minute that contradict what is known, by how that ended.',
+    list: [
+      [`sum(${ours('source_hosts_backing_off')})`, 'Breakers open'],
+      [`sum by (result) (rate(${ours('second_looks_total')}[$__rate_interval])) * 60`, 'Second looks {{result}}'],
+    ],
+  }));
+}
+
+function decisions(builder) {
+  return builder.withPanel(lines({
+    title: 'Age of decisions', unit: units.seconds,
+    about: 'Time since the last decision of each policy: the oldest, and the median. Needs --policy-metrics=Full.',
+    list: [
+      [`max(${ours('policy_decision_age_seconds')})`, 'Oldest'],
+      [`quantile(0.5, ${ours('policy_decision_age_seconds')})`, 'Median'],
+    ],
+    styles: { Oldest: ['orange'], Median: ['green'] },
+  })).withPanel(lines({
+    title: 'Reconciles', about: 'Reconciles of policies, by how they ended.', unit: units.perSecond, stacked: true,
+    list: [[rate('policy_reconciles_total', 'result'), '{{result}}']],
+  })).withPanel(lines({
+    title: 'Time of a reconcile', about: 'How long a reconcile takes, by controller.', unit: units.seconds,
+    list: [[quantile(0.99, series('controller_runtime_reconcile_time_seconds_bucket'), 'controller'),
+      '99 % {{controller}}']],
+  })).withPanel(lines({
+    title: 'Writes', about: 'What the controllers write to Kubernetes, by how it ended.', unit: units.perSecond,
+    list: [
+      [rate('policy_status_patches_total', 'result'), 'Statuses {{result}}'],
+      [rate('policy_applies_total', 'result'), 'Autoscalers {{result}}'],
+      [rate('policy_scales_total', 'result'), 'Replicas {{result}}'],
+    ],
+  })).withPanel(lines({
+    title: 'Decision to running', unit: units.seconds,
+    about: 'Time from a decision until as many replicas run, by what writes them.',
+    list: [
+      [quantile(0.5, ours('actuation_seconds_bucket'), 'actuator'), 'Median {{actuator}}'],
+      [quantile(0.95, ours('actuation_seconds_bucket'), 'actuator'), '95 % {{actuator}}'],
+    ],
+  })).withPanel(lines({
+    title: 'Metrics served', about: 'Requests for metrics that HorizontalPodAutoscalers made, by result.',
+    unit: units.requests, stacked: true, list: [[rate('provider_requests_total', 'result'), '{{result}}']],
+  }));
+}
+
+function process(builder) {
+  return builder.withPanel(lines({
+    title: 'Memory', unit: units.bytes,
+    about: 'Resident memory, and its limit: GOMEMLIMIT, which is 90 % of the container\'s.',
+    list: [
+      [series('process_resident_memory_bytes'), 'Resident {{instance}}'],
+      [`max(${series('go_gc_gomemlimit_bytes')} < 1e15)`, 'Limit'],
+      [`sum(${ours('decoding_bytes')})`, 'Answers being decoded'],
+    ],
+    styles: { Limit: ['red', true] },
+  })).withPanel(lines({
+    title: 'Processors', about: 'Processors in use, by replica of the adapter.', unit: units.count, decimals: 2,
+    list: [[`rate(${series('process_cpu_seconds_total')}[$__rate_interval])`, '{{instance}}']],
+  })).withPanel(lines({
+    title: 'Goroutines', about: 'Goroutines, by replica of the adapter. A number that only grows is a leak.',
+    unit: units.count, decimals: 0, list: [[series('go_goroutines'), '{{instance}}']],
+  }));
+}
+
+/** The dashboard of the adapter itself. */
+export function autoscaler() {
+  const builder = dashboard({
+    uid: 'pulsar-autoscaler-autoscaler', title: 'Pulsar autoscaler / Autoscaler',
+    about: 'The adapter itself: whether it polls in time, decides, writes, and has memory left.',
+    variables: [labelVariable({
+      name: 'job', label: 'Job', query: 'label_values(pulsar_autoscaler_build_info, job)', all: true,
+    })],
+  });
+  now(builder.withRow(row('Now')));
+  pulsar(builder.withRow(row('Pulsar')));
+  decisions(builder.withRow(row('Decisions')));
+  process(builder.withRow(row('Process')));
+  return builder;
+}

@@ -1,0 +1,175 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Function: what did one policy want, have and wait for at any minute, why was it held, and what is to be done?
+
+import { annotation, dashboard, labelVariable, lines, number, row, table, timeline, units } from './parts.mjs';
+
+const series = (name) => `pulsar_autoscaler_policy_${name}{namespace="$namespace", policy="$policy"}`;
+
+// One line, also across a change of the deciding replica of the adapter, whose samples have another instance.
+const one = (name) => `max(${series(name)})`;
+
+const full = ' Needs --policy-metrics=Full.';
+
+const since = (name, by) =>
+  `max by (${by}) (${series(name)}) unless max by (${by}) (${series(name)} offset $__interval)`;
+
+const changed = (name, sign) => `${one(name)} ${sign} max(${series(name)} offset $__interval)`;
+
+function annotations() {
+  return [
+    annotation({ name: 'Scale-up decided', color: 'blue', expr: changed('desired_replicas', '>'),
+      title: 'Scale-up decided' }),
+    annotation({ name: 'Scale-down decided', color: 'green', expr: changed('desired_replicas', '<'),
+      title: 'Scale-down decided' }),
+    annotation({ name: 'Objective missed', color: 'red', expr: changed('objective_met', '<'),
+      title: 'Objective missed' }),
+    annotation({ name: 'Objective met again', color: 'dark-green', expr: changed('objective_met', '>'),
+      title: 'Objective met again' }),
+    annotation({ name: 'Hold begins', color: 'orange', expr: since('held', 'reason'), title: 'Held: {{reason}}' }),
+    annotation({ name: 'Limit begins', color: 'purple', expr: since('limited', 'by'), title: 'Limited by {{by}}' }),
+  ];
+}
+
+function now(builder) {
+  return builder.withPanel(number({
+    title: 'Wait', about: 'How long a message that is published now would wait.', unit: units.seconds, decimals: 1,
+    expr: one('wait_seconds'), legend: 'Wait', none: 'unknown',
+  })).withPanel(number({
+    title: 'Objective', about: 'spec.latencyObjective of the policy.', unit: units.seconds,
+    expr: one('latency_objective_seconds'), legend: 'Objective',
+  })).withPanel(number({
+    title: 'Late in this time', about: 'How long messages missed the objective in the time range.', unit: units.seconds,
+    expr: `sum(increase(${series('late_seconds_total')}[$__range]))`, legend: 'Late', decimals: 0,
+    steps: [[null, 'green'], [1, 'orange'], [60, 'red']],
+  })).withPanel(number({
+    title: 'Replicas running', about: 'Replicas that run now.', unit: units.count, expr: one('running_replicas'),
+    legend: 'Running', decimals: 0, none: 'unknown',
+  })).withPanel(number({
+    title: 'Replicas desired', about: 'Replicas last decided.', unit: units.count, expr: one('desired_replicas'),
+    legend: 'Desired', decimals: 0, none: 'unknown',
+  })).withPanel(number({
+    title: 'Held by', about: 'The hold in force: why the number of the strategy is not followed.', unit: units.count,
+    expr: `max by (reason) (${series('held')})`, legend: '{{reason}}', none: 'nothing', names: true,
+    steps: [[null, 'orange']],
+  }));
+}
+
+function story(builder) {
+  return builder.withPanel(lines({
+    title: 'Replicas', unit: units.count, decimals: 0, steps: true, width: 12,
+    about: 'Desired is the decision, spec what the autoscaler wrote, running what runs. '
+      + 'Wanted is the result of the strategy before holds and limits.' + full.replace('Needs', 'Wanted needs'),
+    list: [
+      [one('max_replicas'), 'Maximum'], [one('wanted_replicas'), 'Wanted'], [one('desired_replicas'), 'Desired'],
+      [one('spec_replicas'), 'Spec'], [one('running_replicas'), 'Running'], [one('min_replicas'), 'Minimum'],
+    ],
+    styles: { Maximum: ['red', true], Wanted: ['orange', true], Desired: ['blue'], Spec: ['purple'],
+      Running: ['green'], Minimum: ['text', true] },
+  })).withPanel(lines({
+    title: 'Wait and objective', about: 'How long a message that is published at that time would wait.',
+    unit: units.seconds, width: 12,
+    list: [[one('wait_seconds'), 'Wait'], [one('latency_objective_seconds'), 'Objective']],
+    styles: { Wait: ['blue'], Objective: ['red', true] },
+  })).withPanel(timeline({
+    title: 'Why: objective, hold, limit and conditions', height: 9,
+    about: 'What was in force when: whether the objective was met, the hold, the limit, and conditions that were not '
+      + 'as they should be. The runbook explains each reason.',
+    list: [
+      [one('objective_met'), 'Objective'],
+      [`max by (reason) (${series('held')})`, 'Held: {{reason}}'],
+      [`max by (by) (${series('limited')})`, 'Limited by {{by}}'],
+      [`max by (type, status, reason) (${series('condition')})`, '{{type}} {{status}}: {{reason}}'],
+    ],
+    states: {
+      Objective: { 0: ['missed', 'red'], 1: ['met', 'green'] },
+      'Held: ': { 1: ['held', 'orange'] },
+      'Limited by ': { 1: ['limited', 'purple'] },
+      '[A-Z][A-Za-z]+ (True|False|Unknown): ': { 1: ['in force', 'yellow'] },
+    },
+  })).withPanel(lines({
+    title: 'Messages', about: 'Messages published and processed per second.', unit: units.messages, width: 12,
+    list: [[one('publish_rate'), 'Published'], [one('process_rate'), 'Processed']],
+    styles: { Published: ['blue'], Processed: ['green'] },
+  })).withPanel(lines({
+    title: 'Backlog', unit: units.count, width: 12,
+    about: 'Ready messages wait to be processed. Discounted ones of them do not count as work. '
+      + 'Delayed ones are not due, and unacknowledged ones are with consumers.'
+      + full.replace('Needs', 'All but ready messages need'),
+    list: [
+      [one('ready_messages'), 'Ready'], [one('discounted_messages'), 'Discounted'],
+      [one('delayed_messages'), 'Delayed'], [one('unacked_messages'), 'Unacknowledged'],
+    ],
+    styles: { Ready: ['blue'], Discounted: ['orange'], Delayed: ['text'], Unacknowledged: ['purple'] },
+  }));
+}
+
+function capacity(builder) {
+  const uncertain = (sign) =>
+    `max(${series('capacity_messages_per_second')} * (1 ${sign} ${series('capacity_uncertainty_ratio')}))`;
+  return builder.withPanel(lines({
+    title: 'Capacity of a replica', unit: units.messages,
+    about: 'What one replica processes while it has work, and one standard deviation around it.'
+      + full.replace('Needs', 'The deviation needs'),
+    list: [[one('capacity_messages_per_second'), 'Capacity'], [uncertain('+'), 'Upper'], [uncertain('-'), 'Lower']],
+    styles: { Capacity: ['green'], Upper: ['text', true], Lower: ['text', true] }, fillBelow: ['Upper', 'Lower'],
+  })).withPanel(lines({
+    title: 'Busy', about: 'Share of the time that replicas spend in the function\'s calls.' + full, unit: units.share,
+    list: [[one('busy_ratio'), 'Busy']], styles: { Busy: ['green'] }, max: 1,
+  })).withPanel(lines({
+    title: 'Consumers', about: 'Replicas that run, and those of them that are connected to Pulsar.' + full,
+    unit: units.count, decimals: 0, steps: true,
+    list: [[one('running_replicas'), 'Running'], [one('consumers'), 'Consumers']],
+    styles: { Running: ['green'], Consumers: ['blue'] },
+  })).withPanel(lines({
+    title: 'Oldest message', about: 'Age of the oldest unacknowledged message, by the clocks of producers.' + full,
+    unit: units.seconds,
+    list: [[one('oldest_message_age_seconds'), 'Oldest message'], [one('latency_objective_seconds'), 'Objective']],
+    styles: { 'Oldest message': ['blue'], Objective: ['red', true] },
+  })).withPanel(lines({
+    title: 'Cost', about: 'Replicas that were paid for, on average of the last minutes.', unit: units.count,
+    list: [[`sum(rate(${series('replica_seconds_total')}[$__rate_interval]))`, 'Replicas']],
+    styles: { Replicas: ['green'] },
+  })).withPanel(lines({
+    title: 'Time that was late', about: 'Share of the time in which messages missed the objective.', unit: units.share,
+    list: [[`sum(rate(${series('late_seconds_total')}[$__rate_interval]))`, 'Late']], styles: { Late: ['red'] }, max: 1,
+  }));
+}
+
+function trust(builder) {
+  return builder.withPanel(lines({
+    title: 'Age of the decision and of its reading', unit: units.seconds, width: 12,
+    about: 'How old the decision and what it rests on are. Old ones hold replicas.' + full,
+    list: [[one('decision_age_seconds'), 'Decision'], [one('reading_age_seconds'), 'Reading']],
+    styles: { Decision: ['blue'], Reading: ['purple'] },
+  })).withPanel(lines({
+    title: 'Topics that are known', about: 'Share of the topics that Pulsar answers for.' + full, unit: units.share,
+    width: 12, list: [[one('coverage_ratio'), 'Known']], styles: { Known: ['green'] }, max: 1,
+  })).withPanel(table({
+    title: 'What to do', labels: { type: 'Condition', status: 'Status', reason: 'Reason' },
+    about: 'Conditions that are not as they should be now. The runbook says for each reason what to do.', height: 6,
+    columns: [{ name: 'In force', unit: units.count, expr: `max by (type, status, reason) (${series('condition')})` }],
+    hide: ['Value'], none: 'All conditions are as they should be',
+  }));
+}
+
+/** The dashboard of one policy. */
+export function oneFunction() {
+  const builder = dashboard({
+    uid: 'pulsar-autoscaler-function', title: 'Pulsar autoscaler / Function',
+    about: 'One policy: what it wanted, had and waited for, why it was held, and what to do.',
+    variables: [
+      labelVariable({ name: 'namespace', label: 'Namespace',
+        query: 'label_values(pulsar_autoscaler_policy_info, namespace)' }),
+      labelVariable({ name: 'policy', label: 'Policy',
+        query: 'label_values(pulsar_autoscaler_policy_info{namespace="$namespace"}, policy)' }),
+    ],
+    annotations: annotations(),
+  });
+  now(builder.withRow(row('Now')));
+  story(builder.withRow(row('What happened')));
+  capacity(builder.withRow(row('What a replica does, and what it costs')));
+  trust(builder.withRow(row('What the decision rests on')));
+  return builder;
+}

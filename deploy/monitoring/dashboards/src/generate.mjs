@@ -1,0 +1,31 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Writes the dashboards beside this folder, and generated.sum with the checksums of them and of their sources, by which
+// a test without npm sees a source that was changed and not generated, or a dashboard that was changed by hand.
+
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { autoscaler } from './autoscaler.mjs';
+import { fleet } from './fleet.mjs';
+import { oneFunction } from './function.mjs';
+
+const root = new URL('../', import.meta.url);
+
+/** The dashboard as Grafana imports it: its panels are numbered, and links and marks are in sight, not in a menu. */
+function finish(dashboard) {
+  dashboard.panels.forEach((panel, i) => { panel.id = i + 1; });
+  [...dashboard.links, ...(dashboard.annotations?.list ?? [])].forEach((shown) => { delete shown.placement; });
+  return `${JSON.stringify(dashboard, null, 1)}\n`;
+}
+
+const dashboards = { 'fleet.json': fleet(), 'function.json': oneFunction(), 'autoscaler.json': autoscaler() };
+for (const [name, builder] of Object.entries(dashboards)) {
+  writeFileSync(new URL(name, root), finish(builder.build()));
+}
+
+const sources = readdirSync(new URL('src/', root)).map((name) => `src/${name}`);
+const sums = [...Object.keys(dashboards), ...sources, 'package.json', 'package-lock.json'].sort()
+  .map((name) => `${createHash('sha256').update(readFileSync(new URL(name, root))).digest('hex')}  ${name}`);
+writeFileSync(new URL('generated.sum', root), `${sums.join('\n')}\n`);

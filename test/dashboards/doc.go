@@ -1,0 +1,9 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dashboards reads the Grafana dashboards of deploy/monitoring/dashboards as Grafana does: panels, variables,
+// and the queries with the variables filled in.
+//
+// Floor 3, used by its own tests, which need no server, and by those that run each query on a real Prometheus. It draws
+// nothing: bench/dashboards does.
+package dashboards
