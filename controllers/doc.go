@@ -27,11 +27,9 @@
 //	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers and ScaledObjects applied
 //	pulsar_autoscaler_policy_scales_total{result}                      replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
-//	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
-//	pulsar_autoscaler_policy_spec_replicas{namespace,policy}           spec.replicas of the target
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something), waiting
 // (for the first answer of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,
-// refused and error; of a scale scaled and error; of a patch patched and error. The gauges are as many as there are
-// policies and go with them; durations are controller-runtime's.
+// refused and error; of a scale scaled and error; of a patch patched and error. Durations are controller-runtime's. The
+// series of each policy are those of package controllers/metrics.
 package controllers

@@ -29,6 +29,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
@@ -138,7 +139,7 @@ func (env *testEnv) restart() {
 	require.NoError(env.t, err)
 	reconciling := ReconcilerConfig{
 		Client: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
-		PollInterval: testInterval, Clock: env.clock, Registerer: env.registry,
+		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
 		Abilities: func() plan.Capabilities { return env.abilities },
 	}
 	if env.worker != nil {

@@ -5,6 +5,8 @@ package controllers
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -34,8 +37,9 @@ type policyMemory struct {
 	// when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
-	// decided is replaced, never changed: requests read it.
+	// decided and record are replaced, never changed: requests and scrapes read them.
 	decided atomic.Pointer[decided]
+	record  atomic.Pointer[metrics.Record]
 }
 
 // decided is when the policy was last decided for with success, the status included, or reconciled first; and why not
@@ -118,6 +122,19 @@ func (m *policyMemories) decidedAt(key types.NamespacedName) (at time.Time, why 
 	}
 	last := memory.decided.Load()
 	return last.at, last.why, true
+}
+
+// Records implements metrics.Source: of each policy that was reconciled.
+func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	records := make([]*metrics.Record, 0, len(m.byKey))
+	for _, memory := range m.byKey {
+		if record := memory.record.Load(); record != nil {
+			records = append(records, record)
+		}
+	}
+	return slices.Values(records)
 }
 
 // count of the policies that this process decides for.

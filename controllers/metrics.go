@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Results of a reconcile of a policy.
@@ -51,16 +50,11 @@ type controllerMetrics struct {
 	applies       *prometheus.CounterVec
 	scales        *prometheus.CounterVec
 	statusPatches *prometheus.CounterVec
-	desired       *prometheus.GaugeVec
-	current       *prometheus.GaugeVec
 }
 
 func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
-	}
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "policy"})
 	}
 	m := &controllerMetrics{
 		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Reconciles of policies by how they ended."),
@@ -69,27 +63,11 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		scales: counter("pulsar_autoscaler_policy_scales_total",
 			"Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
-		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),
-		current: gauge("pulsar_autoscaler_policy_spec_replicas",
-			"spec.replicas of the policy's target as last seen."),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.desired, m.current} {
+	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
 	return m, nil
-}
-
-// show brings the gauges of a policy up to date; what is unknown has no gauge.
-func (m *controllerMetrics) show(key types.NamespacedName, desired, current *int32) {
-	set := func(gauge *prometheus.GaugeVec, value *int32) {
-		if value == nil {
-			gauge.DeleteLabelValues(key.Namespace, key.Name)
-			return
-		}
-		gauge.WithLabelValues(key.Namespace, key.Name).Set(float64(*value))
-	}
-	set(m.desired, desired)
-	set(m.current, current)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -62,8 +63,10 @@ type ReconcilerConfig struct {
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
 	// Clock is the time, such as time.Now.
-	Clock      func() time.Time
-	Registerer prometheus.Registerer
+	Clock func() time.Time
+	// PolicyMetrics is how many series each policy has.
+	PolicyMetrics metrics.Level
+	Registerer    prometheus.Registerer
 }
 
 // NewPolicyReconciler checks the configuration and registers the metrics.
@@ -76,23 +79,31 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
-	metrics, err := newControllerMetrics(config.Registerer)
+	counters, err := newControllerMetrics(config.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
+	memories := newPolicyMemories()
+	collector, err := metrics.NewCollector(memories, config.PolicyMetrics, config.Clock)
+	if err == nil {
+		err = config.Registerer.Register(collector)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy reconciler: registering the metrics of policies: %w", err)
+	}
 	return &PolicyReconciler{
-		config: config, metrics: metrics, memories: newPolicyMemories(), interest: newInterest(config.Store),
+		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		observer: observer{
 			client: config.Client, targets: config.Targets, abilities: config.Abilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval,
 		},
 		writers: &writers{live: directClient(config), lists: map[string]listWriter{}},
 		applier: applier{
-			client: config.Client, metrics: metrics, scalers: newScalers(config),
+			client: config.Client, metrics: counters, scalers: newScalers(config),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
 			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 		},
-		status: statusWriter{client: config.Client, recorder: config.Recorder, metrics: metrics},
+		status: statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},
 	}, nil
 }
 
@@ -159,7 +170,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		observed.History, err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, unwritten))
+		observed.History, err = r.report(ctx, observed, memory, decision, plan.Status(observed, decision, state, unwritten))
 		if err != nil {
 			return "", err
 		}
@@ -173,7 +184,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 		return under, nil
 	}
 	// The status tells of writes that failed too: the autoscaler that is there follows the new decision even so.
-	observed.History, err = r.report(ctx, observed, memory, plan.Status(observed, decision, state, result))
+	observed.History, err = r.report(ctx, observed, memory, decision, plan.Status(observed, decision, state, result))
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
 	}
@@ -200,6 +211,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	}
 	observed.Writer = r.writers.lookUp(ctx, observed)
 	r.reportManualScale(ctx, observed)
+	observed.ScaledBy = plan.ScaledBy(observed)
 	observed.History = observed.History.Seen(observed)
 	return observed, nil
 }
@@ -228,13 +240,14 @@ func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Obse
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	return r.report(ctx, observed, memory, plan.Failed(observed, why))
+	return r.report(ctx, observed, memory, nil, plan.Failed(observed, why))
 }
 
-// report writes the status if that is due, and returns the history after that.
+// report writes the status if that is due, and returns the history after that. Metrics show it in any case.
 func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
-	after v1alpha1.AutoscalingPolicyStatus,
+	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
 ) (plan.History, error) {
+	memory.record.Store(memory.record.Load().Next(observed, decision, after))
 	history, err := r.status.write(ctx, observed, after)
 	if err != nil {
 		memory.undecided(err)
@@ -250,7 +263,6 @@ func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(
 func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)
 	r.memories.forget(key)
-	r.metrics.show(key, nil, nil)
 }
 
 // underWay is the result of a reconcile that suspended or restored another autoscaler and ends there; empty for any

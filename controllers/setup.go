@@ -23,6 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/policyset"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -73,8 +74,10 @@ type Config struct {
 	// Scaler is how KEDA reaches our external scaler; zero without one.
 	Scaler plan.Scaler
 	// Clock is the time, such as time.Now.
-	Clock      func() time.Time
-	Registerer prometheus.Registerer
+	Clock func() time.Time
+	// PolicyMetrics is how many series each policy has.
+	PolicyMetrics metrics.Level
+	Registerer    prometheus.Registerer
 }
 
 // Controllers is what the rest of the process needs of this package.
@@ -137,7 +140,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	reconciler, err := newReconciler(mgr, ReconcilerConfig{
 		Store: config.Store, Targets: targets, PollInterval: config.PollInterval, Clock: config.Clock,
-		Registerer: config.Registerer, Worker: config.Worker, Abilities: capabilities.Now,
+		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
+		Abilities: capabilities.Now,
 	}, pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)

@@ -30,7 +30,6 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v
 ) {
 	p := observed.Policy
 	before := p.Status
-	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.SpecReplicas)
 	if !plan.StatusDue(observed, after) {
 		return observed.History, nil
 	}

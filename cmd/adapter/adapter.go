@@ -60,7 +60,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
 		Worker: fencedWorker{worker, a.fence}, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
-		Clock: time.Now, Registerer: registry,
+		Clock: time.Now, PolicyMetrics: o.PolicyMetrics, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
@@ -73,16 +73,18 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		return nil, err
 	}
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
-	metrics, err := provider.New(provider.Config{
+	answering, err := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
 	}
-	serving := serverConfig{Options: o, Metrics: metrics, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks()}
+	serving := serverConfig{
+		Options: o, Metrics: answering, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks(),
+	}
 	if o.ExternalMetrics {
-		serving.External = metrics.External()
+		serving.External = answering.External()
 	}
 	a.server, err = newServer(serving)
 	return a, err

@@ -172,6 +172,9 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"TLS is for the scaler": {"--keda-scaler-tls", "they are for --keda-scaler-address, which must be set then"},
 		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
 		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},
+		"a level of metrics is known": {
+			"--policy-metrics=All", `--policy-metrics is "All": it must be one of Essential, Full, Off`,
+		},
 		"a log format is known": {"--log-format=xml", `--log-format is "xml": it must be one of json, text`},
 		"metrics are served":    {"--secure-port=0", "--secure-port is 0: it must be from 1 to 65535"},
 		"ports have a bound":    {"--secure-port=70000", "--secure-port 70000 must be between 1 and 65535"},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 )
 
 // Validate returns everything that is wrong, each with flag, value and bound.
@@ -55,6 +56,8 @@ func (o *Options) checkProcess() []error {
 	var p flags.Problems
 	p.Between("worker-update-interval", o.WorkerUpdateInterval, time.Second, time.Hour)
 	p.Between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	p.OneOf("policy-metrics", string(o.PolicyMetrics), string(metrics.Essential), string(metrics.Full),
+		string(metrics.Off))
 	p = append(p, o.Log.Check()...)
 	if o.Serving.SecureServing.BindPort == 0 { // which the library takes for "do not serve"
 		p.Add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")

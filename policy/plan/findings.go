@@ -121,6 +121,9 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 	return f
 }
 
+// Late says that messages missed the objective at the last reading that tells.
+func (h History) Late() bool { return !h.findings.served.since.IsZero() && !h.findings.met }
+
 // unscaled says that an autoscaler has yet to set the decided number, and nothing keeps it from that.
 func unscaled(o Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas

@@ -129,6 +129,25 @@ func changedFrom(o Observed) *int32 {
 	}
 }
 
+// What wrote the replicas of a target, besides the actuator of the policy.
+const (
+	ScaledExternally = "External"
+	// ScaledByUnknown: it was not looked up who did.
+	ScaledByUnknown = "Unknown"
+)
+
+// ScaledBy is what wrote the target's replicas, where they changed.
+func ScaledBy(o Observed) string {
+	switch {
+	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || NoticedManualScale(o) != nil:
+		return ScaledExternally
+	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(o):
+		return ScaledByUnknown
+	default:
+		return string(o.Actuator.Type)
+	}
+}
+
 // NoticedManualScale is the one that was noticed just now; nil for none.
 func NoticedManualScale(o Observed) *ManualScale {
 	from := changedFrom(o)

@@ -26,6 +26,8 @@ type Observed struct {
 	History History
 	// Writer of the target's replicas; nil where it was not looked up, as where they did not change.
 	Writer *WriterLookup
+	// ScaledBy is what wrote the target's replicas, where they changed.
+	ScaledBy string
 	// Violation is what Check finds; nil for nothing.
 	Violation *Violation
 	// Actuator that Choose chooses.

@@ -86,6 +86,7 @@ func house() map[string]standing {
 		"controllers/informer": {
 			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
+		"controllers/metrics": {floor: edges, never: cluster},
 		"controllers/policyset": {
 			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},

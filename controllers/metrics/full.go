@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// full are the series that level Full adds.
+func full() []series {
+	return append([]series{
+		{
+			name: "wanted_replicas", level: Full, unit: "replicas", absent: "while no strategy can compute a number",
+			help:  "Replicas that the strategies recommend, before bounds and holds.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.wanted },
+		},
+		{
+			name: "consumers", level: Full, unit: "consumers", absent: noReading,
+			help:  "Consumers that are connected, each counted once.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.consumers },
+		},
+		{
+			name: "discounted_messages", level: Full, unit: "messages", absent: "while the backlog is unknown",
+			help:  "Ready messages that do not count as work, since replicas were idle while they waited.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.discounted },
+		},
+		{
+			name: "delayed_messages", level: Full, unit: "messages", absent: noReading,
+			help:  "Messages that are still delayed, as far as the broker has read.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.delayed },
+		},
+		{
+			name: "unacked_messages", level: Full, unit: "messages",
+			absent: noReading + ", and of Exclusive and Failover subscriptions",
+			help:   "Messages that were sent to consumers and are not acknowledged.",
+			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.signals.unacked },
+		},
+		{
+			name: "oldest_message_age_seconds", level: Full, unit: "seconds", absent: noReading,
+			help:  "Time since the oldest message of the backlog was published, as last measured; 0 without a backlog.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.age },
+		},
+		{
+			name: "capacity_uncertainty_ratio", level: Full, unit: "ratio", absent: "until the capacity is learned",
+			help:  "One standard deviation of capacity_messages_per_second, as a share of it.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.uncertainty },
+		},
+		{
+			name: "busy_ratio", level: Full, unit: "ratio", absent: "while no instance reports it",
+			help:  "Mean share of the time that an instance spends in calls of the function.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.busy },
+		},
+	}, ages()...)
+}
+
+// ages say how current the rest is, and how often replicas changed.
+func ages() []series {
+	return []series{
+		{
+			name: "scale_events_total", level: Full, counter: true, labels: []string{"by", "direction"},
+			absent: "until replicas change",
+			help: "Changes of spec.replicas of the target by direction (Up, Down) and by what wrote them: HPA, KEDA, Direct, " +
+				"External, or Unknown where it was not looked up. Starts at 0 when another replica takes over.",
+			labelled: func(r *Record) []sample {
+				var all []sample
+				for c, times := range r.totals.changes {
+					all = append(all, sample{[]string{c.by, c.direction}, times})
+				}
+				return all
+			},
+		},
+		{
+			name: "decision_age_seconds", level: Full, unit: "seconds", absent: noDecision,
+			help:  "Time since the last decision.",
+			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.decidedAt, now) },
+		},
+		{
+			name: "reading_age_seconds", level: Full, unit: "seconds", absent: "while the backlog is unknown",
+			help:  "Time since the oldest part of the reading was measured on which the last decision rests.",
+			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.readAt, now) },
+		},
+		{
+			name: "coverage_ratio", level: Full, unit: "ratio", absent: "while the backlog is unknown",
+			help:  "Share of the input topics that are known with all their partitions.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.coverage },
+		},
+	}
+}
+
+func since(at, now time.Time) backlog.Measurement {
+	if at.IsZero() {
+		return backlog.Measurement{}
+	}
+	return backlog.Known(max(0, now.Sub(at).Seconds()))
+}

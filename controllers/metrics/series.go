@@ -1,0 +1,171 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Level is how many series each policy has.
+type Level string
+
+// The levels.
+const (
+	Essential Level = "Essential"
+	Full      Level = "Full"
+	Off       Level = "Off"
+)
+
+// series is one row of the table: exactly one of value and labelled is set.
+type series struct {
+	name  string
+	level Level
+	// counter is false for a gauge.
+	counter bool
+	// unit is empty for a plain number.
+	unit string
+	help string
+	// absent says when there is no sample.
+	absent string
+	// value is the one sample of a record.
+	value func(r *Record, now time.Time) backlog.Measurement
+	// labels are those besides the record's own, sorted, and labelled has their values.
+	labels   []string
+	labelled func(r *Record) []sample
+}
+
+// sample has values of the labels of its series.
+type sample struct {
+	labels []string
+	value  float64
+}
+
+const (
+	noReading  = "while the backlog is unknown, or partly unknown"
+	noDecision = "while nothing is decided, such as in mode Paused"
+	never      = "never"
+)
+
+// table has every series of a record.
+func table() []series {
+	return append(essential(), full()...)
+}
+
+func essential() []series {
+	return append([]series{
+		{
+			name: "info", help: "The target of the policy, its mode and what writes its replicas: HPA, KEDA, Direct or None. " +
+				"Always 1.", absent: never, labels: []string{"actuator", "mode", "target", "target_kind"},
+			labelled: func(r *Record) []sample {
+				return []sample{{[]string{r.actuator, r.mode, r.target, r.targetKind}, 1}}
+			},
+		},
+		{
+			name: "min_replicas", unit: "replicas", help: "spec.minReplicas.", absent: never,
+			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(float64(r.minReplicas)) },
+		},
+		{
+			name: "max_replicas", unit: "replicas", help: "spec.maxReplicas.", absent: never,
+			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(float64(r.maxReplicas)) },
+		},
+		{
+			name: "desired_replicas", unit: "replicas", absent: noDecision,
+			help:  "Replicas last decided, which the autoscaler of the policy follows.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.desired },
+		},
+		{
+			name: "spec_replicas", unit: "replicas", absent: "while there is no target",
+			help:  "spec.replicas of the target, as last seen.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.spec },
+		},
+		{
+			name: "running_replicas", unit: "replicas", absent: "while neither pods nor the target's status can be read",
+			help:  "Replicas that run, as last seen.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.running },
+		},
+		{
+			name: "ready_messages", unit: "messages", absent: noReading,
+			help:  "Messages that wait to be processed: the backlog without delayed messages.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.ready },
+		},
+		{
+			name: "publish_rate", unit: "messages per second", absent: noReading, help: "Messages that arrive.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.publishRate },
+		},
+		{
+			name: "process_rate", unit: "messages per second", absent: noReading, help: "Messages that consumers finish.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.processRate },
+		},
+		{
+			name: "wait_seconds", unit: "seconds", absent: noReading + ", or while none is processed",
+			help:  "How long a message published now would wait.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.wait },
+		},
+		{
+			name: "capacity_messages_per_second", unit: "messages per second", absent: "until it is learned",
+			help:  "Messages that one busy replica processes, as learned.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.capacity },
+		},
+	}, outcomes()...)
+}
+
+// outcomes say whether the objective is met, and what keeps replicas.
+func outcomes() []series {
+	return []series{
+		{
+			name: "latency_objective_seconds", unit: "seconds", help: "spec.latencyObjective.", absent: never,
+			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.objective.Seconds()) },
+		},
+		{
+			name: "objective_met", help: "1 while condition ObjectiveMet is True, and 0 while it is False.",
+			absent: "while the condition is Unknown",
+			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.met },
+		},
+		{
+			name: "late_seconds_total", unit: "seconds", counter: true, absent: never,
+			help: "Time in which messages missed the latency objective. Time in which the backlog is unknown does not count. " +
+				"Starts at 0 when another replica takes over.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.totals.lateSeconds) },
+		},
+		{
+			name: "replica_seconds_total", unit: "replica seconds", counter: true, absent: never,
+			help: "Running replicas, summed over time. Time in which they are unknown does not count. " +
+				"Starts at 0 when another replica takes over.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.totals.replicaSeconds) },
+		},
+		{
+			name: "held", labels: []string{"reason"}, absent: "while the replicas are not held",
+			help:     "The reason for which the replicas are held, as in status.decision.hold. Always 1.",
+			labelled: func(r *Record) []sample { return inForce(r.held) },
+		},
+		{
+			name: "limited", labels: []string{"by"}, absent: "while condition ScalingLimited is not True",
+			help: "What limits the replicas: minReplicas, maxReplicas, partitions, or external where more replicas would " +
+				"process no more messages. Always 1.",
+			labelled: func(r *Record) []sample { return inForce(r.limited) },
+		},
+		{
+			name: "condition", labels: []string{"reason", "status", "type"}, absent: "while all are as they should be",
+			help: "Conditions that are not as they should be: ScalingLimited that is not False, others that are not True. " +
+				"Always 1.",
+			labelled: func(r *Record) []sample {
+				found := make([]sample, 0, len(r.conditions))
+				for _, c := range r.conditions {
+					found = append(found, sample{[]string{c.reason, c.status, c.name}, 1})
+				}
+				return found
+			},
+		},
+	}
+}
+
+// inForce is the one sample of what is in force; none where nothing is.
+func inForce(name string) []sample {
+	if name == "" {
+		return nil
+	}
+	return []sample{{[]string{name}, 1}}
+}
