@@ -35,10 +35,10 @@ func (o *oracle) Replicas(system *model.System) int {
 	}
 	s := o.scenario
 	second, start := float64(system.Second()), s.Start.Seconds()
-	capacity := s.Capacity(second)
+	capacity := system.Capacity(second)
 	need := 0.0
 	for ahead := 0.0; ahead <= start+oracleLook; ahead += oracleSmooth / 3 {
-		need = math.Max(need, o.mean(second+ahead)/(oracleUse*s.Capacity(second+ahead)))
+		need = math.Max(need, o.mean(second+ahead)/(oracleUse*system.Capacity(second+ahead)))
 		if s.Type == backlog.Failover {
 			need = math.Max(need, o.partitions(second+ahead))
 		}

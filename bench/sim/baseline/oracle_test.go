@@ -23,8 +23,8 @@ func calm() model.Scenario {
 }
 
 // followed is a system that did what a controller said to the end.
-func followed(s model.Scenario, newController New) *model.System {
-	system := model.New(s, 4)
+func followed(s model.Scenario, newController New, seed uint64) *model.System {
+	system := model.New(s, seed)
 	controller := newController(system.Scenario())
 	for range s.Seconds {
 		system.Step()
@@ -60,7 +60,7 @@ func TestTheOracleIsNeitherLateNorDear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := calm()
 			tt.change(&s)
-			system := followed(s, newOracle)
+			system := followed(s, newOracle, 4)
 			require.Less(t, system.Score().LateShare(), 0.001)
 			if tt.replicas > 0 {
 				require.Equal(t, tt.replicas, system.Replicas())

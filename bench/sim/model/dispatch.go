@@ -13,6 +13,10 @@ func (b *subscription) dispatch(second int) {
 	}
 	b.drain(second)
 	takers := b.set.active
+	if b.scenario.Calls != nil {
+		b.dispatchWhole(takers)
+		return
+	}
 	b.dispatchHot(takers)
 	free := &b.waiting[freeQueue]
 	for len(takers) > 0 && free.total > dust {
@@ -51,4 +55,21 @@ func (b *subscription) dispatchHot(takers []*replica) {
 		r.received += c.count
 		b.topics.delivered += c.count
 	})
+}
+
+// dispatchWhole hands out whole messages in turn, to those with room.
+func (b *subscription) dispatchWhole(takers []*replica) {
+	free := &b.waiting[freeQueue]
+	for full := 0; full < len(takers) && free.total >= 1-dust; b.turn++ {
+		r := takers[b.turn%len(takers)]
+		if full++; b.scenario.ReceiveQueue-r.queue.total < 1-dust {
+			continue
+		}
+		full = 0
+		free.pop(1, func(c cohort) {
+			r.queue.push(c.at, c.count)
+			r.received += c.count
+			b.topics.delivered += c.count
+		})
+	}
 }

@@ -209,19 +209,18 @@ type Truth struct {
 // Truth of this second.
 func (s *System) Truth() Truth {
 	b, second := &s.subscription, float64(s.second)
-	capacity := s.scenario.Capacity(second)
 	can := 0.0
 	for _, r := range s.set.active {
-		can += capacity * r.speed
+		can += r.capacity(&s.scenario, s.second)
 	}
 	if s.scenario.Downstream != nil {
 		can = min(can, s.scenario.Downstream(second))
 	}
 	queued := b.queued()
 	truth := Truth{
-		Needed: (s.scenario.Due(second) + queued/s.scenario.Objective.Seconds()) / capacity, Consuming: len(s.set.active),
-		Replicas: len(s.set.replicas), NotRunning: s.Pods().Unready, Delayed: b.delayed.total > dust,
-		Throwing: newShift(s).throws > 0 || b.poisoned > dust,
+		Needed:    (s.scenario.Due(second) + queued/s.scenario.Objective.Seconds()) / s.Capacity(second),
+		Consuming: len(s.set.active), Replicas: len(s.set.replicas), NotRunning: s.Pods().Unready,
+		Delayed: b.delayed.total > dust, Throwing: newShift(s).throws > 0 || b.poisoned > dust,
 	}
 	if queued >= 1 {
 		truth.Wait = queued / can

@@ -5,6 +5,7 @@ package model
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -48,6 +49,13 @@ type Scenario struct {
 	// of its factor from replica to replica (5 % where 0 is given).
 	Capacity Curve
 	Spread   float64
+	// Speed is a further factor of a replica's capacity, above 0: by its number, the second, and for how many seconds it
+	// has consumed; nil for 1.
+	Speed func(number, second, age int) float64
+	// Calls draws how long a call takes, as a factor of the mean that Capacity gives. A replica works on one whole
+	// message at a time, and counts a call and its time when it ends. Nil where calls are short and alike. Only of Shared
+	// subscriptions without Downstream and Failing.
+	Calls func(*rand.Rand) float64
 	// Downstream is what all replicas together can get from what they depend on, in messages per second; nil for no
 	// limit.
 	Downstream Curve

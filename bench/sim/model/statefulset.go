@@ -37,12 +37,29 @@ type replica struct {
 	ended, backOff int
 
 	received, processed, failed, busy float64
+	// call is what is left to do of the call in hand, in messages of the mean length, and callTime what was done of it in
+	// seconds; 0 for no call.
+	call, callTime float64
 
 	// joined says that it has its share of the hashes, moves from which consumers, and blocked the share of its own
 	// that waits for those.
 	joined  bool
 	moves   []move
 	blocked float64
+}
+
+// capacity is what a replica does that is warm, in messages per second.
+func (r *replica) capacity(scenario *Scenario, second int) float64 {
+	capacity := scenario.Capacity(float64(second)) * r.speed
+	if scenario.Speed != nil {
+		capacity *= scenario.Speed(r.number, second, second-r.consumes)
+	}
+	return capacity
+}
+
+// forget what an instance counted and had in hand: its container ended.
+func (r *replica) forget() {
+	r.received, r.processed, r.failed, r.busy, r.call, r.callTime = 0, 0, 0, 0, 0, 0
 }
 
 func (r *replica) warmth(second int, warmUp float64) float64 {
@@ -128,7 +145,7 @@ func (s *statefulSet) crash(r *replica, second int) {
 	r.ended++
 	r.unready, r.backOff, r.ready = second, second+wait, second+wait
 	r.consumes = r.ready + int(math.Ceil(s.startTime()/2))
-	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+	r.forget()
 }
 
 // nextOutdated takes the next pod to replace off the list, as a StatefulSet does: the newest first, when all pods are
@@ -151,7 +168,7 @@ func (s *statefulSet) nextOutdated(second int) *replica {
 // replace a replica's pod.
 func (s *statefulSet) replace(r *replica, second int) {
 	s.schedule(r, second)
-	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+	r.forget()
 	s.updated = max(s.updated, r.ready)
 }
 

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -36,9 +37,12 @@ type subscription struct {
 	poisonedAt int
 	// draining is the share of all hashes with messages that wait for the former consumer.
 	draining float64
+	// turn is whose it is to get a whole message, and random draws the length of calls.
+	turn   int
+	random *rand.Rand
 }
 
-func newSubscription(s *Scenario, t *topics, set *statefulSet) subscription {
+func newSubscription(s *Scenario, t *topics, set *statefulSet, random *rand.Rand) subscription {
 	queues := 1
 	switch {
 	case s.Type == backlog.Failover:
@@ -48,6 +52,7 @@ func newSubscription(s *Scenario, t *topics, set *statefulSet) subscription {
 	}
 	return subscription{
 		scenario: s, topics: t, set: set, waiting: make([]queue, queues), delayed: delayed{byDue: map[int][]float64{}},
+		random: random,
 	}
 }
 

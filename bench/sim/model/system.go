@@ -29,7 +29,7 @@ func New(scenario Scenario, seed uint64) *System {
 	s.arrivals = arrivals{scenario: &s.scenario, random: newRandom(seed, 1)}
 	s.topics = newTopics(&s.scenario)
 	s.set = statefulSet{scenario: &s.scenario, random: newRandom(seed, 2)}
-	s.subscription = newSubscription(&s.scenario, &s.topics, &s.set)
+	s.subscription = newSubscription(&s.scenario, &s.topics, &s.set, newRandom(seed, 3))
 	for range s.scenario.Initial {
 		r := s.set.start(s.second)
 		r.consumes = -int(math.Ceil(s.scenario.WarmUp)) // they were there before

@@ -9,8 +9,9 @@ import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 // calls of 1 to 20 ms: 0.02 to 0.25 ms pass between two calls (bench/replay, coverage).
 const measuredShare = 0.98
 
-// work is what one replica could do and has to do in a second.
-type work struct{ potential, failing, retried, wanted float64 }
+// work is what one replica could do and has to do in a second: messages that it finishes, of which the work is that of
+// used messages, and callTime is the time of the calls that end.
+type work struct{ potential, failing, retried, wanted, used, callTime float64 }
 
 // shift is one second of work of the consuming replicas.
 type shift struct {
@@ -45,7 +46,7 @@ func (s shift) run() (computing float64) {
 		r.failed += works[i].failing + done*s.throws
 		s.topics.delivered += works[i].failing
 		r.busy += s.busy(works[i], share)
-		computing += (done + works[i].failing + works[i].retried) / works[i].potential
+		computing += (works[i].used*share + works[i].failing + works[i].retried) / works[i].potential
 	}
 	return computing
 }
@@ -53,15 +54,19 @@ func (s shift) run() (computing float64) {
 // plan is the work of each replica, and the share of it that what is downstream allows.
 func (s shift) plan() (works []work, share float64) {
 	active := s.set.active
-	capacity := s.scenario.Capacity(float64(s.second))
 	failing, retried := s.poisoned/redelivery/float64(len(active)), s.retries.total/float64(len(active))
 	works = make([]work, len(active))
 	sum := 0.0
 	for i, r := range active {
-		potential := capacity * r.speed * r.warmth(s.second, s.scenario.WarmUp)
+		potential := r.capacity(s.scenario, s.second) * r.warmth(s.second, s.scenario.WarmUp)
 		one := work{potential: potential, failing: min(failing, potential)}
 		one.retried = min(retried, potential-one.failing)
-		one.wanted = min(s.available(i), potential-one.failing-one.retried)
+		if left := potential - one.failing - one.retried; s.scenario.Calls != nil {
+			one.wanted, one.used, one.callTime = s.calls(r, left, potential)
+		} else {
+			one.wanted = min(s.available(i), left)
+			one.used = one.wanted
+		}
 		works[i] = one
 		sum += one.wanted
 	}
@@ -71,8 +76,32 @@ func (s shift) plan() (works []work, share float64) {
 	return works, 1
 }
 
+// calls lets a replica work on one whole message after the other, with what it can do in a second: messages whose call
+// ends, the work that was done, and the time of the calls that end.
+func (s shift) calls(r *replica, left, potential float64) (finished, used, ended float64) {
+	for left > dust {
+		if r.call <= dust {
+			if r.queue.total-finished < 1-dust {
+				return finished, used, ended
+			}
+			r.call = max(2*dust, s.scenario.Calls(s.random))
+		}
+		done := min(left, r.call)
+		left, used = left-done, used+done
+		r.call, r.callTime = r.call-done, r.callTime+done/potential
+		if r.call <= dust {
+			finished, ended = finished+1, ended+r.callTime
+			r.call, r.callTime = 0, 0
+		}
+	}
+	return finished, used, ended
+}
+
 // busy is what the metric of the instance says of a second.
 func (s shift) busy(one work, share float64) float64 {
+	if s.scenario.Calls != nil {
+		return s.scenario.Measured * one.callTime
+	}
 	load := (one.wanted + one.failing + one.retried) / one.potential
 	if share < 1 && one.wanted > 0 {
 		load = 1 // it waits for what it depends on, inside the call
