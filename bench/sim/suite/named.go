@@ -5,6 +5,7 @@ package suite
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -119,9 +120,12 @@ func loads() []Scenario {
 	// later and for a while beyond its input.
 	chain := base("two-stage", hour, model.Output(
 		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
+	// 5 % more each minute: what was learned of the load is behind it for an hour.
+	growth := base("growth", hour, func(second float64) float64 { return 50 * math.Pow(1.05, second/minute) })
 	return []Scenario{
 		changing(step),
 		{Scenario: rising},
+		{Scenario: growth},
 		{Scenario: day},
 		{Scenario: spikes},
 		{Scenario: batch},
@@ -154,7 +158,52 @@ func functions() []Scenario {
 	// The same with a receive queue that suits it.
 	small := hog
 	small.Name, small.ReceiveQueue = "prefetch-20", 20
-	return []Scenario{
+	return append([]Scenario{
 		changing(slowStart), changing(ioBound), changing(hetero), changing(async), {Scenario: hog}, {Scenario: small},
+	}, uneven()...)
+}
+
+// uneven Functions have calls, or replicas, that take longer than others.
+func uneven() []Scenario {
+	// A tenth of a second on average, with a standard deviation of almost three times that.
+	lognormal := base("lognormal-calls", hour, change(10, 80, 10))
+	lognormal.Capacity, lognormal.ReceiveQueue = model.Constant(10), 200
+	lognormal.Calls = func(random *rand.Rand) float64 {
+		const sigma = 1.5
+		return math.Exp(sigma*random.NormFloat64() - sigma*sigma/2)
+	}
+	// One call of 20 takes a code path of 1.6 s, the others one of 20 ms: a tenth of a second on average as well.
+	bimodal := lognormal
+	bimodal.Name, bimodal.Calls = "bimodal-calls", func(random *rand.Rand) float64 {
+		if random.IntN(20) == 0 {
+			return 16.2
+		}
+		return 0.2
+	}
+	// A call takes a minute, and there is one in ten minutes: more replicas have nothing to do.
+	rare := base("rare-long-calls", 6*hour, model.Constant(1.0/(10*minute)))
+	rare.Capacity, rare.Objective = model.Constant(1.0/minute), minutes(5)
+	rare.Calls = func(*rand.Rand) float64 { return 1 }
+	// Every other replica does 30 % of what the others do: it gets as many messages, until its receive queue is full.
+	slow := base("slow-half", hour, change(50, 300, 50))
+	slow.Speed = func(number, _, _ int) float64 {
+		if number%2 == 1 {
+			return 0.3
+		}
+		return 1
+	}
+	// Each replica stands still for 30 s in 5 minutes, one after the other, with calls in hand.
+	paused := base("staggered-pauses", hour, change(50, 300, 50))
+	paused.Speed = func(number, second, _ int) float64 {
+		if (second+number*37)%(5*minute) < 30 {
+			return 0.001
+		}
+		return 1
+	}
+	// Replicas become slower with age: half as fast after an hour. New ones are as fast as the first were.
+	leak := base("leak", 2*hour, model.Constant(200))
+	leak.Initial, leak.Speed = 5, func(_, _, age int) float64 { return 1 / (1 + float64(age)/hour) }
+	return []Scenario{
+		{Scenario: lognormal}, {Scenario: bimodal}, {Scenario: rare}, {Scenario: slow}, {Scenario: paused}, {Scenario: leak},
 	}
 }

@@ -22,6 +22,9 @@ func TestScenariosAreComplete(t *testing.T) {
 		for second := 0; second < s.Seconds; second += 30 {
 			require.GreaterOrEqual(t, s.Rate(float64(second)), 0.0, s.Name)
 			require.Positive(t, s.Capacity(float64(second)), s.Name)
+			if s.Speed != nil {
+				require.Positive(t, s.Speed(3, second, second), s.Name)
+			}
 		}
 		for _, step := range s.Steps {
 			require.Less(t, step, s.Seconds, s.Name)

@@ -1,0 +1,54 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goal of our controller on a named scenario: replica-seconds over the oracle's, late messages in per cent, the most
+// replicas at once, and changes of their number in a run.
+type goal struct{ cost, late, replicas, actions float64 }
+
+// What is asserted of calls, replicas and loads that are not even. Three of the bounds are no good result, and say why.
+func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]goal{
+		"growth":          {cost: 1, late: 0.1, replicas: 22, actions: 15},
+		"lognormal-calls": {cost: 1.2, late: 0.1, replicas: 20, actions: 12},
+		"bimodal-calls":   {cost: 1.25, late: 0.1, replicas: 20, actions: 12},
+		// One message within a poll counts as an arrival rate, so that 8 replicas start for two messages.
+		"rare-long-calls": {cost: 2.9, late: 0.1, replicas: 9, actions: 100},
+		// Slow replicas hold 67 s of work. The others have slack, so that the backlog is discounted while it is late: within
+		// the objective takes a replica for each 15 messages/s.
+		"slow-half": {cost: 1, late: 20, replicas: 40, actions: 16},
+		// A pause within a poll is learned as a lower capacity of all replicas, which is unlearned within minutes.
+		"staggered-pauses": {cost: 1.75, late: 0.1, replicas: 45, actions: 35},
+		"leak":             {cost: 1.15, late: 0.5, replicas: 18, actions: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := goal{cost: 1}
+			const runs = 3
+			for seed := range uint64(runs) {
+				s := named(name)
+				ours, best := followed(s, Without(0), seed).Score(), followed(s, newOracle, seed).Score()
+				got.cost *= math.Pow(ours.ReplicaSeconds/best.ReplicaSeconds, 1.0/runs)
+				got.late += 100 * ours.LateShare() / runs
+				got.actions += float64(ours.Actions) / runs
+				for _, replicas := range ours.Trace {
+					got.replicas = max(got.replicas, float64(replicas))
+				}
+			}
+			t.Logf("%+v", got)
+			require.LessOrEqual(t, got.cost, want.cost, "replica-seconds over the oracle's")
+			require.LessOrEqual(t, got.late, want.late, "late messages in per cent")
+			require.LessOrEqual(t, got.replicas, want.replicas, "replicas at once")
+			require.LessOrEqual(t, got.actions, want.actions, "changes of replicas")
+		})
+	}
+}
