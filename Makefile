@@ -28,7 +28,10 @@ help: ## Show this help
 
 .PHONY: demo
 demo: ## The main job on this machine: real Pulsar, real Kubernetes control plane, real HPA (KEEP=1 leaves it running)
-	@PULSAR=$(PULSAR) $(GO) run ./bench/demo $(if $(KEEP),-keep)
+	@echo 'Building the demo; the first time fetches Go modules ...'
+	@mkdir -p bin
+	@$(GO) build -o bin/demo ./bench/demo 2>bin/demo.log || { cat bin/demo.log; exit 1; }
+	@PULSAR=$(PULSAR) bin/demo $(if $(KEEP),-keep)
 
 .PHONY: build
 build: ## Build the binaries into bin/

@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// hpaSync and the adapter's flags are faster than what ships (15 s, 10 s), so that three minutes show the loop.
-	hpaSync = 5 * time.Second
 	// lookEvery is the time between two samples.
 	lookEvery = time.Second
 	// lookTimeout bounds the questions of a sample.
@@ -51,7 +49,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	if err := check(needed()); err != nil {
 		return summary{}, err
 	}
-	bins, err := cluster.Binaries(ctx, d.out)
+	bins, err := cluster.Binaries(ctx, d.progress())
 	if err != nil {
 		return summary{}, err
 	}
@@ -92,9 +90,7 @@ func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err er
 	output.Printf(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
 	start := time.Now()
 	scene, end, err = testbed.Open(ctx, stage.Config{
-		HPASyncPeriod: hpaSync,
-		AdapterFlags:  []string{"--poll-interval=2s", "--rate-window=4s"},
-		Progress:      d.out,
+		HPASyncPeriod: d.scenario.sync, AdapterFlags: d.scenario.flags, Progress: d.progress(),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +105,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	output.Printf(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
 		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
-		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
+		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.progress(),
 	})
 	if err != nil {
 		return nil, err
@@ -122,10 +118,13 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err := scene.Client.Create(ctx, policy); err != nil {
 		return nil, fmt.Errorf("creating the policy: %w", err)
 	}
-	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n\n",
-		s.low, s.high, clock(s.calm), clock(s.fall()), s.low)
+	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again. %s\n%s\n",
+		s.low, s.high, clock(s.calm), clock(s.fall()), s.low, s.pace(), legend)
 	return f, nil
 }
+
+// progress is where downloads and builds tell how far they are.
+func (d *demo) progress() io.Writer { return &progress{out: d.out, live: d.screen.live} }
 
 // play lets the load rise and fall and watches.
 func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (outcome, error) {
@@ -174,5 +173,6 @@ func (d *demo) report(s summary, o outcome) error {
 		return err
 	}
 	output.Printf(d.out, "  files      %s, %s\n", path, png)
+	output.Printf(d.out, "\nNext, on your own cluster: docs/install.md, and a policy with mode: Recommend.\n")
 	return nil
 }

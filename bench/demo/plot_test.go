@@ -62,11 +62,13 @@ func TestRatesAreMeansOverAWindow(t *testing.T) {
 	p := newPicture(o, summary{})
 	points := p.rate(func(one sample) int64 { return one.published })
 	require.Len(t, points, len(o.samples))
+	const near = 2 // seconds
+	up, down := o.scenario.calm.Seconds(), o.scenario.fall().Seconds()
 	for _, point := range points {
 		switch {
-		case point.X < 18 || point.X > 82:
+		case point.X < up-near || point.X > down+near:
 			require.InDelta(t, o.scenario.low, point.Y, 0.01, "at %v s", point.X)
-		case point.X > 22 && point.X < 78:
+		case point.X > up+near && point.X < down-near:
 			require.InDelta(t, o.scenario.high, point.Y, 0.01, "at %v s", point.X)
 		default:
 			require.GreaterOrEqual(t, point.Y, o.scenario.low)

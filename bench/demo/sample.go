@@ -94,8 +94,9 @@ func why(p *v1alpha1.AutoscalingPolicy, err error) string {
 		return equation
 	}
 	switch decision.Hold.Reason {
-	case policy.HoldStabilizing:
-		return "held: " + equation
+	case policy.HoldStabilizing: // the equation is of now, and the replicas are those of the largest in the window
+		needed, _, _ := strings.Cut(decision.Hold.Message, ",")
+		return "kept: " + needed
 	case policy.HoldLearning:
 		return "learning what a replica can do"
 	default:

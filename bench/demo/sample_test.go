@@ -73,9 +73,11 @@ func TestWhy(t *testing.T) {
 		"a stabilization window": {
 			decided(5, v1alpha1.Decision{
 				Equation: arriving,
-				Hold:     &v1alpha1.Hold{Reason: policy.HoldStabilizing, Message: "long"},
+				Hold: &v1alpha1.Hold{
+					Reason: policy.HoldStabilizing, Message: "5 replicas were needed 12s ago, within the stabilization window of 1m30s",
+				},
 			}),
-			"held: 150/s / (0.7 x 49.8/s) = 4.31",
+			"kept: 5 replicas were needed 12s ago",
 		},
 		"a capacity that is not known": {
 			decided(1, v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldLearning, Message: "long"}}),

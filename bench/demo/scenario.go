@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -27,29 +28,32 @@ type scenario struct {
 	patience, tail time.Duration
 	// serviceTime of a message in a replica.
 	serviceTime time.Duration
-	// objective, maxReplicas and window (in whole seconds) are the policy's.
+	// objective, maxReplicas and window (in whole seconds) are the policy's. Without a window it has none.
 	objective, window time.Duration
 	maxReplicas       int
+	// sync is the HPA's period, and flags are the adapter's. Empty ones are what ships: 15 s, and polls every 10 s.
+	sync  time.Duration
+	flags []string
 }
 
-// full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to work
-// off what waits, and starting one costs 2 CPU seconds and 160 MB. Replicas follow a load down over minutes: 60 s of
-// high bring what they follow, with a time constant of 90 s, half way up, and to where one is enough, 31/s with the
-// room that such a step has just shown to be needed, it comes back within two.
+// full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to drain
+// the backlog, and starting one costs 2 CPU seconds and 160 MB. Everything is as it ships: replicas follow the load
+// down after the stabilization window of 90 s.
 func full() scenario {
 	return scenario{
-		low: 10, high: 150, calm: 20 * time.Second, busy: 60 * time.Second,
-		patience: 3 * time.Minute, tail: 8 * time.Second,
-		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 15 * time.Second, maxReplicas: 8,
+		low: 10, high: 150, calm: 20 * time.Second, busy: 75 * time.Second,
+		patience: 5 * time.Minute, tail: 8 * time.Second,
+		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, maxReplicas: 8,
 	}
 }
 
-// short has the same parts; three replicas are enough.
+// short has the same parts, and is faster than what ships; three replicas are enough.
 func short() scenario {
 	return scenario{
 		low: 10, high: 80, calm: 5 * time.Second, busy: 15 * time.Second,
 		patience: 90 * time.Second, tail: time.Second,
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 2 * time.Second, maxReplicas: 4,
+		sync: 5 * time.Second, flags: []string{"--poll-interval=2s", "--rate-window=4s"},
 	}
 }
 
@@ -96,7 +100,7 @@ func (s scenario) over(samples []sample) bool {
 
 // manifest is the policy as its user writes it.
 func (s scenario) manifest() string {
-	return fmt.Sprintf(`apiVersion: pulsar-autoscaler.io/v1alpha1
+	manifest := fmt.Sprintf(`apiVersion: pulsar-autoscaler.io/v1alpha1
 kind: AutoscalingPolicy
 metadata: {name: %[1]s}
 spec:
@@ -104,9 +108,20 @@ spec:
   minReplicas: 1
   maxReplicas: %[2]d
   latencyObjective: %[3]s
-  behavior:
-    scaleDown: {stabilizationWindowSeconds: %[4]d}
-`, functionName, s.maxReplicas, s.objective, int(s.window.Seconds()))
+`, functionName, s.maxReplicas, s.objective)
+	if s.window > 0 {
+		manifest += fmt.Sprintf("  behavior: {scaleDown: {stabilizationWindowSeconds: %d}}\n", int(s.window.Seconds()))
+	}
+	return manifest
+}
+
+// pace says how often the adapter polls and the HPA looks, and whether that is what ships.
+func (s scenario) pace() string {
+	if s.sync == 0 {
+		return "The adapter polls every 10 s and the HPA looks every 15 s, as shipped."
+	}
+	return fmt.Sprintf("Faster than what ships: the HPA looks every %s, and the adapter has %s.", s.sync,
+		strings.Join(s.flags, " "))
 }
 
 // policy is the manifest as an object: what is shown is what is created.

@@ -20,6 +20,13 @@ const (
 	// keepEvery is the time between rows that stay; a sample that is a little early counts.
 	keepEvery = 5*time.Second - lookEvery/2
 
+	// legend of the table.
+	legend = `
+  in/s     messages published a second       desired  the decision of the policy
+  backlog  published and not yet processed   current  spec.replicas, which the HPA sets
+  wait     median from publish to processed  running  replicas that consume
+  why      (arrivals + backlog / time to drain it) / capacity of one replica = replicas, rounded up
+`
 	rowFormat = "%5s  %6s  %7s  %6s  %7s  %7s  %7s  %s"
 
 	// Of a terminal: begin the line anew, and do not wrap what is wider than it.
@@ -45,7 +52,8 @@ func (s *screen) show(one sample) {
 	if every == 0 {
 		every = keepEvery
 	}
-	stays := !s.begun || one.at-s.kept.at >= every || one.current != s.kept.current || one.running != s.kept.running
+	stays := !s.begun || one.at-s.kept.at >= every || one.current != s.kept.current || one.running != s.kept.running ||
+		one.desired != s.kept.desired
 	if !s.begun {
 		output.Printf(s.out, "%s\n", header())
 		s.begun = true
@@ -79,6 +87,31 @@ func row(one sample) string {
 		strconv.FormatInt(one.backlog(), 10),
 		waited(one), one.desired, one.current, strconv.Itoa(one.running), one.why)
 	return strings.TrimRight(cut(line, width), " ")
+}
+
+// progress passes lines on. On a terminal the line "... 20s so far" is rewritten, and elsewhere it is left out.
+type progress struct {
+	out  io.Writer
+	live bool
+}
+
+func (p *progress) Write(line []byte) (int, error) {
+	text := strings.TrimSuffix(string(line), "\n")
+	switch {
+	case !strings.HasSuffix(text, " so far"):
+		output.Printf(p.out, "%s%s\n", p.again(), text)
+	case p.live:
+		output.Printf(p.out, "%s%s%s%s", anew, noWrap, text, wrap)
+	}
+	return len(line), nil
+}
+
+// again begins the line anew on a terminal.
+func (p *progress) again() string {
+	if p.live {
+		return anew
+	}
+	return ""
 }
 
 // clock is minutes and seconds.
