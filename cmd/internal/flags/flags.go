@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ type Program struct {
 	Does string
 }
 
-// Parse parses the arguments into the variables behind the sections' flags. When asked for help it prints the sections
-// in their order and returns pflag.ErrHelp.
+// Parse parses the arguments into the variables behind the sections' flags. With --help it prints the sections in their
+// order, with --version the version, and returns pflag.ErrHelp.
 func Parse(program Program, args []string, help io.Writer, sections []Section) error {
 	all := pflag.NewFlagSet(program.Name, pflag.ContinueOnError)
 	all.Usage = func() {} // printed below, by section
@@ -40,6 +41,7 @@ func Parse(program Program, args []string, help io.Writer, sections []Section) e
 		s.Add(sets[i])
 		all.AddFlagSet(sets[i])
 	}
+	version := all.Bool("version", false, "")
 	err := all.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -48,13 +50,24 @@ func Parse(program Program, args []string, help io.Writer, sections []Section) e
 		return fmt.Errorf("%w; see --help", err)
 	case all.NArg() > 0:
 		return fmt.Errorf("argument %q is not a flag: flags look like --poll-interval=10s; see --help", all.Arg(0))
+	case *version:
+		return errors.Join(pflag.ErrHelp, printVersion(help, program))
 	}
 	return nil
 }
 
+func printVersion(out io.Writer, program Program) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("the binary has no build information: build it with modules")
+	}
+	_, err := fmt.Fprintln(out, program.Name, Version(info))
+	return err
+}
+
 func printHelp(out io.Writer, program Program, sections []*pflag.FlagSet) error {
 	text := strings.Builder{}
-	fmt.Fprintf(&text, "Usage: %s [flags]\n\n%s\n", program.Name, program.Does)
+	fmt.Fprintf(&text, "Usage: %[1]s [flags]\n       %[1]s --version\n\n%[2]s\n", program.Name, program.Does)
 	for _, s := range sections {
 		fmt.Fprintf(&text, "\n%s:\n\n%s", s.Name(), s.FlagUsagesWrapped(120))
 	}

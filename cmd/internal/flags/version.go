@@ -1,0 +1,22 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flags
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Version is what the Go toolchain wrote into the binary: the version of the commit's tag, else a pseudo-version, with
+// +dirty when there were changes that no commit has; then the commit and the toolchain.
+func Version(info *debug.BuildInfo) string {
+	commit := ""
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			commit = "commit " + setting.Value + ", "
+		}
+	}
+	return fmt.Sprintf("%s (%s%s %s/%s)", info.Main.Version, commit, info.GoVersion, runtime.GOOS, runtime.GOARCH)
+}
