@@ -15,6 +15,7 @@ PARALLEL     ?= 4
 PACKAGES     ?= 2
 SCENARIO     ?=
 SECONDS_EACH ?= 0
+VERSION      ?=
 PARTS        ?= beside,outage,burst
 
 # tool NAME is the path of a pinned tool, built on first use.
@@ -37,9 +38,30 @@ demo: ## The main job on this machine: real Pulsar, real Kubernetes control plan
 build: ## Build the binaries into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
 
+# release is the program of tools/release: the same commit gives the same bytes on any machine.
+release = cd tools/release && $(GO) run . -root $(CURDIR) -out $(CURDIR)/dist
+
+.PHONY: image
+image: ## OCI images of the programs for linux/amd64 and linux/arm64 into dist/images, without a container engine
+	$(call release)
+
+.PHONY: image-verify
+image-verify: ## Build the images twice, the second time in a clone elsewhere, and fail when they are not the same
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	  git clone -q --no-hardlinks . "$$dir/clone"; \
+	  (cd tools/release && $(GO) run . -root $(CURDIR) -out "$$dir/here") > "$$dir/here.txt"; \
+	  (cd tools/release && $(GO) run . -root "$$dir/clone" -out "$$dir/there") > "$$dir/there.txt"; \
+	  cat "$$dir/here.txt"; diff -r "$$dir/here" "$$dir/there"; diff "$$dir/here.txt" "$$dir/there.txt"
+
+.PHONY: release
+release: ## What users install, into dist/, from a tagged commit: make release VERSION=v1.2.3
+	$(if $(VERSION),,$(error make release needs a version, such as VERSION=v1.2.3))
+	$(call release) -version '$(VERSION)'
+
 .PHONY: unit
 unit: ## Tests that need nothing but Go, in seconds
 	$(GO) test -short ./...
+	cd tools/release && $(GO) test -short ./...
 
 .PHONY: prepare
 prepare: ## Fill the cache with what tests on real parts would fetch or build at their first run, in minutes, telling how far it is
@@ -51,6 +73,7 @@ prepare: ## Fill the cache with what tests on real parts would fetch or build at
 test: ## All tests: the packages, where there are goroutines with the race detector, then everything on real parts (PARALLEL=<number> of them at once in a package)
 	$(GO) test -vet=off -short ./api/... ./policy/...
 	$(GO) test -vet=off -race -short ./backlog/... ./provider/... ./controllers/... ./cmd/...
+	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) ./test/... ./bench/...
 
 .PHONY: e2e
@@ -136,10 +159,12 @@ dashboards: ## Write the Grafana dashboards of deploy/monitoring from their sour
 verify: generate ## Fail when generated files or modules are not up to date
 	git diff --exit-code -- api deploy/crd
 	$(GO) mod tidy -diff
+	cd tools/release && $(GO) mod tidy -diff
 
 .PHONY: lint
 lint: ## Static checks
 	$(call tool,golangci-lint) run --timeout 20m ./...
+	cd tools/release && $$(cd .. && $(GO) tool -n golangci-lint) run --timeout 20m ./...
 
 .PHONY: fmt
 fmt: ## Format
@@ -147,4 +172,4 @@ fmt: ## Format
 
 .PHONY: clean
 clean: ## Remove what was built into the tree (not the cache outside of it)
-	rm -rf bin bench/out
+	rm -rf bin dist bench/out

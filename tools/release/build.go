@@ -1,0 +1,176 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// toolchain builds everything, whatever is installed: another one gives other bytes. Its time zones go into images.
+const toolchain = "go1.26.8"
+
+// platform is an operating system and a processor, as Go names them.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "-" + p.arch }
+
+// serverPlatforms are what programs and images run on.
+func serverPlatforms() []platform { return []platform{{"linux", "amd64"}, {"linux", "arm64"}} }
+
+// platforms are what a program is released for: people run plugins of kubectl on their own machines.
+func platforms(program string) []platform {
+	if !isPlugin(program) {
+		return serverPlatforms()
+	}
+	return append(serverPlatforms(), []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}...)
+}
+
+func isPlugin(program string) bool { return strings.HasPrefix(program, "kubectl-") }
+
+// programs are the directories of cmd/ that hold a main package.
+func programs(root string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(root, "cmd"))
+	if err != nil {
+		return nil, fmt.Errorf("listing the programs: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != "internal" {
+			names = append(names, entry.Name())
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("listing the programs: %s has none", filepath.Join(root, "cmd"))
+	}
+	return names, nil
+}
+
+// binary is a program for a platform.
+type binary struct {
+	program  string
+	platform platform
+	path     string
+	info     *debug.BuildInfo
+}
+
+// name is that of the released file.
+func (b binary) name() string {
+	suffix := ""
+	if b.platform.os == "windows" {
+		suffix = ".exe"
+	}
+	return b.program + "-" + b.platform.String() + suffix
+}
+
+// setting is what the toolchain recorded under the key, "" when it did not.
+func (b binary) setting(key string) string {
+	for _, setting := range b.info.Settings {
+		if setting.Key == key {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+func (b binary) version() string { return b.info.Main.Version }
+
+func (b binary) revision() string { return b.setting("vcs.revision") }
+
+// committed is the time of the commit, the only time that a release knows.
+func (b binary) committed() (time.Time, error) {
+	committed, err := time.Parse(time.RFC3339Nano, b.setting("vcs.time"))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the time of the commit from %s: %w", b.path, err)
+	}
+	return committed.UTC(), nil
+}
+
+// buildAll builds the programs for each of their platforms below dir.
+func (r release) buildAll(ctx context.Context, dir string, names []string) ([]binary, error) {
+	targets := map[platform][]string{}
+	for _, name := range names {
+		for _, p := range platforms(name) {
+			targets[p] = append(targets[p], name)
+		}
+	}
+	order := make([]platform, 0, len(targets))
+	for p := range targets {
+		order = append(order, p)
+	}
+	slices.SortFunc(order, func(a, b platform) int { return cmp.Compare(a.String(), b.String()) })
+	var all []binary
+	for _, p := range order {
+		built, err := r.build(ctx, filepath.Join(dir, p.String()), p, targets[p])
+		if err != nil {
+			return nil, fmt.Errorf("building for %s: %w", p, err)
+		}
+		all = append(all, built...)
+	}
+	return all, nil
+}
+
+func (r release) build(ctx context.Context, dir string, p platform, names []string) ([]binary, error) {
+	var built []binary
+	for _, name := range names {
+		b := binary{program: name, platform: p}
+		b.path = filepath.Join(dir, b.name())
+		args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", b.path, "./cmd/" + name}
+		if _, err := r.goTool(ctx, p, args...); err != nil {
+			return nil, err
+		}
+		info, err := buildinfo.ReadFile(b.path)
+		if err != nil {
+			return nil, fmt.Errorf("reading what the toolchain recorded: %w", err)
+		}
+		b.info = info
+		if b.revision() == "" {
+			return nil, fmt.Errorf("%s names no commit: build in a git checkout, with git installed", name)
+		}
+		built = append(built, b)
+	}
+	return built, nil
+}
+
+// goTool runs the pinned toolchain in the checkout. Of the environment it takes nothing that changes what is built.
+func (r release) goTool(ctx context.Context, p platform, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = r.root
+	command.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=",
+		"GOFIPS140=off", "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0")
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	if err := command.Run(); err != nil {
+		return "", errors.Join(fmt.Errorf("go %s: %w", strings.Join(args, " "), err), errors.New(problems.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// copyFile is for files that anyone may read.
+func copyFile(to, from string, mode os.FileMode) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	_, err = io.Copy(target, source)
+	return err
+}

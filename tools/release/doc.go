@@ -1,0 +1,14 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release builds what users install: the programs for every platform, their images without a container engine,
+// and, for a version, everything that belongs to a release. The same commit gives the same bytes: nothing of the
+// machine, of the clock or of the environment gets in.
+//
+//	build.go     the programs, and what the Go toolchain wrote into them
+//	base.go      the files of an image beside the program
+//	image.go     an OCI image of a program for all platforms
+//	sbom.go      what a binary is made of
+//	notes.go     the section of the changelog
+//	release.go   all of it, with checksums
+package main

@@ -1,0 +1,44 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// notes is the section of the changelog about the version. A pre-release has what is unreleased.
+func notes(changelog, version string) (string, error) {
+	titles := []string{version, strings.TrimPrefix(version, "v")}
+	if semver.Prerelease(version) != "" {
+		titles = append(titles, "Unreleased")
+	}
+	for _, title := range titles {
+		if text, ok := section(changelog, title); ok {
+			return text, nil
+		}
+	}
+	return "", fmt.Errorf("CHANGELOG.md has no section with text for %s: write its changes below a heading \"## %[1]s\"",
+		version)
+}
+
+// section is the text below a heading of the second level, which may say more after the title, such as a date.
+func section(changelog, title string) (string, bool) {
+	var text strings.Builder
+	in := false
+	for line := range strings.Lines(changelog) {
+		heading, isHeading := strings.CutPrefix(line, "## ")
+		switch {
+		case isHeading:
+			first, _, _ := strings.Cut(strings.TrimSpace(heading), " ")
+			in = strings.Trim(first, "[]") == title
+		case in:
+			text.WriteString(line)
+		}
+	}
+	found := strings.TrimSpace(text.String())
+	return found + "\n", found != ""
+}

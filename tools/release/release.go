@@ -1,0 +1,251 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/mod/semver"
+)
+
+// release is what to build from which checkout. Without a version it is the images alone.
+type release struct {
+	root, dist, version string
+	out                 io.Writer
+}
+
+func (r release) run(ctx context.Context) (err error) {
+	var documents map[string][]byte
+	if r.version != "" {
+		if documents, err = r.documents(); err != nil {
+			return err
+		}
+	}
+	names, err := programs(r.root)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binaries, err := r.buildAll(ctx, dir, names)
+	if err != nil {
+		return err
+	}
+	if err := r.checkVersion(binaries[0]); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(r.dist); err != nil {
+		return fmt.Errorf("emptying %s: %w", r.dist, err)
+	}
+	if err := r.writeImages(ctx, binaries); err != nil {
+		return err
+	}
+	if r.version == "" {
+		return nil
+	}
+	return r.writeFiles(binaries, documents)
+}
+
+// documents are the files of a release that are not built.
+func (r release) documents() (map[string][]byte, error) {
+	if semver.Canonical(r.version) != r.version {
+		return nil, fmt.Errorf("version %q is no version of a Go module: it must look like v1.2.3 or v1.2.3-rc.1", r.version)
+	}
+	changelog, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := notes(string(changelog), r.version)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := r.crds()
+	return map[string][]byte{"release-notes.md": []byte(text), "crds.yaml": crds}, err
+}
+
+// checkVersion believes the binary, which knows its commit's tag and whether something was changed.
+func (r release) checkVersion(b binary) error {
+	if r.version == "" || b.version() == r.version {
+		return nil
+	}
+	return fmt.Errorf("%s says its version is %s and not %s: commit all changes, and tag the commit (git tag %[3]s)",
+		b.program, b.version(), r.version)
+}
+
+// writeImages writes an image of each program that runs in a cluster, and prints their digests.
+func (r release) writeImages(ctx context.Context, binaries []binary) error {
+	goroot, err := r.goTool(ctx, serverPlatforms()[0], "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	files, err := base(filepath.Join(goroot, "lib", "time", "zoneinfo.zip"))
+	if err != nil {
+		return err
+	}
+	baseLayer, err := layer(files)
+	if err != nil {
+		return err
+	}
+	byProgram := map[string][]binary{}
+	for _, b := range binaries {
+		if slices.Contains(serverPlatforms(), b.platform) {
+			byProgram[b.program] = append(byProgram[b.program], b)
+		}
+	}
+	names, err := programs(r.root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		digest, err := r.writeImage(byProgram[name], baseLayer)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(r.out, name, byProgram[name][0].version(), digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r release) writeImage(binaries []binary, baseLayer v1.Layer) (v1.Hash, error) {
+	index, err := r.index(binaries, baseLayer)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	dir := filepath.Join(r.dist, "images", binaries[0].program)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return v1.Hash{}, err
+	}
+	return writeLayout(dir, binaries[0].version(), index)
+}
+
+// writeFiles writes everything of a release but the images' layouts, and the checksums of all of it.
+func (r release) writeFiles(binaries []binary, documents map[string][]byte) error {
+	for _, b := range binaries {
+		if err := copyFile(filepath.Join(r.dist, b.name()), b.path, 0o755); err != nil {
+			return err
+		}
+		bom, err := materials(b)
+		if err != nil {
+			return err
+		}
+		if err := r.write(b.name()+".cdx.json", bom); err != nil {
+			return err
+		}
+	}
+	for name, text := range documents {
+		if err := r.write(name, text); err != nil {
+			return err
+		}
+	}
+	if err := r.packImages(); err != nil {
+		return err
+	}
+	sums, err := r.checksums()
+	if err != nil {
+		return err
+	}
+	return r.write("SHA256SUMS", sums)
+}
+
+// crds is one file of all CustomResourceDefinitions.
+func (r release) crds() ([]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(r.root, "deploy", "crd", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, errors.New("deploy/crd has no CustomResourceDefinitions: run make generate")
+	}
+	var all bytes.Buffer
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.HasPrefix(text, []byte("---\n")) {
+			all.WriteString("---\n")
+		}
+		all.Write(text)
+	}
+	return all.Bytes(), nil
+}
+
+// packImages puts each image layout into one file, which registries' tools take as an OCI archive.
+func (r release) packImages() error {
+	layouts, err := os.ReadDir(filepath.Join(r.dist, "images"))
+	if err != nil {
+		return err
+	}
+	for _, entry := range layouts {
+		dir := filepath.Join(r.dist, "images", entry.Name())
+		var files []file
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(dir, path)
+			files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		packed, err := tarball(files)
+		if err != nil {
+			return err
+		}
+		if err := r.write(entry.Name()+"-image.tar", packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checksums are those of the files in dist, as sha256sum prints and checks them.
+func (r release) checksums() ([]byte, error) {
+	entries, err := os.ReadDir(r.dist)
+	if err != nil {
+		return nil, err
+	}
+	var lines strings.Builder
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(r.dist, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(data), entry.Name())
+	}
+	return []byte(lines.String()), nil
+}
+
+func (r release) write(name string, data []byte) error {
+	path := filepath.Join(r.dist, name)
+	if err := os.WriteFile(path, data, 0o644); err != nil { //nolint:gosec // G306: for everyone to read
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}

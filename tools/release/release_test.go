@@ -1,0 +1,207 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/stretchr/testify/require"
+)
+
+// checkout is a git repository with one program, committed and tagged v1.2.3. The time of the commit is fixed.
+func checkout(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a program for two platforms")
+	}
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":              "module example.com/hello\n\ngo 1.26.0\n",
+		"cmd/hello/main.go":   "package main\n\nfunc main() { println(\"hello\") }\n",
+		"cmd/internal/x/x.go": "package x\n",
+		"LICENSE":             "a licence\n",
+		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says hello.\n",
+		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
+		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
+	} {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	git(t, root, "init", "-q", "-b", "main")
+	git(t, root, "add", "-A")
+	git(t, root, "commit", "-q", "-m", "Say hello")
+	git(t, root, "tag", "v1.2.3")
+	return root
+}
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-11-23T07:00:00Z",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=2026-11-23T07:00:00Z")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "git %v: %s", args, out)
+}
+
+func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
+	root, dists := checkout(t), []string{t.TempDir(), t.TempDir()}
+	clone := filepath.Join(t.TempDir(), "elsewhere")
+	git(t, root, "clone", "-q", root, clone)
+	var digests [2]bytes.Buffer
+	for i, from := range []string{root, clone} {
+		r := release{root: from, dist: dists[i], version: "v1.2.3", out: &digests[i]}
+		require.NoError(t, r.run(context.WithoutCancel(t.Context())))
+	}
+	require.Equal(t, read(t, dists[0], "SHA256SUMS"), read(t, dists[1], "SHA256SUMS"))
+	require.Regexp(t, "^hello v1.2.3 sha256:[0-9a-f]{64}\n$", digests[0].String())
+	require.Equal(t, digests[0].String(), digests[1].String())
+
+	t.Run("checksums are those of the files", func(t *testing.T) { checkSums(t, dists[0]) })
+	t.Run("the notes are the version's", func(t *testing.T) {
+		require.Equal(t, "- Says hello.\n", read(t, dists[0], "release-notes.md"))
+	})
+	t.Run("all CRDs are in one file", func(t *testing.T) {
+		require.Equal(t, 2, strings.Count(read(t, dists[0], "crds.yaml"), "---\nkind: CustomResourceDefinition\n"))
+	})
+	t.Run("the image runs as its user with what programs need", func(t *testing.T) { checkImage(t, dists[0]) })
+	t.Run("the bill of materials names the program", func(t *testing.T) { checkMaterials(t, dists[0]) })
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func checkSums(t *testing.T, dist string) {
+	t.Helper()
+	var names []string
+	for line := range strings.Lines(read(t, dist, "SHA256SUMS")) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		require.True(t, ok)
+		got := sha256.Sum256([]byte(read(t, dist, name)))
+		require.Equal(t, sum, hex.EncodeToString(got[:]), name)
+		names = append(names, name)
+	}
+	require.Equal(t, []string{
+		"crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json", "hello-linux-arm64",
+		"hello-linux-arm64.cdx.json", "release-notes.md",
+	}, names)
+}
+
+func checkImage(t *testing.T, dist string) {
+	t.Helper()
+	index, err := layout.ImageIndexFromPath(filepath.Join(dist, "images", "hello"))
+	require.NoError(t, err)
+	require.NoError(t, validate.Index(index))
+	outer, err := index.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, outer.Manifests, 1)
+	require.Equal(t, "v1.2.3", outer.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+	inner, err := index.ImageIndex(outer.Manifests[0].Digest)
+	require.NoError(t, err)
+	manifest, err := inner.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, manifest.Manifests, 2)
+	for i, arch := range []string{"amd64", "arm64"} {
+		require.Equal(t, "linux/"+arch, manifest.Manifests[i].Platform.String())
+		image, err := inner.Image(manifest.Manifests[i].Digest)
+		require.NoError(t, err)
+		config, err := image.ConfigFile()
+		require.NoError(t, err)
+		require.Equal(t, arch, config.Architecture)
+		require.Equal(t, "65532:65532", config.Config.User)
+		require.Equal(t, []string{"/hello"}, config.Config.Entrypoint)
+		require.Equal(t, "v1.2.3", config.Config.Labels["org.opencontainers.image.version"])
+		require.Equal(t, "https://example.com/hello", config.Config.Labels["org.opencontainers.image.source"])
+		require.Equal(t, "2026-11-23T07:00:00Z", config.Config.Labels["org.opencontainers.image.created"])
+		require.Len(t, config.Config.Labels["org.opencontainers.image.revision"], 40)
+
+		files := unpack(t, mutate.Extract(image))
+		require.Equal(t, read(t, dist, "hello-linux-"+arch), string(files["hello"]))
+		require.Equal(t, "a licence\n", string(files["licenses/LICENSE"]))
+		require.Contains(t, files, "etc/ssl/certs/ca-certificates.crt")
+		require.Contains(t, files, "usr/share/zoneinfo/Europe/Berlin")
+	}
+}
+
+func checkMaterials(t *testing.T, dist string) {
+	t.Helper()
+	var bom struct {
+		BOMFormat, SpecVersion string
+		Metadata               struct {
+			Timestamp string
+			Component struct {
+				Name, Version, PURL string
+				Hashes              []struct{ Content string }
+			}
+		}
+		Components []struct{ PURL string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, dist, "hello-linux-arm64.cdx.json")), &bom))
+	require.Equal(t, "CycloneDX 1.6", bom.BOMFormat+" "+bom.SpecVersion)
+	component := bom.Metadata.Component
+	require.Equal(t, "hello v1.2.3 pkg:golang/example.com/hello@v1.2.3",
+		component.Name+" "+component.Version+" "+component.PURL)
+	require.Equal(t, "2026-11-23T07:00:00Z", bom.Metadata.Timestamp)
+	sum := sha256.Sum256([]byte(read(t, dist, "hello-linux-arm64")))
+	require.Equal(t, hex.EncodeToString(sum[:]), component.Hashes[0].Content)
+	require.Equal(t, "pkg:golang/stdlib@"+strings.TrimPrefix(toolchain, "go"), bom.Components[0].PURL)
+}
+
+func TestReleaseNeedsItsCommit(t *testing.T) {
+	tests := map[string]struct {
+		change  func(t *testing.T, root string)
+		version string
+		want    string
+	}{
+		"the version is one of a Go module": {func(*testing.T, string) {}, "1.2.3", "must look like v1.2.3"},
+		"the commit has the tag":            {func(*testing.T, string) {}, "v1.2.4-rc.1", "CHANGELOG.md has no section"},
+		"another tag": {func(t *testing.T, root string) {
+			git(t, root, "tag", "-d", "v1.2.3")
+			git(t, root, "tag", "v1.2.2")
+		}, "v1.2.3", "hello says its version is v1.2.2 and not v1.2.3: commit all changes, and tag the commit (git tag v1.2.3)"},
+		"a change that no commit has": {func(t *testing.T, root string) {
+			require.NoError(t, os.WriteFile(filepath.Join(root, "LICENSE"), []byte("another"), 0o600))
+		}, "v1.2.3", "hello says its version is v1.2.3+dirty and not v1.2.3: commit all changes"},
+		"no git checkout": {func(t *testing.T, root string) {
+			require.NoError(t, os.RemoveAll(filepath.Join(root, ".git")))
+		}, "v1.2.3", "hello names no commit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			root, dist := checkout(t), t.TempDir()
+			test.change(t, root)
+			kept := filepath.Join(dist, "kept")
+			require.NoError(t, os.WriteFile(kept, nil, 0o600))
+			r := release{root: root, dist: dist, version: test.version, out: io.Discard}
+			require.ErrorContains(t, r.run(t.Context()), test.want)
+			require.FileExists(t, kept, "the last release stays until there is another")
+		})
+	}
+}
+
+func TestToolchainIsTheOneThatBuilds(t *testing.T) {
+	r := release{root: "."}
+	version, err := r.goTool(t.Context(), serverPlatforms()[0], "env", "GOVERSION")
+	require.NoError(t, err)
+	require.Equal(t, toolchain, version)
+}
