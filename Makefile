@@ -7,6 +7,7 @@ PULSAR  ?= 4.0.8
 KEEP    ?=
 COUNT   ?= 6
 SEED    ?= 1
+SEEDS   ?= 1 2 3
 TIMEOUT ?= 30m
 # Tests of a package on real parts at once: they wait more than they work, so it is more than there are processors, but
 # brokers that stand still for seconds are more than the strictest of them take.
@@ -126,6 +127,14 @@ bench-policies: ## 300 policies at once on a real control plane: until all have 
 bench-sim: ## Simulated controllers on the named suite and on held-out loads; plots under bench/out/sim (SEED=<number>)
 	@mkdir -p bench/out
 	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json -plots bench/out/sim
+
+.PHONY: bench-seeds
+bench-seeds: ## Held-out loads of several seeds: ours beside the plain form, by seed and the mean (SEEDS="<number> ...")
+	@mkdir -p bench/out/seeds
+	@for seed in $(SEEDS); do \
+	  $(GO) run ./bench/sim -seed $$seed -scenario '^held-out' -controller '^(simple|capacity)$$' \
+	    -out bench/out/seeds/$$seed.json > bench/out/seeds/$$seed.txt || exit 1; done
+	@jq -srf docs/seeds.jq $(SEEDS:%=bench/out/seeds/%.json)
 
 .PHONY: bench-ablate
 bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SEED=<number>)
