@@ -50,9 +50,10 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 		err = errOursStays
 	}
 	if err != nil {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonRestoreFailed, "Restore", "%s", plan.Shorten(
-			"the policy is deleted all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
-		log.FromContext(ctx).Error(err, "autoscalers not restored")
+		recordEvent(ctx, r.config.Recorder, p, plan.Event{
+			Type: corev1.EventTypeWarning, Reason: reasonRestoreFailed, Action: "Restore",
+			Note: "the policy is deleted all the same, restore by hand what status.takenOver says: " + err.Error(),
+		})
 	}
 	if p.Status.TakenOver != nil {
 		memory.cleanedUpAt = now

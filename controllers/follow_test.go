@@ -73,7 +73,7 @@ func TestAStoppedOperatorIsReportedAndItsRecoveryToo(t *testing.T) {
 	require.Equal(t, "True/Scaling", status)
 	events := env.events()
 	require.Len(t, events, 1)
-	require.Contains(t, events[0], "Normal Scaling Ready is True again, after NotFollowed: the target follows the decisions")
+	require.Contains(t, events[0], "Normal Scaling Ready is no longer NotFollowed: the target follows the decisions")
 	env.after(testInterval)
 	env.reconcile()
 	require.Empty(t, env.events(), "it is told once")

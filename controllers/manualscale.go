@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -107,9 +106,8 @@ func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.
 	if manual == nil {
 		return
 	}
-	note := plan.Shorten(manual.String(), maxNote)
-	r.config.Recorder.Eventf(observed.Policy, nil, corev1.EventTypeNormal, reasonReplicasChangedExternally,
-		fmt.Sprintf("Write%dTo%d", manual.From, manual.To), "%s", note)
-	log.FromContext(ctx).Info("replicas changed externally", "target", plan.ShortName(observed.Policy.Spec), "from",
-		manual.From, "to", manual.To, "why", note)
+	recordEvent(ctx, r.config.Recorder, observed.Policy, plan.Event{
+		Type: corev1.EventTypeNormal, Reason: reasonReplicasChangedExternally,
+		Action: fmt.Sprintf("Write%dTo%d", manual.From, manual.To), Note: manual.String(),
+	})
 }

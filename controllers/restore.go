@@ -53,12 +53,14 @@ func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Resto
 	}
 	p := o.Policy
 	if len(restored) > 0 {
-		s.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonRestored, "Restore", "%s",
-			plan.Shorten(strings.Join(restored, ", "), maxNote))
+		recordEvent(ctx, s.recorder, p, plan.Event{
+			Type: corev1.EventTypeNormal, Reason: reasonRestored, Action: "Restore", Note: strings.Join(restored, ", "),
+		})
 	}
 	if len(back.Kept) > 0 {
-		s.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonNotRestored, "Keep", "%s",
-			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
+		recordEvent(ctx, s.recorder, p, plan.Event{
+			Type: corev1.EventTypeWarning, Reason: reasonNotRestored, Action: "Keep", Note: strings.Join(back.Kept, "; "),
+		})
 	}
 	if p.DeletionTimestamp != nil {
 		return nil

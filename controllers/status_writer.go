@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -23,28 +22,26 @@ type statusWriter struct {
 	metrics  *controllerMetrics
 }
 
-// write writes the status if that is due, and then records events and logs the change. It returns the history after
-// that.
+// write writes the status if that is due, and records the events that are. It returns the history after that.
 func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) (
 	plan.History, error,
 ) {
 	p := observed.Policy
 	before := p.Status
-	if !plan.StatusDue(observed, after) {
-		return observed.History, nil
-	}
-	if err := w.patch(ctx, p, after); err != nil {
+	due := plan.StatusDue(observed, after)
+	if !due {
+		after = before // events say what the status says
+	} else if err := w.patch(ctx, p, after); err != nil {
 		return observed.History, err
 	}
-	p.Status = after
-	for _, e := range newEvents(before, after) {
-		w.recorder.Eventf(p, nil, e.kind, e.reason, e.action, "%s", e.note)
+	worth, history := plan.Events(observed, after)
+	for _, e := range worth {
+		recordEvent(ctx, w.recorder, p, e)
 	}
-	if from, to, changed := desiredChange(before, after); changed {
-		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
-			"why", plan.Because(after.Decision))
+	if due {
+		p.Status, history = after, history.Reported(observed.Now, before, after)
 	}
-	return observed.History.Reported(observed.Now, before, after), nil
+	return history, nil
 }
 
 // patch writes what differs. There is no optimistic lock: only the controller writes this status. The next

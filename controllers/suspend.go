@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -56,9 +55,10 @@ func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspe
 		}
 		return result
 	}
-	s.recorder.Eventf(o.Policy, nil, corev1.EventTypeNormal, reasonSuspended, "TakeOver",
-		"%s is suspended; it is restored when the policy is deleted", step)
-	log.FromContext(ctx).Info("autoscaler suspended", "autoscaler", step.String(), "target", plan.ShortName(o.Policy.Spec))
+	recordEvent(ctx, s.recorder, o.Policy, plan.Event{
+		Type: corev1.EventTypeNormal, Reason: reasonSuspended, Action: "TakeOver",
+		Note: step.String() + " is suspended; it is restored when the policy is deleted",
+	})
 	result.Suspended = true
 	return result
 }

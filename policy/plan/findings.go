@@ -87,7 +87,7 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o), o.Now, 0)
-	h.findings = f.serve(o, d.Service)
+	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }
 

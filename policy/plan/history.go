@@ -48,6 +48,8 @@ type History struct {
 	scales scaleHistory
 	// findings are since when the target has not followed, and since when messages have met or missed the objective.
 	findings findings
+	// events that were recorded.
+	events eventHistory
 }
 
 // refusal is an apply that the API server refused, and that only a change elsewhere can fix.

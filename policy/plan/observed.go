@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -181,4 +183,30 @@ type ConflictingAutoscaler struct {
 	Terminating bool
 	// Manifest recreates it; empty if it is too large for a status, or was not requested.
 	Manifest v1alpha1.Manifest
+}
+
+// Name is what the policy scales, in a sentence: Function resize, Function resize of FunctionMesh etl, or function
+// public/default/resize of the function worker.
+func Name(spec v1alpha1.AutoscalingPolicySpec) string {
+	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {
+	case ours.Name != "":
+		return fmt.Sprintf("%s %s of the function worker", strings.ToLower(string(ours.Kind)), ours.FullName())
+	case ref.Component.Name != "":
+		return fmt.Sprintf("%s %s of FunctionMesh %s", ref.Component.Kind, ref.Component.Name, ref.Name)
+	default:
+		return ref.Kind + " " + ref.Name
+	}
+}
+
+// ShortName is what the policy scales, in a column: Function/resize, FunctionMesh/etl:Function/resize or
+// function:public/default/resize.
+func ShortName(spec v1alpha1.AutoscalingPolicySpec) string {
+	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {
+	case ours.Name != "":
+		return strings.ToLower(string(ours.Kind)) + ":" + ours.FullName()
+	case ref.Component.Name != "":
+		return fmt.Sprintf("%s/%s:%s/%s", ref.Kind, ref.Name, ref.Component.Kind, ref.Component.Name)
+	default:
+		return ref.Kind + "/" + ref.Name
+	}
 }

@@ -23,6 +23,13 @@ type story struct {
 	// status is the last one that was written, and shown the last one.
 	status, shown v1alpha1.AutoscalingPolicyStatus
 	writes        int
+	// events since the last call of told.
+	events []storyEvent
+}
+
+type storyEvent struct {
+	plan.Event
+	at time.Time
 }
 
 // begun is the story of a policy whose target has 10 replicas, as decided, which meet the objective.
@@ -51,19 +58,36 @@ func (s *story) goOn(d time.Duration) {
 
 func (s *story) reconcile() {
 	s.d.Reading.At, s.d.Decision.Time, s.d.Decision.Service.At = s.o.Now, s.o.Now, s.o.Now
+	s.o.Reading = &s.d.Reading
 	if s.o.Unknown != nil {
-		s.d.Decision.Service = policy.Service{}
+		s.o.Reading, s.d.Decision.Service = nil, policy.Service{}
 	}
 	s.o.History = s.o.History.Decided(s.o, &s.d.Decision)
 	s.shown = statusOf(s.status, s.o, &s.d)
 	due := s.o
 	due.Policy = s.o.Policy.DeepCopy()
 	due.Policy.Status = s.status
+	written := s.status
 	if plan.StatusDue(due, s.shown) {
-		s.o.History = s.o.History.Reported(s.o.Now, s.status, s.shown)
-		s.status = s.shown
+		written = s.shown
+		due.History = due.History.Reported(s.o.Now, s.status, s.shown)
 		s.writes++
 	}
+	events, history := plan.Events(due, written)
+	for _, e := range events {
+		s.events = append(s.events, storyEvent{e, s.o.Now})
+	}
+	s.o.History, s.status = history, written
+}
+
+// told returns and forgets the events as Type Reason Note.
+func (s *story) told() []string {
+	var all []string
+	for _, e := range s.events {
+		all = append(all, e.Type+" "+e.Reason+" "+e.Note)
+	}
+	s.events = nil
+	return all
 }
 
 // anotherProcess forgets what was not written.

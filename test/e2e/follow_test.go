@@ -92,8 +92,9 @@ func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	scene.Mesh.Resume()
 	awaitReason(t, f, time.Minute, "Ready=True/Scaling")
 	awaitReason(t, m.Functions[0], time.Minute, "Ready=True/Scaling")
-	awaitEvent(t, name, v1alpha1.ReasonScaling, "Ready is True again, after NotFollowed")
+	awaitEvent(t, name, v1alpha1.ReasonScaling, "Ready is no longer NotFollowed")
 	awaitReason(t, f, 3*time.Minute, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	awaitEvent(t, name, v1alpha1.ReasonWithinObjective, "ObjectiveMet is no longer ")
 }
 
 // refuseScaling makes the API server refuse writes of a Function's scale subresource until the test ends.

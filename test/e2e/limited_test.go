@@ -31,6 +31,8 @@ func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 		})
 	awaitReason(t, f, 2*time.Minute, "Ready=True/Scaling", "ObjectiveMet=False/ExternalLimit",
 		"ScalingLimited=True/ExternalLimit")
+	awaitEvent(t, name, v1alpha1.ReasonExternalLimit, "more replicas would process no more messages")
+	awaitEvent(t, name, v1alpha1.ReasonExternalLimit, "messages wait longer than the latency objective")
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	tell(t, f, p)

@@ -1,0 +1,211 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Reasons of events that are not the reason of a condition.
+const (
+	reasonDesiredReplicasChanged = "DesiredReplicasChanged"
+	reasonReplicasReleased       = "ReplicasReleased"
+)
+
+// eventEvery is the minimum time between two events about one thing that follows the load.
+const eventEvery = time.Minute
+
+// Event tells the user of a change.
+type Event struct {
+	// Type is Normal or Warning.
+	Type   string
+	Reason string
+	// Action tells events apart: the recorder folds events of equal type, reason and action into a series within six
+	// minutes and keeps the text of the first.
+	Action string
+	Note   string
+}
+
+// problem is something that is not as it should be, by its reason; without a reason it is as it should be.
+type problem struct {
+	reason, message string
+}
+
+// eventHistory is what events have reported.
+type eventHistory struct {
+	// raise is the hold that keeps a raise back.
+	raise problem
+	// reported by subject, which is the type of a condition or subjectRaise.
+	reported map[string]reportedProblem
+}
+
+type reportedProblem struct {
+	// reason of the problem; empty for none.
+	reason string
+	at     time.Time
+}
+
+// subjectRaise are holds that keep raises back.
+const subjectRaise = "Raise"
+
+// subject is what events report problems of, and their ends.
+type subject struct {
+	name string
+	// before and after are the problem; nil where it is unknown whether there is one.
+	before, after *problem
+	// since is when that of before began.
+	since time.Time
+	// every is the minimum time between its events; the last change is reported then, if it stays.
+	every time.Duration
+	begin func(problem) Event
+	end   func(was string) Event
+}
+
+// Events are what the step to the next status is worth reporting, and the history after that. A problem is reported
+// once, and so is its end. With the same status, events are due that were too early before.
+func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, History) {
+	before, h := o.Policy.Status, o.History
+	var all []Event
+	if from, to, changed := desiredChange(before, after); changed {
+		all = append(all, desiredReplicasChanged(from, to, after.Decision))
+	}
+	reported := maps.Clone(h.events.reported)
+	if reported == nil {
+		reported = map[string]reportedProblem{}
+	}
+	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {
+		last, known := reported[s.name]
+		if !known && s.before != nil {
+			last = reportedProblem{s.before.reason, s.since} // by the process before
+		}
+		if s.after != nil && s.after.reason != last.reason && o.Now.Sub(last.at) >= s.every {
+			if s.after.reason != "" {
+				all = append(all, s.begin(*s.after))
+			} else {
+				all = append(all, s.end(last.reason))
+			}
+			last = reportedProblem{s.after.reason, o.Now}
+		}
+		reported[s.name] = last
+	}
+	h.events.reported = reported
+	return all, h
+}
+
+// conditionSubjects are the conditions of which a change is an event. The others are parts of Ready.
+func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject {
+	var all []subject
+	for _, c := range []struct {
+		name  string
+		every time.Duration
+	}{
+		{v1alpha1.ConditionReady, 0},
+		{v1alpha1.ConditionSubscriptionVerified, 0},
+		{v1alpha1.ConditionScalesWithoutRestart, 0},
+		{v1alpha1.ConditionScalingLimited, eventEvery},
+		{v1alpha1.ConditionObjectiveMet, eventEvery},
+	} {
+		was, is := meta.FindStatusCondition(before.Conditions, c.name), meta.FindStatusCondition(after.Conditions, c.name)
+		s := subject{name: c.name, before: problemOf(was), after: problemOf(is), every: c.every}
+		if was != nil {
+			s.since = was.LastTransitionTime.Time
+		}
+		s.begin = func(p problem) Event {
+			return Event{corev1.EventTypeWarning, p.reason, "Check" + c.name, p.message}
+		}
+		s.end = func(was string) Event {
+			return Event{
+				corev1.EventTypeNormal, is.Reason, "Recover" + c.name,
+				fmt.Sprintf("%s is no longer %s: %s", c.name, was, is.Message),
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// problemOf a condition; nil where that is unknown.
+func problemOf(c *metav1.Condition) *problem {
+	switch {
+	case c == nil || c.Status == metav1.ConditionUnknown:
+		return nil
+	case c.Type == v1alpha1.ConditionScalingLimited && limits(*c),
+		c.Type != v1alpha1.ConditionScalingLimited && c.Status == metav1.ConditionFalse:
+		return &problem{c.Reason, c.Message}
+	default:
+		return &problem{}
+	}
+}
+
+// raiseSubject is the hold that keeps a raise back. A status does not tell whether one did.
+func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subject {
+	s := subject{name: subjectRaise, after: &raise, every: eventEvery}
+	if d := before.Decision; d != nil && d.Hold != nil && d.Hold.Reason == raise.reason {
+		s.before, s.since = &raise, d.Time.Time
+	}
+	s.begin = func(p problem) Event {
+		return Event{corev1.EventTypeNormal, v1alpha1.ReasonReplicasHeld, "Hold" + p.reason, p.reason + ": " + p.message}
+	}
+	s.end = func(was string) Event {
+		return Event{
+			corev1.EventTypeNormal, reasonReplicasReleased, "Release" + was,
+			"no replicas are kept back any more for " + was,
+		}
+	}
+	return s
+}
+
+// decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
+func (h eventHistory) decided(o Observed, d policy.Decision) eventHistory {
+	if o.Reading != nil {
+		h.raise = raiseKeptBack(o.Policy.Spec, d)
+	}
+	return h
+}
+
+// raiseKeptBack is the hold that keeps back replicas which the load needs. Those of an external limit are no holds but
+// limits: ScalingLimited reports them.
+func raiseKeptBack(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
+	switch {
+	case d.Hold == nil || externalLimit(d.Hold.Reason) || d.Replicas >= spec.MaxReplicas:
+		return problem{}
+	case d.Hold.Reason == policy.HoldUnverified || d.Hold.Reason == policy.HoldDiscounted ||
+		d.Hold.Reason == policy.HoldWakeBackoff:
+		return problem{d.Hold.Reason, d.Hold.Message}
+	case d.Wanted > d.Replicas:
+		return problem{d.Hold.Reason, fmt.Sprintf("%s; the load needs %d replicas, and %d are kept", d.Hold.Message, d.Wanted,
+			d.Replicas)}
+	default:
+		return problem{}
+	}
+}
+
+func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
+	note := fmt.Sprintf("%d -> %d", from, to)
+	if why := Because(decision); why != "" {
+		note += ": " + why
+	}
+	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}
+}
+
+// desiredChange says from which number to which the decision went. A first decision counts from the replicas that run.
+func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int32, changed bool) {
+	origin := before.DesiredReplicas
+	if origin == nil {
+		origin = after.SpecReplicas
+	}
+	if origin == nil || after.DesiredReplicas == nil {
+		return 0, 0, false
+	}
+	return *origin, *after.DesiredReplicas, *origin != *after.DesiredReplicas
+}
