@@ -149,7 +149,7 @@ func backlogKnown(o Observed) metav1.Condition {
 	switch {
 	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case o.Reading != nil && !o.Reading.Coverage.Whole() && !o.Reading.Coverage.FirstAnswers():
+	case partlyKnown(o):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
 	case o.Unknown == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
@@ -159,6 +159,11 @@ func backlogKnown(o Observed) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
 	}
 	return c
+}
+
+// partlyKnown says that topics are missing, and not only the first answer of new ones.
+func partlyKnown(o Observed) bool {
+	return o.Reading != nil && !o.Reading.Coverage.Whole() && !o.Reading.Coverage.FirstAnswers()
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {

@@ -64,6 +64,8 @@ type findings struct {
 	// served says whether messages met the objective throughout the spell.
 	served spell
 	met    bool
+	// unsure: a part is unknown, and the other does not tell whether they meet it.
+	unsure spell
 	// stalledSince is since when messages have waited and none was processed; zero for no such time.
 	stalledSince time.Time
 	// oldest is the message that is late although others are not, and stuck the time for which it has been the same one.
@@ -98,6 +100,7 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 		f.oldest, f.stuck = s.Oldest, spell{}
 	}
 	f.stuck = f.stuck.next(!s.Oldest.IsZero(), s.At, 0)
+	f.unsure = f.unsure.next(unsure(o, s), o.Now, 0)
 	met, since := s.Objective == policy.ObjectiveMet, s.At
 	switch s.Objective {
 	case policy.ObjectiveUnknown:
@@ -121,8 +124,11 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 	return f
 }
 
-// Late says that messages missed the objective at the last reading that tells.
-func (h History) Late() bool { return !h.findings.served.since.IsZero() && !h.findings.met }
+// Late says that messages missed the objective at the last reading that tells. One with unknown parts may not.
+func (h History) Late() bool {
+	f := h.findings
+	return !f.served.since.IsZero() && !f.met && f.unsure.since.IsZero()
+}
 
 // unscaled says that an autoscaler has yet to set the decided number, and nothing keeps it from that.
 func unscaled(o Observed, d policy.Decision) bool {

@@ -62,6 +62,8 @@ func served(o Observed) metav1.ConditionStatus {
 			return metav1.ConditionFalse
 		}
 		return metav1.ConditionUnknown
+	case f.unsure.lasted(objectiveFor):
+		return metav1.ConditionFalse
 	case f.served.since.IsZero():
 		return last
 	case f.served.lasted(objectiveFor) || (f.met && last == metav1.ConditionUnknown):
@@ -71,6 +73,11 @@ func served(o Observed) metav1.ConditionStatus {
 	}
 }
 
+// unsure says that the known part of a reading does not tell whether messages meet the objective.
+func unsure(o Observed, s policy.Service) bool {
+	return partlyKnown(o) && s.Objective == policy.ObjectiveUnknown
+}
+
 // whyMissed is the reason for which messages miss the objective, the one to fix first. While Ready is not True it has
 // the same reason.
 func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) (reason, message string) {
@@ -78,6 +85,9 @@ func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) 
 	switch {
 	case trouble != nil && o.Reading == nil:
 		return trouble.Reason, "it is unknown whether messages meet the latency objective, see condition Ready"
+	case trouble != nil && unsure(o.Observed, o.decision.Service):
+		return trouble.Reason, "it is unknown whether messages meet the latency objective: " +
+			o.Reading.Coverage.Err().Error()
 	case trouble != nil:
 		return trouble.Reason, late + "see condition Ready"
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:

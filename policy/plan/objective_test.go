@@ -13,6 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // Messages that replicas hold in advance are late long after others are not, and go one by one.
@@ -122,6 +123,59 @@ func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 			require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
 		})
 	}
+}
+
+// The sum over the known topics is a lower bound: it may show that messages are late, and never that none is.
+func TestAPartialReadingLeavesItOpenWhetherMessagesMeetTheObjective(t *testing.T) {
+	const missing = "partial answer: 99 of 100 topics are known; missing: persistent://public/default/in-7 (permission missing)"
+	s := begun(t)
+	whole := s.d.Reading
+	s.d.Reading = fixture.Partial(whole, backlog.ErrForbidden)
+	s.serve(policy.ObjectiveUnknown)
+	s.goOn(30 * time.Second)
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/PartialAnswer", s.says(v1alpha1.ConditionObjectiveMet))
+	require.Equal(t, "it is unknown whether messages meet the latency objective: "+missing,
+		s.message(v1alpha1.ConditionObjectiveMet))
+	s.anotherProcess()
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/PartialAnswer", s.says(v1alpha1.ConditionObjectiveMet), "in another process")
+
+	s.serve(policy.ObjectiveMissed)
+	s.goOn(10 * time.Second)
+	require.Equal(t, "messages wait longer than the latency objective: see condition Ready",
+		s.message(v1alpha1.ConditionObjectiveMet), "the known topics have too much")
+	s.goOn(30 * time.Second)
+	require.True(t, s.o.History.Late())
+
+	s.serve(policy.ObjectiveUnknown)
+	s.goOn(10 * time.Second)
+	require.Contains(t, s.message(v1alpha1.ConditionObjectiveMet), missing)
+	require.False(t, s.o.History.Late(), "what is unknown is not late")
+	s.d.Reading = whole
+	s.serve(policy.ObjectiveMet)
+	s.goOn(30 * time.Second)
+	require.Equal(t, "False/CatchingUp", s.says(v1alpha1.ConditionObjectiveMet))
+	s.goOn(10 * time.Second)
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
+
+	s.d.Reading = fixture.Partial(whole, backlog.ErrForbidden)
+	s.serve(policy.ObjectiveUnknown)
+	s.goOn(time.Minute)
+	require.Equal(t, "False/PartialAnswer", s.says(v1alpha1.ConditionObjectiveMet))
+	s.d.Reading = whole
+	s.serve(policy.ObjectiveMet)
+	s.goOn(10 * time.Second)
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet), "they met it before, and do now")
+}
+
+func TestAPartialReadingOfNewTopicsIsNoMiss(t *testing.T) {
+	s := begun(t)
+	s.d.Reading = fixture.Partial(s.d.Reading, backlog.ErrNoData)
+	s.serve(policy.ObjectiveUnknown)
+	s.goOn(2 * time.Minute)
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
 }
 
 func TestAWaitAroundTheObjectiveDoesNotFlap(t *testing.T) {
