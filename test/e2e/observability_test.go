@@ -6,6 +6,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -22,11 +25,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// thePrometheus scrapes the adapter of theStage.
+// thePrometheus scrapes the adapter of theStage and evaluates the alerts that ship.
 var thePrometheus = shared.New("a real Prometheus", openPrometheus, closePrometheus)
 
 func openPrometheus(ctx context.Context) (*prometheus.Server, error) {
-	return scene.StartPrometheus(ctx)
+	rules, err := soonRules()
+	if err != nil {
+		return nil, err
+	}
+	return scene.StartPrometheus(ctx, rules)
+}
+
+// soonRules is a file of the rules that ship, with alerts that wait for a second instead of minutes: promtool tests how
+// long they wait.
+func soonRules() (path string, err error) {
+	rules, err := os.ReadFile("../../deploy/monitoring/rules.yaml")
+	if err != nil {
+		return "", err
+	}
+	rules = regexp.MustCompile(`(?m)^    for: \d+m$`).ReplaceAll(rules, []byte("    for: 1s"))
+	path = filepath.Join(scene.Cluster.Dir(), "rules.yaml")
+	return path, os.WriteFile(path, rules, 0o600)
 }
 
 func closePrometheus(s *prometheus.Server) error {
@@ -71,6 +90,15 @@ func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
 	require.Empty(t, targets[0].LastError)
+	for _, used := range []string{"process_resident_memory_bytes", "go_gc_gomemlimit_bytes"} { // of libraries
+		awaitSample(t, f, "count("+used+")", time.Minute, func(value float64) bool { return value == 1 })
+	}
+	config := scene.Cluster.RESTConfig()
+	clientset, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	raw, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `aggregator_unavailable_apiservice{name="v1beta2.custom.metrics.k8s.io"} 0`)
 }
 
 func TestObservabilityMetricsAreRefusedWithoutTheRole(t *testing.T) {

@@ -40,6 +40,8 @@ type Job struct {
 	ServerName, CAFile string
 	// TokenFile has the bearer token.
 	TokenFile string
+	// Labels are those that service discovery would add. What is scraped wins over them (honor_labels).
+	Labels map[string]string
 }
 
 // Config says what a server does. Dir and Jobs are required.
@@ -123,10 +125,10 @@ func (c Config) write() (path string, err error) {
 	jobs := make([]map[string]any, 0, len(c.Jobs))
 	for _, job := range c.Jobs {
 		jobs = append(jobs, map[string]any{
-			"job_name": job.Name, "scheme": "https",
+			"job_name": job.Name, "scheme": "https", "honor_labels": true,
 			"tls_config":     map[string]any{"ca_file": job.CAFile, "server_name": job.ServerName},
 			"authorization":  map[string]any{"credentials_file": job.TokenFile},
-			"static_configs": []map[string]any{{"targets": job.Addresses}},
+			"static_configs": []map[string]any{{"targets": job.Addresses, "labels": job.Labels}},
 		})
 	}
 	content, err := yaml.Marshal(map[string]any{

@@ -38,6 +38,7 @@ func (s *Stage) StartPrometheus(ctx context.Context, ruleFiles ...string) (*prom
 		Jobs: []prometheus.Job{{
 			Name: "pulsar-autoscaler", Addresses: []string{strings.TrimPrefix(s.Adapter.URL, "https://")},
 			ServerName: "adapter." + namespace + ".svc", CAFile: s.Adapter.caFile, TokenFile: tokenFile,
+			Labels: map[string]string{"namespace": namespace},
 		}},
 		Progress: os.Stderr,
 	})

@@ -1,0 +1,84 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// awaitAlert waits until an alert about the Function's policy fires, or fires no more.
+func awaitAlert(t *testing.T, f *stage.Function, name string, fires bool) {
+	t.Helper()
+	server := observed(t)
+	await(t, f, fmt.Sprintf("alert %s to fire: %t", name, fires), 2*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			firing, err := server.Firing(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			found := false
+			var names []model.LabelSet
+			for _, alert := range firing {
+				names = append(names, alert.Labels)
+				found = found || string(alert.Labels["alertname"]) == name && string(alert.Labels["policy"]) == f.Name
+			}
+			return found == fires, fmt.Sprint(names), nil
+		})
+}
+
+func patchPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy, patch string) {
+	t.Helper()
+	require.NoError(t, scene.Client.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+func TestObservabilityAlertsOfAPolicyAtItsMaximum(t *testing.T) {
+	t.Parallel()
+	const name = "alert-maximum"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
+	p := newPolicy(name)
+	p.Spec.MaxReplicas, p.Spec.LatencyObjective = 2, metav1.Duration{Duration: 5 * time.Second}
+	addPolicy(t, p)
+	publish(t, f, load.Constant(90)) // 25/s each
+	awaitAlert(t, f, "PulsarAutoscalerAtMaximumAndLate", true)
+	patchPolicy(t, p, `{"spec":{"maxReplicas":20}}`)
+	awaitAlert(t, f, "PulsarAutoscalerAtMaximumAndLate", false)
+}
+
+// It stops the broker and the operator for all Functions, so no other test runs beside it.
+func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *testing.T) {
+	const name = "alert-outages"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
+	p := newPolicy(name)
+	addPolicy(t, p)
+	publish(t, f, load.Constant(5))
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+
+	scene.Mesh.Pause()
+	t.Cleanup(scene.Mesh.Resume)
+	patchPolicy(t, p, `{"spec":{"minReplicas":3}}`)
+	awaitReplicas(t, f, 3, 3, time.Minute) // by the HPA
+
+	require.NoError(t, scene.Broker.Pause())
+	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed
+	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", true)
+	require.NoError(t, scene.Broker.Resume())
+	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", false)
+
+	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", true)
+	scene.Mesh.Resume()
+	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", false)
+}
