@@ -141,7 +141,7 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
 	case !saturated && !complete && consumers <= p.From:
 		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
-	case !saturated, complete && !telling: // no need, or too few new replicas to tell
+	case !saturated, keepsUp(in, state.Arrivals, processed), complete && !telling: // no need, or too few new ones to tell
 		return p.reset()
 	case complete, late && telling:
 		return p.rebase(processed, consumers, complete).judge(in, processed, consumers)
@@ -150,22 +150,36 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase restarts an episode from its current replicas if they process clearly less while new ones are still to come:
-// the cause is older. Otherwise a Function that became slower would look like one with an external limit.
+// keepsUp says that replicas process what arrives, and that what waits is in receive queues: new replicas have nothing
+// to add. With messages to dispatch, it may be a limit that is no lower than the arrivals.
+func keepsUp(in Input, arrivals *Arrivals, processed float64) bool {
+	undispatched, err := in.Reading.LeastUndispatched.Value()
+	return err == nil && undispatched < max(1, processed*pendingWork.Seconds()) &&
+		arrivals != nil && processed >= arrivals.Fast
+}
+
+// rebase restarts an episode from its current replicas while others are still to come: if they process what they
+// should, or clearly less, of which the cause is older. Otherwise a Function that becomes slower meanwhile would look
+// like one with an external limit.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
-	if !complete && processed < slowedShare*p.Did {
+	if !complete && (processed < slowedShare*p.Did || consumers > p.From && p.gain(processed, consumers) >= verifiedGain) {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
 	}
 	return p
 }
 
+// gain is what the new replicas of an episode add, as a share of what as many processed before.
+func (p Plateau) gain(processed, consumers float64) float64 {
+	return (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From))
+}
+
 // judge what the new replicas of an episode add, compared with the throughput of each before. A dependency that slows
 // each call is no plateau: it is learned as capacity.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
-	switch gain := (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From)); {
+	switch {
 	case processed < slowedShare*p.Did:
 		p.Good, p.Bad, p.Sum, p.Slow = 0, 0, 0, p.Slow+1
-	case gain >= verifiedGain:
+	case p.gain(processed, consumers) >= verifiedGain:
 		p.Good, p.Bad, p.Sum, p.Slow = p.Good+1, 0, 0, 0
 	default:
 		p.Good, p.Bad, p.Sum, p.Slow = 0, p.Bad+1, p.Sum+processed, 0

@@ -114,6 +114,26 @@ func TestAnEpisode(t *testing.T) {
 				return in
 			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") },
 		},
+		"compares with the replicas that came so far": {with(open), 3, func(poll int) policy.Input {
+			in := doing(10, []float64{690, 430, 430}[poll-1], poll)
+			in.Spec.MaxReplicas = 10
+			if poll == 1 {
+				in.Reading.Consumers = backlog.Known(7)
+			}
+			return in
+		}, func(t *testing.T, p policy.Plateau) {
+			require.False(t, p.Open, "10 do less than 7 did: each became slower")
+			require.Zero(t, p.Ceiling)
+		}},
+		"ends when replicas keep up and what waits is in receive queues": {with(open), 1, func(poll int) policy.Input {
+			in := doing(10, 510, poll)
+			in.Spec.MaxReplicas = 10
+			in.Reading.LeastUndispatched = backlog.Known(0)
+			return in
+		}, func(t *testing.T, p policy.Plateau) {
+			require.False(t, p.Open)
+			require.Zero(t, p.Ceiling)
+		}},
 		"goes on after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 2, p.Bad)
@@ -274,7 +294,7 @@ func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
 	require.Equal(t, int32(32), decision.Replicas)
 	require.Equal(t, policy.HoldUnverified, decision.Hold.Reason)
 	state.Plateau.Bad = 1
-	in.CurrentReplicas = 10
+	in.CurrentReplicas, in.Reading.ProcessRate = 10, backlog.Known(520)
 	decision, _ = policy.Decide(in, state)
 	require.Equal(t, int32(10), decision.Replicas, "not after a poll that showed no gain")
 }

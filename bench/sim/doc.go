@@ -29,8 +29,10 @@
 // The controllers at the top are scored on the held-out set, which no controller was tuned on, and are none when it was
 // not run; their scenarios are those of all sets, of which no two have one name. In sets each set has its own scores,
 // and more keys: cost_over_lower_bound (of what the load needs at the least), violation_seconds (the oldest message was
-// late), unsettled_pct and steps_after_load_step (of steps of the load), and the 95 % bootstrap intervals over
-// scenarios cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every number of a scenario is a mean of its runs.
+// late), unsettled_pct and steps_after_load_step (of steps of the load), false_ceilings (drawn while the limit of what
+// replicas depend on was not reached, in all runs; null for controllers that draw none), and the 95 % bootstrap
+// intervals over scenarios cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario
+// is a mean of its runs.
 //
 // Its numbers are about a model. Three of its scenarios are replayed on real parts elsewhere, and the model's constants
 // are those that were measured there.

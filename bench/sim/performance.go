@@ -48,6 +48,8 @@ type numbers struct {
 	// CostOverBound is replica-seconds over the least that the load needs; geometric means.
 	CostOverBound    quantity `json:"cost_over_lower_bound"`
 	ViolationSeconds quantity `json:"violation_seconds"`
+	// FalseCeilings of all runs, of a scenario and of a set.
+	FalseCeilings quantity `json:"false_ceilings"`
 	// UnsettledPercent of the steps of the load, and StepsAfterStep: changes of replicas after one, means.
 	UnsettledPercent quantity `json:"unsettled_pct"`
 	StepsAfterStep   quantity `json:"steps_after_load_step"`
@@ -89,7 +91,7 @@ func summarize(s set, runs []outcome, seed uint64) summary {
 
 // measure the runs of one controller on one scenario.
 func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
-	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps []quantity
+	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps, ceilings []quantity
 	for _, r := range runs {
 		cost, share := of(r.replicaSeconds), quantity{}
 		if best, ok := oracle[[2]int{r.scenario, r.seed}]; ok {
@@ -101,6 +103,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 		late, avoidable = append(late, r.lateShare.percent()), append(avoidable, share.percent())
 		violations = append(violations, of(float64(r.violationSeconds)))
 		actions, flaps = append(actions, of(float64(r.actions))), append(flaps, of(float64(r.flaps)))
+		ceilings = append(ceilings, r.falseCeilings)
 		for _, s := range r.settles {
 			settles, steps = append(settles, s.seconds), append(steps, of(float64(s.steps)))
 			missed := 100.0
@@ -115,8 +118,8 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 			CostOverOracle: geometric(costs), LatePercent: mean(late), AvoidableLate: mean(avoidable),
 			Flaps: mean(flaps), Actions: mean(actions), SettleSeconds: mean(settles),
 		},
-		CostOverBound: geometric(
-			bounds), ViolationSeconds: mean(violations), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
+		CostOverBound: geometric(bounds), ViolationSeconds: mean(violations), FalseCeilings: sum(ceilings),
+		UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
 	}
 }
 
@@ -134,6 +137,7 @@ func (p *performance) sumUp(seed uint64) {
 		},
 		CostOverBound:    geometric(p.column(func(n numbers) quantity { return n.CostOverBound })),
 		ViolationSeconds: sum(p.column(func(n numbers) quantity { return n.ViolationSeconds })),
+		FalseCeilings:    sum(p.column(func(n numbers) quantity { return n.FalseCeilings })),
 		UnsettledPercent: mean(p.column(func(n numbers) quantity { return n.UnsettledPercent })),
 		StepsAfterStep:   mean(p.column(func(n numbers) quantity { return n.StepsAfterStep })),
 	}

@@ -32,7 +32,9 @@ type outcome struct {
 	// lateShare of the messages, from 0 to 1; unknown where there was none.
 	lateShare                        quantity
 	violationSeconds, actions, flaps int
-	settles                          []settle
+	// falseCeilings were drawn while more replicas would have processed more; unknown of controllers that draw none.
+	falseCeilings quantity
+	settles       []settle
 	// replicas of every second, and the age of the oldest message in seconds; only of the first seed, for plots.
 	replicas, oldest []int32
 }
@@ -100,7 +102,9 @@ func (s set) run(ctx context.Context, controllers []baseline.Named, o options) (
 				return ctx.Err()
 			}
 			scenario := s.scenarios[one.scenario]
-			one.fill(simulate(scenario, one.newController, o.seed*1000+uint64(one.seed)), scenario) //nolint:gosec // small
+			score, ceilings := simulate(scenario, one.newController, o.seed*1000+uint64(one.seed)) //nolint:gosec // small
+			one.falseCeilings = ceilings
+			one.fill(score, scenario)
 			runs[i] = one.outcome
 			return nil
 		})
@@ -108,14 +112,17 @@ func (s set) run(ctx context.Context, controllers []baseline.Named, o options) (
 	return runs, group.Wait()
 }
 
-func simulate(s suite.Scenario, newController baseline.New, seed uint64) model.Score {
+func simulate(s suite.Scenario, newController baseline.New, seed uint64) (score model.Score, falseCeilings quantity) {
 	system := model.New(s.Scenario, seed)
 	controller := newController(system.Scenario())
 	for range s.Seconds {
 		system.Step()
 		system.Scale(controller.Replicas(system))
 	}
-	return system.Score()
+	if ours, ok := controller.(interface{ FalseCeilings() int }); ok {
+		falseCeilings = of(float64(ours.FalseCeilings()))
+	}
+	return system.Score(), falseCeilings
 }
 
 // fill takes from a score what is reported.

@@ -34,10 +34,15 @@ type capacity struct {
 	// input and decision are the last ones.
 	input    policy.Input
 	decision policy.Decision
+	// falseCeilings were drawn while the limit of what replicas depend on was not reached.
+	falseCeilings int
 	// events are those of a Timetable that are still to come; follows says that there is one.
 	events  []event
 	follows bool
 }
+
+// FalseCeilings is how many ceilings were drawn that the model contradicts.
+func (c *capacity) FalseCeilings() int { return c.falseCeilings }
 
 // Without makes our controller with parts of the algorithm left out; none for 0.
 func Without(parts policy.Part) New {
@@ -93,7 +98,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 		panic(err) // no decision leads to a state that cannot be written
 	}
 	fresh := newCapacity(system.Scenario(), c.without)
-	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
+	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())
 	if err != nil {
@@ -128,6 +133,9 @@ func (c *capacity) decide(system *model.System) {
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
 	decision, state := policy.Decide(in, c.state)
+	if c.state.Plateau.Ceiling == 0 && state.Plateau.Ceiling > 0 && !system.Limited() {
+		c.falseCeilings++
+	}
 	c.state, c.desired = state, int(decision.Replicas)
 	c.input, c.decision = in, decision
 }

@@ -25,8 +25,8 @@ type Score struct {
 	// Trace has the replicas of every second, and Oldest the age of the oldest message.
 	Trace, Oldest []int32
 
-	lastDown int
-	changes  []int
+	lastDown, lastLimited int
+	changes               []int
 }
 
 // flapWindow in seconds.

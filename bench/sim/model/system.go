@@ -112,6 +112,15 @@ func (s *System) Step() {
 	s.score.account(s)
 }
 
+// limitedFor is how long a limit shows after it was reached: a rate and a poll cover up to 20 s, and a ceiling takes
+// three polls.
+const limitedFor = 60
+
+// Limited says that replicas lately got less than they wanted from what they depend on, so that more would not help.
+func (s *System) Limited() bool {
+	return s.score.lastLimited > 0 && s.second-s.score.lastLimited <= limitedFor
+}
+
 // Score of all seconds so far. What is still queued counts as late when it is already.
 func (s *System) Score() Score {
 	score := s.score

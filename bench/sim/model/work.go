@@ -71,7 +71,11 @@ func (s shift) plan() (works []work, share float64) {
 		sum += one.wanted
 	}
 	if s.scenario.Downstream != nil && sum > 0 {
-		return works, min(1, s.scenario.Downstream(float64(s.second))/sum)
+		share = min(1, s.scenario.Downstream(float64(s.second))/sum)
+		if share < 1 {
+			s.score.lastLimited = s.second
+		}
+		return works, share
 	}
 	return works, 1
 }
