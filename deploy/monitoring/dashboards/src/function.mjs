@@ -53,6 +53,11 @@ function now(builder) {
     title: 'Held by', about: 'The hold in force: why the number of the strategy is not followed.', unit: units.count,
     expr: `max by (reason) (${series('held')})`, legend: '{{reason}}', none: 'nothing', names: true,
     steps: [[null, 'orange']],
+  })).withPanel(table({
+    title: 'What to do', labels: { type: 'Condition', status: 'Status', reason: 'Reason' },
+    about: 'Conditions that are not as they should be now. The runbook says for each reason what to do.', height: 5,
+    columns: [{ name: 'In force', unit: units.count, expr: `max by (type, status, reason) (${series('condition')})` }],
+    hide: ['Value'], none: 'All conditions are as they should be',
   }));
 }
 
@@ -146,11 +151,6 @@ function trust(builder) {
   })).withPanel(lines({
     title: 'Topics that are known', about: 'Share of the topics that Pulsar answers for.' + full, unit: units.share,
     width: 12, list: [[one('coverage_ratio'), 'Known']], styles: { Known: ['green'] }, max: 1,
-  })).withPanel(table({
-    title: 'What to do', labels: { type: 'Condition', status: 'Status', reason: 'Reason' },
-    about: 'Conditions that are not as they should be now. The runbook says for each reason what to do.', height: 6,
-    columns: [{ name: 'In force', unit: units.count, expr: `max by (type, status, reason) (${series('condition')})` }],
-    hide: ['Value'], none: 'All conditions are as they should be',
   }));
 }
 
