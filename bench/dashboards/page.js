@@ -3,6 +3,8 @@
 
 // Draws a dashboard's panels with recorded answers. A script of the page, after uPlot and format.js.
 
+const powersOfTwo = Array.from({ length: 40 }, (_, i) => 2 ** i);
+const font = '11px sans-serif';
 const unitHeight = 38;
 const top0 = 62;
 
@@ -66,7 +68,8 @@ function lineStyle(panel, name, i) {
 
 function stack(data) {
   const sums = data[0].map(() => 0);
-  return [data[0], ...data.slice(1).map((values) => values.map((v, i) => (v === null ? null : (sums[i] += v))))];
+  const known = data[0].map((_, i) => data.slice(1).some((values) => values[i] !== null));
+  return [data[0], ...data.slice(1).map((values) => values.map((v, i) => (known[i] ? (sums[i] += v ?? 0) : null)))];
 }
 
 function drawLines(box, panel, recorded, size) {
@@ -79,6 +82,7 @@ function drawLines(box, panel, recorded, size) {
   const paths = custom.lineInterpolation === 'stepAfter' ? uPlot.paths.stepped({ align: 1 }) : undefined;
   const bands = series.flatMap(({ name }, i) => {
     const below = series.findIndex((other) => other.name === styles[i].fillBelow);
+    if (isStacked && i > 0) return [{ series: [i + 1, i], fill: `${styles[i].color}40` }];
     return below < 0 ? [] : [{ series: [i + 1, below + 1], fill: `${styles[i].color}30` }];
   });
   const legend = element(box, 'div', 'legend');
@@ -90,11 +94,14 @@ function drawLines(box, panel, recorded, size) {
   const chart = {
     width: size.width - 18, height: size.height - 30 - legend.offsetHeight, bands, plugins: [marks(recorded)],
     cursor: { show: false }, legend: { show: false },
-    scales: { y: { range: (_, low, high) => [min ?? low, max ?? Math.max(high * 1.08, low === high ? 1 : 0)] } },
-    axes: [{ font: '11px sans-serif', space: 70, values: (_, splits) => splits.map(clock) }, { font: '11px sans-serif', size: 74,
-      values: (_, splits) => splits.map((v) => (decimals === 0 && v % 1 ? '' : write(v, unit, decimals))) }],
-    series: [{}, ...styles.map(({ color, dash, width }) => ({ stroke: color, dash, width, paths, points: { show: false },
-      fill: isStacked ? `${color}40` : undefined }))],
+    scales: { y: { range: (_, low, high) => [min ?? low, max ?? (high > 0 ? high * 1.08 : 1)] } },
+    axes: [{ font, space: 70, values: (_, splits) => splits.map(clock) }, {
+      font, size: 74, ...(unit === 'bytes' && { incrs: powersOfTwo }),
+      values: (_, splits) => splits.map((v) => (decimals === 0 && v % 1 ? '' : write(v, unit, decimals))),
+    }],
+    series: [{}, ...styles.map(({ color, dash, width }, i) => ({
+      stroke: color, dash, width, paths, points: { show: false },
+      fill: isStacked && i === 0 ? `${color}40` : undefined }))],
   };
   const plot = new uPlot(chart, data, element(box, 'div'));
   box.append(legend);
@@ -103,8 +110,8 @@ function drawLines(box, panel, recorded, size) {
 
 function drawNumber(box, panel, recorded) {
   const series = seriesOf(panel, recorded);
-  if (series.length === 0) return nothing(box, panel);
-  const { unit, decimals, thresholds } = panel.fieldConfig.defaults;
+  const { unit, decimals, thresholds, noValue } = panel.fieldConfig.defaults;
+  if (series.length === 0) return noValue ? element(box, 'div', 'number', noValue) : nothing(box, panel);
   const isName = panel.options.textMode === 'name';
   const value = series[0].values.at(-1)[1];
   const step = thresholds.steps.findLast((s) => s.value === null || value >= s.value);
@@ -124,7 +131,7 @@ function drawTimeline(box, panel, recorded, size) {
   const perRow = Math.min(34, (canvas.height - 18) / series.length);
   const [times, ...rows] = aligned(series, recorded);
   const x = (i) => left + ((canvas.width - left) * i) / times.length;
-  context.font = '11px sans-serif';
+  context.font = font;
   context.textBaseline = 'middle';
   rows.forEach((values, row) => {
     const y = row * perRow;

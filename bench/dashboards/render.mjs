@@ -4,8 +4,8 @@
 // Draws the dashboards as pictures, with the answers that a real Prometheus gave in a test, to see whether a person can
 // read them. It is no Grafana: layout, legends, units, colors and lines are those of the JSON, the look is its own.
 //
-//   go test ./test/e2e -run ObservabilityDashboards -answers <folder>     records the answers
-//   node render.mjs <folder of answers> <folder of pictures>              draws them, with CHROMIUM or /usr/bin/chromium
+//   go test ./test/e2e -run Observability -args -answers <folder>   records the answers
+//   npm ci && node render.mjs <folder of answers> <folder of pictures>   draws them, with CHROMIUM or /usr/bin/chromium
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

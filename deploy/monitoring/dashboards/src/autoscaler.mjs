@@ -10,6 +10,9 @@ const ours = (name) => series(`pulsar_autoscaler_${name}`);
 
 const rate = (name, by) => `sum by (${by}) (rate(${ours(name)}[$__rate_interval]))`;
 
+// Results that do not happen are left out, so that the legend has those that do.
+const results = (name) => `${rate(name, 'result')} > 0`;
+
 const quantile = (q, of, by = '') =>
   `histogram_quantile(${q}, sum by (${by ? `${by}, ` : ''}le) (rate(${of}[$__rate_interval])))`;
 
@@ -40,7 +43,7 @@ function now(builder) {
 function pulsar(builder) {
   return builder.withPanel(lines({
     title: 'Requests to Pulsar', about: 'Requests to Pulsar\'s admin service, by result.', unit: units.requests,
-    list: [[rate('source_requests_total', 'result'), '{{result}}']], stacked: true,
+    list: [[results('source_requests_total'), '{{result}}']], stacked: true,
   })).withPanel(lines({
     title: 'Time of a request', unit: units.seconds,
     about: 'From sending a request to its decoded answer, and waiting for the host\'s turn.',
@@ -89,7 +92,7 @@ function decisions(builder) {
     styles: { Oldest: ['orange'], Median: ['green'] },
   })).withPanel(lines({
     title: 'Reconciles', about: 'Reconciles of policies, by how they ended.', unit: units.perSecond, stacked: true,
-    list: [[rate('policy_reconciles_total', 'result'), '{{result}}']],
+    list: [[results('policy_reconciles_total'), '{{result}}']],
   })).withPanel(lines({
     title: 'Time of a reconcile', about: 'How long a reconcile takes, by controller.', unit: units.seconds,
     list: [[quantile(0.99, series('controller_runtime_reconcile_time_seconds_bucket'), 'controller'),
@@ -110,7 +113,7 @@ function decisions(builder) {
     ],
   })).withPanel(lines({
     title: 'Metrics served', about: 'Requests for metrics that HorizontalPodAutoscalers made, by result.',
-    unit: units.requests, stacked: true, list: [[rate('provider_requests_total', 'result'), '{{result}}']],
+    unit: units.requests, stacked: true, list: [[results('provider_requests_total'), '{{result}}']],
   }));
 }
 

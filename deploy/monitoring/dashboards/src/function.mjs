@@ -5,7 +5,8 @@
 
 import { annotation, dashboard, labelVariable, lines, number, row, table, timeline, units } from './parts.mjs';
 
-const series = (name) => `pulsar_autoscaler_policy_${name}{namespace="$namespace", policy="$policy"}`;
+const series = (name, labels = '') =>
+  `pulsar_autoscaler_policy_${name}{namespace="$namespace", policy="$policy"${labels && `, ${labels}`}}`;
 
 // One line, also across a change of the deciding replica of the adapter, whose samples have another instance.
 const one = (name) => `max(${series(name)})`;
@@ -79,13 +80,14 @@ function story(builder) {
     styles: { Wait: ['blue'], Objective: ['red', true] },
   })).withPanel(timeline({
     title: 'Why: objective, hold, limit and conditions', height: 9,
-    about: 'What was in force when: whether the objective was met, the hold, the limit, and conditions that were not '
-      + 'as they should be. The runbook explains each reason.',
+    about: 'What was in force when: whether the objective was met (condition ObjectiveMet changes after 30 s), the '
+      + 'hold, the limit, and conditions that were not as they should be. The runbook explains each reason.',
     list: [
       [one('objective_met'), 'Objective'],
       [`max by (reason) (${series('held')})`, 'Held: {{reason}}'],
       [`max by (by) (${series('limited')})`, 'Limited by {{by}}'],
-      [`max by (type, status, reason) (${series('condition')})`, '{{type}} {{status}}: {{reason}}'],
+      [`max by (type, status, reason) (${series('condition', 'type!="ScalingLimited"')})`,
+        '{{type}} {{status}}: {{reason}}'],
     ],
     states: {
       Objective: { 0: ['missed', 'red'], 1: ['met', 'green'] },
@@ -103,8 +105,8 @@ function story(builder) {
       + 'Delayed ones are not due, and unacknowledged ones are with consumers.'
       + full.replace('Needs', 'All but ready messages need'),
     list: [
-      [one('ready_messages'), 'Ready'], [one('discounted_messages'), 'Discounted'],
-      [one('delayed_messages'), 'Delayed'], [one('unacked_messages'), 'Unacknowledged'],
+      [one('delayed_messages'), 'Delayed'], [one('discounted_messages'), 'Discounted'],
+      [one('unacked_messages'), 'Unacknowledged'], [one('ready_messages'), 'Ready'],
     ],
     styles: { Ready: ['blue'], Discounted: ['orange'], Delayed: ['text'], Unacknowledged: ['purple'] },
   }));
@@ -126,10 +128,10 @@ function capacity(builder) {
     title: 'Consumers', about: 'Replicas that run, and those of them that are connected to Pulsar.' + full,
     unit: units.count, decimals: 0, steps: true,
     list: [[one('running_replicas'), 'Running'], [one('consumers'), 'Consumers']],
-    styles: { Running: ['green'], Consumers: ['blue'] },
+    styles: { Running: ['green'], Consumers: ['blue', true] },
   })).withPanel(lines({
-    title: 'Oldest message', about: 'Age of the oldest unacknowledged message, by the clocks of producers.' + full,
-    unit: units.seconds,
+    title: 'Oldest message', unit: units.seconds,
+    about: 'Age of the oldest message of the backlog, by the clocks of producers. It is measured every 30 s.' + full,
     list: [[one('oldest_message_age_seconds'), 'Oldest message'], [one('latency_objective_seconds'), 'Objective']],
     styles: { 'Oldest message': ['blue'], Objective: ['red', true] },
   })).withPanel(lines({
