@@ -21,7 +21,7 @@ import (
 
 const dir = "../../deploy/monitoring/dashboards"
 
-func all(t *testing.T) map[string]dashboards.Dashboard {
+func allDashboards(t *testing.T) map[string]dashboards.Dashboard {
 	t.Helper()
 	found, err := dashboards.Read(dir)
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func all(t *testing.T) map[string]dashboards.Dashboard {
 // eachPanel runs a test for every panel that is no row.
 func eachPanel(t *testing.T, check func(t *testing.T, panel dashboards.Panel)) {
 	t.Helper()
-	for name, dashboard := range all(t) {
+	for name, dashboard := range allDashboards(t) {
 		for _, panel := range dashboard.Panels {
 			if panel.Type != dashboards.Row {
 				t.Run(name+"/"+panel.Title, func(t *testing.T) { check(t, panel) })
@@ -41,7 +41,7 @@ func eachPanel(t *testing.T, check func(t *testing.T, panel dashboards.Panel)) {
 }
 
 func TestThereAreThreeDashboards(t *testing.T) {
-	found := all(t)
+	found := allDashboards(t)
 	for _, name := range []string{"fleet", "function", "autoscaler"} {
 		require.Equal(t, "pulsar-autoscaler-"+name, found[name].UID)
 		require.NotEmpty(t, found[name].Description)
@@ -112,7 +112,7 @@ func TestStylesAreForSeriesThatThePanelHas(t *testing.T) {
 
 func TestQueriesUseVariablesThatExist(t *testing.T) {
 	grafanas := []string{"__range", "__interval", "__rate_interval"}
-	for name, dashboard := range all(t) {
+	for name, dashboard := range allDashboards(t) {
 		t.Run(name, func(t *testing.T) {
 			known := slices.Clone(grafanas)
 			for _, variable := range dashboard.Templating.List {
@@ -129,10 +129,10 @@ func TestQueriesUseVariablesThatExist(t *testing.T) {
 
 func TestLinksLeadToDashboardsThatExist(t *testing.T) {
 	uids := map[string]bool{}
-	for _, dashboard := range all(t) {
+	for _, dashboard := range allDashboards(t) {
 		uids[dashboard.UID] = true
 	}
-	for name := range all(t) {
+	for name := range allDashboards(t) {
 		content, err := os.ReadFile(filepath.Join(dir, name+".json"))
 		require.NoError(t, err)
 		for _, link := range regexp.MustCompile(`"/d/([\w-]+)`).FindAllSubmatch(content, -1) {

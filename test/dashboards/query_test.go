@@ -35,7 +35,7 @@ func TestSeries(t *testing.T) {
 		"a function of a rate":      {`histogram_quantile(0.99, sum by (le) (rate(x_bucket[5m])))`, []string{"x_bucket"}},
 		"a comparison":              {`sum(a >= bool b) or on (n, p) c * 0`, []string{"a", "b", "c"}},
 		"a set and a parenthesis":   {`(1 - met) and on (n) topk(10, late)`, []string{"late", "met"}},
-		"an offset and a subquery":  {`max(a offset $__interval) - avg_over_time(b[$__range:$__interval])`, []string{"a", "b"}},
+		"an offset and a subquery":  {`a offset $__interval - avg_over_time(b[$__range:$__interval])`, []string{"a", "b"}},
 		"a recording rule":          {`policy:saved_replicas:avg1d > 1e15`, []string{"policy:saved_replicas:avg1d"}},
 		"a keyword before brackets": {`a unless (b)`, []string{"a", "b"}},
 	} {

@@ -13,8 +13,8 @@ const rate = (name, by) => `sum by (${by}) (rate(${ours(name)}[$__rate_interval]
 // Results that do not happen are left out, so that the legend has those that do.
 const results = (name) => `${rate(name, 'result')} > 0`;
 
-const quantile = (q, of, by = '') =>
-  `histogram_quantile(${q}, sum by (${by ? `${by}, ` : ''}le) (rate(${of}[$__rate_interval])))`;
+const quantile = (q, of, by = '', window = '$__rate_interval') =>
+  `histogram_quantile(${q}, sum by (${by ? `${by}, ` : ''}le) (rate(${of}[${window}])))`;
 
 function now(builder) {
   return builder.withPanel(number({
@@ -106,10 +106,10 @@ function decisions(builder) {
     ],
   })).withPanel(lines({
     title: 'Decision to running', unit: units.seconds,
-    about: 'Time from a decision until as many replicas run, by what writes them.',
+    about: 'Time from a decision for more replicas until as many run, of the last hour, by what writes them.',
     list: [
-      [quantile(0.5, ours('actuation_seconds_bucket'), 'actuator'), 'Median {{actuator}}'],
-      [quantile(0.95, ours('actuation_seconds_bucket'), 'actuator'), '95 % {{actuator}}'],
+      [quantile(0.5, ours('actuation_seconds_bucket'), 'actuator', '1h'), 'Median {{actuator}}'],
+      [quantile(0.95, ours('actuation_seconds_bucket'), 'actuator', '1h'), '95 % {{actuator}}'],
     ],
   })).withPanel(lines({
     title: 'Metrics served', about: 'Requests for metrics that HorizontalPodAutoscalers made, by result.',
