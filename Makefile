@@ -152,8 +152,9 @@ bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no p
 	PULSAR=$(PULSAR) $(GO) run ./bench/keda -parts '$(PARTS)' -out bench/out/keda.json
 
 .PHONY: generate
-generate: ## Regenerate the CRD and deep copies
+generate: ## Regenerate the CRD, deep copies and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
+	$(GO) test -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update
 
 .PHONY: pictures
 pictures: ## Draw docs/architecture.svg of its source (needs npx)
@@ -166,7 +167,7 @@ dashboards: ## Write the Grafana dashboards of deploy/monitoring from their sour
 
 .PHONY: verify
 verify: generate ## Fail when generated files or modules are not up to date
-	git diff --exit-code -- api deploy/crd
+	git diff --exit-code -- api deploy/crd docs/metrics.md
 	$(GO) mod tidy -diff
 	cd tools/release && $(GO) mod tidy -diff
 

@@ -66,6 +66,17 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	}}, nil
 }
 
+// CountTopics is how many topics of each cluster are tracked.
+func (s *Store) CountTopics() map[Cluster]int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	counts := make(map[Cluster]int, len(s.clusters))
+	for cluster, state := range s.clusters {
+		counts[cluster] = state.topics
+	}
+	return counts
+}
+
 // Record takes in a good answer. Answers older than the last one are dropped, and so are those of topics that are no
 // longer tracked.
 func (s *Store) Record(topic Topic, sample TopicSample) {

@@ -50,6 +50,7 @@ type controllerMetrics struct {
 	applies       *prometheus.CounterVec
 	scales        *prometheus.CounterVec
 	statusPatches *prometheus.CounterVec
+	actuation     *prometheus.HistogramVec
 }
 
 func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics, error) {
@@ -63,8 +64,14 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		scales: counter("pulsar_autoscaler_policy_scales_total",
 			"Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
+		actuation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "pulsar_autoscaler_actuation_seconds",
+			Help: "Time from a decision for more replicas until as many run, by the actuator. A decision that another one " +
+				"replaces meanwhile does not count.",
+			Buckets: []float64{1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600},
+		}, []string{"actuator"}),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches} {
+	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.actuation} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

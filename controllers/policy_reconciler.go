@@ -247,7 +247,11 @@ func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Obse
 func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
 ) (plan.History, error) {
-	memory.record.Store(memory.record.Load().Next(observed, decision, after))
+	record := memory.record.Load().Next(observed, decision, after)
+	memory.record.Store(record)
+	if took, by, done := record.Actuated(); done {
+		r.metrics.actuation.WithLabelValues(by).Observe(took.Seconds())
+	}
 	history, err := r.status.write(ctx, observed, after)
 	if err != nil {
 		memory.undecided(err)

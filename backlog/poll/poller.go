@@ -50,6 +50,8 @@ type Config struct {
 	// with a pattern, by its text in place of a topic's name, when its namespace was listed, and with one topic or pattern
 	// of each subscription when its workload has an answer.
 	Updated func(backlog.Topic)
+	// Started is called when a fetch begins, with how long after it was due. It must not block. Nil for nothing.
+	Started func(job backlog.Job, late time.Duration)
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
@@ -120,6 +122,9 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.updateSchedule(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
+			if p.config.Started != nil {
+				p.config.Started(j, s.late(j, time.Now()))
+			}
 			group.Go(func() error {
 				result := p.fetch(ctx, j)
 				select {

@@ -201,6 +201,11 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	return jobs
 }
 
+// late is how long after it was due a fetch that starts now begins: a lane without a free place delays those in line.
+func (s *schedule) late(j backlog.Job, now time.Time) time.Duration {
+	return max(0, now.Sub(s.slots[j].due))
+}
+
 // finish takes in how a fetch ended.
 func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	if s.inFlight[laneOf(j)]--; s.inFlight[laneOf(j)] == 0 {

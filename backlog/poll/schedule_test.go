@@ -131,3 +131,18 @@ func TestEveryTopicIsFetchedOnceAnIntervalHoweverTheyComeAndGo(t *testing.T) {
 	require.Empty(t, s.slots, "interest that was not renewed is over")
 	require.Zero(t, s.timeline.Len())
 }
+
+func TestAFetchThatWaitsForAPlaceIsLate(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := scheduleOf(t, 2, now)
+	s.enqueue(now)
+	jobs := s.start(1, 1)
+	require.Len(t, jobs, 1)
+	require.Zero(t, s.late(jobs[0], now))
+
+	now = now.Add(7 * time.Second)
+	s.finish(jobs[0], nil, now)
+	jobs = s.start(1, 1)
+	require.Len(t, jobs, 1)
+	require.Equal(t, 7*time.Second, s.late(jobs[0], now))
+}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -161,8 +162,10 @@ type answer struct {
 
 	ctx    context.Context //nolint:containedctx // of the request, in which the answer waits for its place
 	budget budget
-	kept   int
-	large  bool
+	// decoding is what all answers keep now.
+	decoding *atomic.Int64
+	kept     int
+	large    bool
 }
 
 // keep charges what a decoder is about to keep. Beyond smallAnswer it waits for a place; the error is a waitError when
@@ -172,6 +175,7 @@ func (a *answer) keep(bytes int) error {
 		return nil
 	}
 	a.kept += bytes
+	a.decoding.Add(int64(bytes))
 	switch {
 	case a.kept > largestAnswer:
 		return errKeepsTooMuch
@@ -189,6 +193,8 @@ func (a *answer) keep(bytes int) error {
 
 // release gives the place back.
 func (a *answer) release() {
+	a.decoding.Add(-int64(a.kept))
+	a.kept = 0
 	if a.large {
 		a.large = false
 		<-a.budget

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -32,6 +33,7 @@ type client struct {
 	requestTimeout time.Duration
 	maxAnswerBytes int64
 	budget         budget
+	decoding       *atomic.Int64
 }
 
 // decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
@@ -241,7 +243,7 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 	e.age = ageOf(resp)
 	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
-	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget}
+	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding}
 	defer counted.release()
 	err := e.decode(counted)
 	var wait *waitError

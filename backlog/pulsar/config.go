@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -90,7 +91,8 @@ func New(config Config) (*Source, error) {
 	c := chain{
 		breaker: newBreaker(), limiter: newLimiter(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait),
 	}
-	if err := registerGauges(config.Registerer, c); err != nil {
+	decoding := &atomic.Int64{}
+	if err := registerGauges(config.Registerer, c, decoding); err != nil {
 		return nil, err
 	}
 	credentials, err := auth.New(config.auth(c, m))
@@ -108,6 +110,7 @@ func New(config Config) (*Source, error) {
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: maxAnswerBytes,
 			budget:         newBudget(),
+			decoding:       decoding,
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxTopics),
 		ages:   newAges(config),

@@ -49,6 +49,7 @@
 //	pulsar_autoscaler_source_requests_in_flight                   requests under way
 //	pulsar_autoscaler_source_requests_waiting                     requests that wait for their host's turn
 //	pulsar_autoscaler_source_hosts_backing_off                    hosts with an open circuit breaker
+//	pulsar_autoscaler_decoding_bytes                              memory of the answers that are being decoded
 //
 //	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,8 +58,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// registerGauges makes the state of the limiter and the breaker visible.
-func registerGauges(registerer prometheus.Registerer, c chain) error {
+// registerGauges makes the state of the limiter and the breaker visible, and what decoding keeps.
+func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64) error {
 	for _, gauge := range []struct {
 		name, help string
 		read       func() int
@@ -74,6 +75,10 @@ func registerGauges(registerer prometheus.Registerer, c chain) error {
 		{
 			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts with an open circuit breaker.",
 			c.breaker.openHosts,
+		},
+		{
+			"pulsar_autoscaler_decoding_bytes", "Memory that Pulsar's answers take while they are decoded, as estimated.",
+			func() int { return int(decoding.Load()) },
 		},
 	} {
 		read := func() float64 { return float64(gauge.read()) }

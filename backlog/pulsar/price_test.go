@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,7 +186,7 @@ func TestALargeAnswerWaitsForItsPlace(t *testing.T) {
 		source := way.source(Config{RequestTimeout: 3 * time.Second})
 		var others []*answer
 		for range largeAnswers {
-			other := &answer{ctx: t.Context(), budget: source.client.budget}
+			other := &answer{ctx: t.Context(), budget: source.client.budget, decoding: new(atomic.Int64)}
 			require.NoError(t, other.keep(smallAnswer+1))
 			others = append(others, other)
 		}
@@ -215,7 +216,7 @@ func TestASmallAnswerNeedsNoPlace(t *testing.T) {
 	for range largeAnswers {
 		full <- struct{}{}
 	}
-	small := &answer{ctx: t.Context(), budget: full}
+	small := &answer{ctx: t.Context(), budget: full, decoding: new(atomic.Int64)}
 	require.NoError(t, small.keep(smallAnswer))
 	small.release()
 	require.Len(t, full, largeAnswers)
@@ -224,10 +225,12 @@ func TestASmallAnswerNeedsNoPlace(t *testing.T) {
 func TestWhatIsDecodedWholeIsChargedWhole(t *testing.T) {
 	body := `{"reason":"` + strings.Repeat("x", largestAnswer/wholeJSON) + `"}`
 	var into struct{ Reason string }
-	charged := &answer{Reader: strings.NewReader(body), ctx: t.Context(), budget: newBudget()}
+	charged := &answer{Reader: strings.NewReader(body), ctx: t.Context(), budget: newBudget(), decoding: new(atomic.Int64)}
 	require.ErrorIs(t, decodeJSON(charged, &into), errKeepsTooMuch)
+	require.Positive(t, charged.decoding.Load())
 	charged.release()
 	require.Empty(t, charged.budget)
+	require.Zero(t, charged.decoding.Load())
 }
 
 func TestConsumersOfAWholeAnswerAreBounded(t *testing.T) {

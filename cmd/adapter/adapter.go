@@ -38,9 +38,14 @@ type adapter struct {
 	synced atomic.Bool
 }
 
+// registry has the metrics of the program.
+type registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
-func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
-	registry := prometheus.NewRegistry()
+func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, error) {
 	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter)
 	if err != nil {
 		return nil, err
@@ -51,6 +56,9 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	}
 	a := &adapter{fence: kube.NewFence(lease, o.LeaseDuration)}
 	if a.manager, err = o.Kube.NewManager(lease, o.managerOptions(lease), a.fence); err != nil {
+		return nil, err
+	}
+	if err := a.registerMetrics(registry); err != nil {
 		return nil, err
 	}
 	p, worker := o.Poller, &poller.LateWorker{}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 )
@@ -27,7 +29,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	logger := slog.New(quiet{handler})
 	logs.Bridge(logger)
 	program.LimitMemory(logger)
-	adapter, err := newAdapter(ctx, options)
+	adapter, err := newAdapter(ctx, options, prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}

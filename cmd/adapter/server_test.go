@@ -69,6 +69,12 @@ func fakeAPIServer(t *testing.T) *httptest.Server {
 			reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`,
 				review.Spec.User == "hpa")
 		})
+	for path, answer := range discovery() {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(answer)
+		})
+	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections() // ends the watches

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -50,7 +51,7 @@ func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
-	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler))
+	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

@@ -27,6 +27,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
+// registry has the metrics of the program.
+type registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
 // scaler is the program's parts, wired and not started, with its ports open.
 type scaler struct {
 	options  *Options
@@ -35,7 +41,7 @@ type scaler struct {
 	reading  *informer.Informers
 	pulsar   *poller.Parts
 	server   *keda.Server
-	registry *prometheus.Registry
+	registry registry
 	// grpc is where KEDA is answered, http where metrics and probes are.
 	grpc, http net.Listener
 	// stopping turns true when KEDA has to find other replicas.
@@ -43,8 +49,8 @@ type scaler struct {
 }
 
 // newScaler wires the parts: poller -> store <- controllers <- server.
-func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, error) {
-	s := &scaler{options: o, logger: logger, registry: prometheus.NewRegistry()}
+func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry registry) (*scaler, error) {
+	s := &scaler{options: o, logger: logger, registry: registry}
 	lease, err := o.Kube.LeaseKey()
 	if err != nil {
 		return nil, err
@@ -64,6 +70,9 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, e
 
 // wire makes what reads Kubernetes, what reads Pulsar, and what answers from both.
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
+	if err := s.registry.Register(program.BuildInfo()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	p, worker := s.options.Poller, &poller.LateWorker{}
 	named, err := connections.New(s.options.ConnectionsFile, s.logger, time.Now)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -36,7 +37,8 @@ func bareAPIServer(t *testing.T) string {
   "versions":[{"groupVersion":"coordination.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"coordination.k8s.io/v1","version":"v1"}}]}`,
 		"/apis/coordination.k8s.io/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"coordination.k8s.io/v1","resources":[
   {"name":"leases","singularName":"lease","namespaced":true,"kind":"Lease","verbs":["get","list","watch"]}]}`,
-		"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`,
+		"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[
+  {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get","list","watch"]}]}`,
 	}
 	for path, answer := range answers {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
@@ -104,7 +106,7 @@ func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient
 	}, args...), nil)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
-	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler))
+	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -250,6 +252,6 @@ func TestAPortThatIsTakenIsToldOfAtOnce(t *testing.T) {
 	s, _ := startScaler(t)
 	o := *s.options
 	o.GRPCBindAddress = s.grpc.Addr().String()
-	_, err := newScaler(t.Context(), &o, s.logger)
+	_, err := newScaler(t.Context(), &o, s.logger, prometheus.NewRegistry())
 	require.ErrorContains(t, err, "listening at --grpc-bind-address")
 }

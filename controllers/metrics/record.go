@@ -36,6 +36,7 @@ type Record struct {
 	met                                backlog.Measurement
 	decidedAt, readAt                  time.Time
 	totals                             totals
+	raise                              raise
 }
 
 // signals are the measurements that a decision rests on.
@@ -89,6 +90,7 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 		next.decidedAt = r.decidedAt
 	}
 	next.totals = r.total(o, next.spec)
+	next.raise = r.actuate(next)
 	return next
 }
 

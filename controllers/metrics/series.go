@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -35,6 +36,29 @@ type series struct {
 	// labels are those besides the record's own, sorted, and labelled has their values.
 	labels   []string
 	labelled func(r *Record) []sample
+}
+
+// Description of a series, for its documentation.
+type Description struct {
+	Name string
+	// Type is counter or gauge, Unit empty for a plain number, and Absent says when there is no sample.
+	Type, Unit, Absent string
+	Level              Level
+}
+
+// Described are all series of a policy.
+func Described() []Description {
+	var all []Description
+	for _, s := range table() {
+		d := Description{
+			Name: policyPrefix + s.name, Type: "gauge", Unit: s.unit, Absent: s.absent, Level: cmp.Or(s.level, Essential),
+		}
+		if s.counter {
+			d.Type = "counter"
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // sample has values of the labels of its series.

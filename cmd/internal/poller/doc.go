@@ -8,5 +8,6 @@
 //
 //	options.go, validate.go, derive.go   sections "Pulsar" and "Measuring" of the flags, and their bounds
 //	poller.go                            flags -> clients -> poller
+//	metrics.go                           topics, late fetches and second looks
 //	instances.go                         where the instances of a workload are requested
 package poller

@@ -4,7 +4,6 @@
 package poller
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -76,6 +75,11 @@ func New(config Config) (*Parts, error) {
 		QuietInterval: quietIntervals * o.PollInterval,
 		Jitter:        rand.Float64, Updated: config.Updated,
 	}
+	fetches, err := newFetches(config.Registerer, config.Store)
+	if err != nil {
+		return nil, err
+	}
+	polling.Started = fetches.started
 	worker := source.Worker()
 	if config.Pods != nil {
 		pods, err := instance.New(instance.Config{Registerer: config.Registerer, Addresses: config.Pods})
@@ -99,24 +103,4 @@ func New(config Config) (*Parts, error) {
 		return nil, err
 	}
 	return &Parts{Poller: poller, Source: source, Worker: worker}, nil
-}
-
-// registerSecondLooks shows how often an answer was in doubt.
-func registerSecondLooks(registerer prometheus.Registerer, poller *poll.Poller) error {
-	counts := map[string]func() int64{
-		"settled":     func() int64 { return poller.SecondLooks().Settled },
-		"implausible": func() int64 { return poller.SecondLooks().Implausible },
-		"failed":      func() int64 { return poller.SecondLooks().Failed },
-	}
-	for result, count := range counts {
-		read := func() float64 { return float64(count()) }
-		if err := registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "pulsar_autoscaler_second_looks_total",
-			Help:        "Answers about a topic that contradicted what is known and were requested again, by result.",
-			ConstLabels: prometheus.Labels{"result": result},
-		}, read)); err != nil {
-			return fmt.Errorf("registering metrics: %w", err)
-		}
-	}
-	return nil
 }

@@ -1,0 +1,62 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
+)
+
+// discovery is what an API server with our kinds lists, by path.
+func discovery() map[string]any {
+	answers := map[string]any{
+		"/api": &metav1.APIVersions{Versions: []string{"v1"}},
+		"/api/v1": &metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "pods", Kind: "Pod", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}},
+		}},
+	}
+	groups := &metav1.APIGroupList{}
+	for version, kinds := range map[metav1.GroupVersion]map[string]string{
+		{Group: "pulsar-autoscaler.io", Version: "v1alpha1"}: {
+			"AutoscalingPolicy": "autoscalingpolicies", "AutoscalingPolicySet": "autoscalingpolicysets",
+		},
+		{Group: "autoscaling", Version: "v2"}:            {"HorizontalPodAutoscaler": "horizontalpodautoscalers"},
+		{Group: "coordination.k8s.io", Version: "v1"}:    {"Lease": "leases"},
+		{Group: "apiregistration.k8s.io", Version: "v1"}: {"APIService": "apiservices"},
+	} {
+		listed := metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version}
+		groups.Groups = append(groups.Groups, metav1.APIGroup{
+			Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{listed}, PreferredVersion: listed,
+		})
+		resources := &metav1.APIResourceList{GroupVersion: version.String()}
+		for kind, name := range kinds {
+			resources.APIResources = append(resources.APIResources, metav1.APIResource{
+				Name: name, Kind: kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"},
+			})
+		}
+		answers["/apis/"+version.String()] = resources
+	}
+	answers["/apis"] = groups
+	return answers
+}
+
+func TestThePageHasEverySeries(t *testing.T) {
+	o, err := ParseOptions([]string{
+		"--kubeconfig=" + kubeconfigFor(t, fakeAPIServer(t).URL), "--lease-namespace=pulsar-autoscaler",
+		"--policy-metrics=Full", "--external-metrics",
+	}, nil)
+	require.NoError(t, err)
+	o.Serving.SecureServing.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = o.Serving.SecureServing.Listener.Close() })
+	recorder := series.NewRecorder()
+	_, err = newAdapter(t.Context(), o, recorder)
+	require.NoError(t, err)
+	recorder.ComparePage(t, "adapter", *update)
+}

@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package poller
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
+)
+
+// fetches shows how many topics of each cluster are polled, and how late their fetches begin. A cluster without topics
+// has no series.
+type fetches struct {
+	store  *backlog.Store
+	topics *prometheus.Desc
+	// mu makes finding a cluster's histogram and removing it one step.
+	mu       sync.Mutex
+	lateness *prometheus.HistogramVec
+	clusters map[string]bool
+}
+
+func newFetches(registerer prometheus.Registerer, store *backlog.Store) (*fetches, error) {
+	f := &fetches{
+		store: store,
+		topics: prometheus.NewDesc("pulsar_autoscaler_topics", "Topics that are polled, by the admin URL of their cluster.",
+			[]string{"cluster"}, nil),
+		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_poll_lateness_seconds",
+			Help:    "How long after it was due the fetch of a topic began, by the admin URL of its cluster.",
+			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"cluster"}),
+		clusters: map[string]bool{},
+	}
+	if err := errors.Join(registerer.Register(f), registerer.Register(f.lateness)); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	return f, nil
+}
+
+// started counts a fetch that begins.
+func (f *fetches) started(j backlog.Job, late time.Duration) {
+	if j.Kind != backlog.TopicKind {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clusters[j.Cluster.AdminURL] = true
+	f.lateness.WithLabelValues(j.Cluster.AdminURL).Observe(late.Seconds())
+}
+
+// Describe implements prometheus.Collector.
+func (f *fetches) Describe(to chan<- *prometheus.Desc) { to <- f.topics }
+
+// Collect implements prometheus.Collector.
+func (f *fetches) Collect(to chan<- prometheus.Metric) {
+	topics := map[string]int{}
+	for cluster, count := range f.store.CountTopics() {
+		topics[cluster.AdminURL] += count
+	}
+	for url, count := range topics {
+		to <- prometheus.MustNewConstMetric(f.topics, prometheus.GaugeValue, float64(count), url)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for url := range f.clusters {
+		if topics[url] == 0 {
+			delete(f.clusters, url)
+			f.lateness.DeleteLabelValues(url)
+		}
+	}
+}
+
+// registerSecondLooks shows how often an answer was in doubt.
+func registerSecondLooks(registerer prometheus.Registerer, poller *poll.Poller) error {
+	counts := map[string]func() int64{
+		"settled":     func() int64 { return poller.SecondLooks().Settled },
+		"implausible": func() int64 { return poller.SecondLooks().Implausible },
+		"failed":      func() int64 { return poller.SecondLooks().Failed },
+	}
+	for result, count := range counts {
+		read := func() float64 { return float64(count()) }
+		if err := registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "pulsar_autoscaler_second_looks_total",
+			Help:        "Answers about a topic that contradicted what is known and were requested again, by result.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, read)); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
+}
