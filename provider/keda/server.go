@@ -69,6 +69,9 @@ func New(config Config) (*Server, error) {
 	}
 	last := newLastAnswers(config.HoldFor, maxTriggers, config.Now)
 	metrics, err := newMetrics(config.Registerer, last.held)
+	if err == nil {
+		err = config.Registerer.Register(newTriggerSeries(last, config.Signals))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keda: %w", err)
 	}

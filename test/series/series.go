@@ -137,7 +137,9 @@ func (d description) complete(c prometheus.Collector) description {
 	case *prometheus.HistogramVec:
 		d.kind, d.absent = "histogram", first
 	}
-	for suffix, unit := range map[string]string{"_seconds": "seconds", "_bytes": "bytes"} {
+	for suffix, unit := range map[string]string{
+		"_seconds": "seconds", "_bytes": "bytes", "_messages": "messages", "_rate": "messages per second",
+	} {
 		if strings.HasSuffix(d.name, suffix) {
 			d.unit = unit
 		}

@@ -1,0 +1,127 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// maxShown triggers have series: a scrape of them has about 8 MB.
+const maxShown = 10_000
+
+// triggerSeries shows what is measured for the triggers that were requested lately, read from the cache when it is
+// scraped. Triggers of policies have none: the adapter shows their policies.
+type triggerSeries struct {
+	last    *lastAnswers
+	signals Signals
+	rows    []triggerRow
+	held    *prometheus.Desc
+}
+
+// triggerRow is one series.
+type triggerRow struct {
+	desc  *prometheus.Desc
+	value func(backlog.Reading) backlog.Measurement
+}
+
+func newTriggerSeries(last *lastAnswers, signals Signals) *triggerSeries {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		const of = " Of triggers without a policy that KEDA requested in the last 10 minutes, up to 10,000."
+		return prometheus.NewDesc("pulsar_autoscaler_trigger_"+name, help+of,
+			append([]string{"namespace", "scaled_object", "subject"}, labels...), nil)
+	}
+	return &triggerSeries{
+		last: last, signals: signals, held: desc("held", "Triggers that are unknown, so that replicas are held. Always 1."),
+		rows: []triggerRow{
+			{
+				desc("ready_messages", "Messages that wait to be processed: the backlog without delayed messages."),
+				func(r backlog.Reading) backlog.Measurement { return r.Ready },
+			},
+			{
+				desc("publish_rate", "Messages that arrive."),
+				func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
+			},
+			{
+				desc("process_rate", "Messages that consumers finish."),
+				func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
+			},
+		},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *triggerSeries) Describe(to chan<- *prometheus.Desc) {
+	to <- s.held
+	for _, row := range s.rows {
+		to <- row.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *triggerSeries) Collect(to chan<- prometheus.Metric) {
+	now := s.last.now()
+	for _, trigger := range s.last.shown(now) {
+		labels := []string{trigger.namespace, trigger.scaledObject, trigger.subject}
+		if trigger.held {
+			to <- prometheus.MustNewConstMetric(s.held, prometheus.GaugeValue, 1, labels...)
+		}
+		reading, err := s.signals.Read(trigger.of, now)
+		if err != nil {
+			continue // unknown has no sample
+		}
+		for _, row := range s.rows {
+			if value, err := row.value(reading).Value(); err == nil {
+				to <- prometheus.MustNewConstMetric(row.desc, prometheus.GaugeValue, value, labels...)
+			}
+		}
+	}
+}
+
+// shownTrigger is one subject of a ScaledObject. Triggers that differ in their strategy or threshold alone are one.
+type shownTrigger struct {
+	namespace, scaledObject, subject string
+	of                               Subject
+	held                             bool
+}
+
+func (a shownTrigger) compare(b shownTrigger) int {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.scaledObject, b.scaledObject),
+		cmp.Compare(a.subject, b.subject))
+}
+
+// shown are the triggers without a policy that were requested lately, sorted, each subject of a ScaledObject once.
+func (l *lastAnswers) shown(now time.Time) []shownTrigger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []shownTrigger
+	for _, key := range l.answers.Keys() {
+		value, _ := l.answers.Get(key)
+		last, found := value.(lastAnswer)
+		trigger, isTrigger := key.(Trigger)
+		if !found || !isTrigger || trigger.Subject.Policy != "" || last.standingAt(now) == unseen {
+			continue
+		}
+		all = append(all, shownTrigger{
+			trigger.Object.Namespace, trigger.Object.Name, trigger.Subject.describe(), trigger.Subject,
+			last.standing == held,
+		})
+	}
+	slices.SortStableFunc(all, func(a, b shownTrigger) int {
+		if order := a.compare(b); order != 0 || a.held == b.held {
+			return order
+		}
+		if a.held { // one that is held stands for all of its subject
+			return -1
+		}
+		return 1
+	})
+	all = slices.CompactFunc(all, func(a, b shownTrigger) bool { return a.compare(b) == 0 })
+	return all[:min(len(all), maxShown)]
+}
