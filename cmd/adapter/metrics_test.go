@@ -5,11 +5,18 @@ package main
 
 import (
 	"net"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
 )
 
@@ -44,6 +51,33 @@ func discovery() map[string]any {
 	}
 	answers["/apis"] = groups
 	return answers
+}
+
+// electing is a manager that is elected when the channel is closed.
+type electing struct {
+	ctrl.Manager
+
+	elected chan struct{}
+}
+
+func (m electing) Elected() <-chan struct{} { return m.elected }
+
+func TestTheReplicaThatDecidesIsTheLeader(t *testing.T) {
+	manager := electing{elected: make(chan struct{})}
+	lease := types.NamespacedName{Namespace: "system", Name: "decider"}
+	a := &adapter{manager: manager, fence: kube.NewFence(lease, time.Minute)}
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, a.registerMetrics(registry))
+	leads := func(want string) {
+		t.Helper()
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP pulsar_autoscaler_leader 1 on the replica that decides, which holds the Lease; 0 on the others.
+# TYPE pulsar_autoscaler_leader gauge
+pulsar_autoscaler_leader `+want+"\n"), "pulsar_autoscaler_leader"))
+	}
+	leads("0")
+	close(manager.elected)
+	leads("1")
 }
 
 func TestThePageHasEverySeries(t *testing.T) {
