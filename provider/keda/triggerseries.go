@@ -32,10 +32,10 @@ type triggerRow struct {
 }
 
 func newTriggerSeries(last *lastAnswers, signals Signals) *triggerSeries {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
+	desc := func(name, help string) *prometheus.Desc {
 		const of = " Of triggers without a policy that KEDA requested in the last 10 minutes, up to 10,000."
 		return prometheus.NewDesc("pulsar_autoscaler_trigger_"+name, help+of,
-			append([]string{"namespace", "scaled_object", "subject"}, labels...), nil)
+			[]string{"namespace", "scaled_object", "subject"}, nil)
 	}
 	return &triggerSeries{
 		last: last, signals: signals, held: desc("held", "Triggers that are unknown, so that replicas are held. Always 1."),
