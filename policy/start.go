@@ -51,6 +51,9 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
+		if s.Open { // the last change is not over: those that it removed are not consumers of others
+			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
+		}
 		after.Changed, after.From = in.Now, s.Replicas
 		after.Open, after.Least = err == nil, consumers
 		return after

@@ -63,6 +63,14 @@ func TestWhatIsLearnedOfStarts(t *testing.T) {
 			looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1,
 			least: 10, most: 20,
 		},
+		"a way up right after one down": {
+			looks: []look{{6, 6}, {4, 6}, {5, 4}, {5, 4}, {5, 5}}, count: 1,
+			least: 15, most: 25,
+		},
+		"a way up right after one down, beside another's consumer": {
+			looks: []look{{6, 7}, {4, 7}, {5, 5}, {5, 5}, {5, 6}}, count: 1,
+			least: 15, most: 25,
+		},
 		"that a way up restarts all": {
 			looks: []look{{4, 4}, {6, 4}, {6, 0}, {6, 3}, {6, 6}}, count: 1,
 			least: 15, most: 30, restarting: 1,
