@@ -75,13 +75,13 @@ func TestKubectlScaleIsNamed(t *testing.T) {
 	require.Equal(t, []string{
 		"Normal ReplicasChangedExternally spec.replicas 3 -> 7 " + kubectlScaled,
 		"Normal DesiredReplicasChanged 3 -> 7: 300 waiting / 100 per replica = 3.00; " +
-			"7 replicas were written by kubectl scale 0s ago, and are kept for the stabilization window of 1m30s",
+			"7 replicas were written by kubectl scale 0s ago, and are kept for the stabilization window of 45s",
 	}, env.events())
 	hold := env.policy().Status.Decision.Hold
 	require.NotNil(t, hold)
 	require.Contains(t, hold.Message, "written by kubectl scale")
 
-	for range 5 {
+	for range 3 {
 		env.after(testInterval)
 		env.answer(300, 10_000)
 		env.reconcile()

@@ -19,7 +19,8 @@ type Arrivals struct {
 	Fast      float64 `json:"fast,omitempty" state:"rate"`
 	Slow      float64 `json:"slow,omitempty" state:"rate"`
 	Deviation float64 `json:"dev,omitempty" state:"rate"`
-	// Rise is the relative rise to expect within a reaction time: the largest recent one, which decays over 40 min.
+	// Rise is the relative rise to expect, as the mean of a reaction time: the largest recent one, which decays
+	// over 40 min.
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest recent Fast, which decays over an hour. Headroom covers a load that was seen before, not more.
 	Peak float64 `json:"peak,omitempty" state:"rate"`
@@ -53,6 +54,8 @@ const (
 	plungedShare = 0.01
 	// fallConfirmed is the window of a rate: rates closer together share measurements.
 	fallConfirmed = 8 * time.Second
+	// surgeShare is more than the luck of independent messages.
+	surgeShare = 0.2
 	// pastRates is how many rates of a reaction time Arrivals keeps.
 	pastRates = 16
 	// noise is how many deviations Fast has to be above Slow for a trend. The trend leads to a tenth above Peak at most:
@@ -145,7 +148,8 @@ func (a *Arrivals) confirmFall(before *Arrivals, p measuredRate, far bool) {
 	}
 }
 
-// learnRise compares with the rate one reaction time ago; after a gap there is none.
+// learnRise compares the mean rate of a reaction time with the rate before: that is what has to be processed until new
+// replicas consume. A flood of a few seconds is less than its peak. After a gap there is none.
 func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
 	past := a.Past
 	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
@@ -156,7 +160,7 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 		return
 	}
 	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*react && first.Rate > 0 {
-		if rise := a.Fast/first.Rate - 1; rise > a.Rise {
+		if rise := meanSince(past, RateAt{At: now, Rate: a.Fast})/first.Rate - 1; rise > a.Rise {
 			a.Rise += riseWeight * (rise - a.Rise)
 		} else {
 			a.Rise *= 1 - smoothing(elapsed.Seconds(), riseForgotten.Seconds())
@@ -168,6 +172,22 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 		return
 	}
 	a.Past = append(append(make([]RateAt, 0, len(past)+1), past...), RateAt{At: now, Rate: a.Fast})
+}
+
+// meanSince is the mean of the rates since the first, up to the newest.
+func meanSince(past []RateAt, newest RateAt) float64 {
+	sum, last := 0.0, past[0].At
+	for _, r := range past[1:] {
+		sum += r.Rate * r.At.Sub(last).Seconds()
+		last = r.At
+	}
+	sum += newest.Rate * newest.At.Sub(last).Seconds()
+	return sum / newest.At.Sub(past[0].At).Seconds()
+}
+
+// surge says that the load rose by a fifth within a reaction time.
+func (a *Arrivals) surge() bool {
+	return a != nil && len(a.Past) > 0 && a.Fast > (1+surgeShare)*a.Past[0].Rate
 }
 
 // smoothing is the weight of a new value after so many seconds, for a time constant.

@@ -96,6 +96,11 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 				require.Greater(t, a.Rise, 0.4)
 			},
 		},
+		"expects no peak of a flood of ten seconds": {
+			append(steadily(100, 20, 1000), steadily(100, 20)...), func(t *testing.T, a policy.Arrivals) {
+				require.Less(t, a.Rise, 3.0)
+			},
+		},
 		"forgets a rise in two hours": {
 			append(append(steadily(100, 20), steadily(200, 20)...), steadily(200, 720)...),
 			func(t *testing.T, a policy.Arrivals) {

@@ -31,9 +31,7 @@ func Decide(in Input, before State) (Decision, State) {
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
 	after.Recommendations = slide(before.Recommendations,
-		ReplicasAt{At: in.Now, Replicas: max(manual, winner.steady)}, downWindow(in))
-	after.Drains = slide(before.Drains, ReplicasAt{At: in.Now, Replicas: max(manual, winner.drain)},
-		drainWindow(in))
+		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, recurrenceWindow(in))
 	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
@@ -57,6 +55,7 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.Replicas != kept {
 		after.Decided = Decided{ReplicasAt: ReplicasAt{At: in.Now, Replicas: decision.Replicas}, From: current}
 	}
+	after.Recurrence = after.recurrence(in, before.Recommendations, kept, decision.Replicas)
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
@@ -145,7 +144,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 	if after.Zero.readyForZero(in) {
 		return 0, nil
 	}
-	wanted := max(1, winner.steady, winner.drain)
+	wanted := max(1, winner.needed())
 	if wanted >= current {
 		return current, after.Zero.idleHold(in)
 	}
@@ -165,8 +164,7 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)
 	now := ReplicasAt{At: in.Now, Replicas: target}
-	after.Recommendations = slide(before.Recommendations, now, downWindow(in))
-	after.Drains = slide(before.Drains, now, drainWindow(in))
+	after.Recommendations = slide(before.Recommendations, now, recurrenceWindow(in))
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: target, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	if in.Frozen != nil {

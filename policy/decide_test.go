@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 			in: input(8, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-time.Minute), Replicas: 3}},
+				Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 3}},
 			},
 			want: 3, hold: policy.HoldStabilizing,
 		},
@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 			in: input(8, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-time.Minute), Replicas: 6}},
+				Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 6}},
 			},
 			want: 8, hold: policy.HoldStabilizing,
 		},
@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 			in: input(2, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-time.Minute), Replicas: 6}},
+				Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 6}},
 			},
 			want: 2, hold: policy.HoldStabilizing,
 		},

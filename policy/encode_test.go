@@ -40,7 +40,7 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 			want, wantState := policy.Decide(in, l.state)
 			have, haveState := policy.Decide(in, read)
 			require.GreaterOrEqual(t, have.Replicas, want.Replicas-1, "%+v and %+v", want, have)
-			if len(l.state.Recommendations) <= 12 && len(l.state.Drains) <= 12 { // longer ones hold replicas longer
+			if len(l.state.Recommendations) <= 12 { // longer ones hold replicas longer
 				require.LessOrEqual(t, have.Replicas, want.Replicas+1, "%+v and %+v", want, have)
 			}
 			require.Equal(t, wantState.Plateau.Ceiling, haveState.Plateau.Ceiling)
@@ -234,11 +234,11 @@ func TestAStateWithANumberThatNoneCanHaveIsNotWritten(t *testing.T) {
 
 func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	state := complete()
-	state.Recommendations, state.Drains, state.Arrivals.Past = nil, nil, nil
+	state.Recommendations, state.Arrivals.Past = nil, nil
 	for i := range 600 {
 		at := noon().Add(time.Duration(i) * 6 * time.Second)
 		r := policy.ReplicasAt{At: at, Replicas: int32(9000 - 10*i)}
-		state.Recommendations, state.Drains = append(state.Recommendations, r), append(state.Drains, r)
+		state.Recommendations = append(state.Recommendations, r)
 		state.Arrivals.Past = append(state.Arrivals.Past,
 			policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})
 	}

@@ -29,10 +29,10 @@ func TestAnOutageKeepsTheWindowAlive(t *testing.T) {
 		unknown.Unknown = backlog.ErrUnreachable
 		_, state = policy.Decide(unknown, state)
 	}
-	decision, state := policy.Decide(at(in, 160), state)
-	require.Equal(t, int32(4), decision.Replicas, "80 s after the last moment of which nothing is known")
+	decision, state := policy.Decide(at(in, 120), state)
+	require.Equal(t, int32(4), decision.Replicas, "40 s after the last moment of which nothing is known")
 	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
-	decision, _ = policy.Decide(at(in, 171), state)
+	decision, _ = policy.Decide(at(in, 126), state)
 	require.Less(t, decision.Replicas, int32(4))
 }
 

@@ -139,10 +139,7 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 	if ceiling := state.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
 		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
 	}
-	largest := state.Recommendations[0]
-	if d := state.Drains[0]; d.Replicas > largest.Replicas {
-		largest = d
-	}
+	largest := largestWithin(state.Recommendations, in.Now, state.Recurrence.window(in))
 	target = min(current, max(wanted, largest.Replicas))
 	from := state.Decided.from(current)
 	saved, least := float64(from-target), minScaleDown
@@ -153,8 +150,8 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 	if target > wanted {
 		held = &Hold{
 			Reason: HoldStabilizing,
-			Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-				largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in)),
+			Message: fmt.Sprintf("%d replicas were needed %s ago, within %s",
+				largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), state.Recurrence.explain(in)),
 		}
 	}
 	switch {

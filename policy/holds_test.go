@@ -19,7 +19,7 @@ func wanting(rate, ready float64) (policy.Input, policy.State) {
 	in.Reading.Consumers = backlog.Known(4)
 	return in, policy.State{
 		Capacity: learned(100), Arrivals: arrivals(rate), Start: policy.Start{Replicas: 4, Seconds: 20, Count: 3},
-		Recommendations: []policy.ReplicasAt{}, Drains: []policy.ReplicasAt{},
+		Recommendations: []policy.ReplicasAt{},
 	}
 }
 
@@ -146,32 +146,41 @@ func TestWhatHoldsReplicas(t *testing.T) {
 		"down: more was needed within the window": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(89 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(44 * time.Second), Replicas: 4}}
 			},
 			hold: policy.HoldStabilizing,
 		},
 		"down, not held: more was needed before the window": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(90 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(45 * time.Second), Replicas: 4}}
 			},
 		},
-		"down: more waited within half a window": {
+		"down: more was needed within the period of the load": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Drains = []policy.ReplicasAt{{At: ago(44 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(109 * time.Second), Replicas: 4}}
+				state.Recurrence = policy.Recurrence{At: ago(39 * time.Minute), After: 100 * time.Second}
 			},
-			hold: policy.HoldStabilizing,
+			hold: policy.HoldStabilizing, part: "recurrence",
 		},
-		"down, not held: more waited before half a window": {
+		"down, not held: more was needed before the period of the load": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Drains = []policy.ReplicasAt{{At: ago(45 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(110 * time.Second), Replicas: 4}}
+				state.Recurrence = policy.Recurrence{At: ago(39 * time.Minute), After: 100 * time.Second}
+			},
+		},
+		"down, not held: the period of the load is long ago": {
+			rate: fewer,
+			change: func(_ *policy.Input, state *policy.State) {
+				state.Recommendations = []policy.ReplicasAt{{At: ago(50 * time.Second), Replicas: 4}}
+				state.Recurrence = policy.Recurrence{At: ago(40 * time.Minute), After: 100 * time.Second}
 			},
 		},
 		"down: most of what is to be saved is to be saved soon": {
 			rate: fewer, change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(time.Minute), Replicas: 3}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(30 * time.Second), Replicas: 3}}
 			},
 			hold: policy.HoldStabilizing, part: "patient-down",
 		},

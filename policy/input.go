@@ -204,7 +204,7 @@ const (
 // use them, which have no API server.
 const (
 	defaultLatencyObjective = time.Minute
-	defaultDownWindow       = 90 * time.Second
+	defaultDownWindow       = 45 * time.Second
 	defaultCooldown         = 5 * time.Minute
 )
 
@@ -225,11 +225,8 @@ func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return defaultCooldown
 }
 
-// drainWindow is the shorter window for what the backlog needs.
-func drainWindow(in Input) time.Duration { return atLeastTwoPolls(in, downWindow(in)/2) }
-
-// slowPoll is the poll interval from which two polls exceed half the default window.
-const slowPoll = 30 * time.Second
+// slowPoll is the poll interval from which two polls exceed the default window.
+const slowPoll = defaultDownWindow / 2
 
 func atLeastTwoPolls(in Input, window time.Duration) time.Duration {
 	if poll := in.pollInterval(); poll >= slowPoll {

@@ -24,7 +24,7 @@ func TestAPauseHoldsThePresentReplicasForAWindow(t *testing.T) {
 		in.Reading.At = in.Now
 		var decision policy.Decision
 		decision, resumed = policy.Decide(in, resumed)
-		if second < 90 {
+		if second < 45 {
 			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
 		}
 		if second == 130 {
@@ -61,7 +61,7 @@ func TestWhatSomebodyElseRaisedIsHeldForAWindow(t *testing.T) {
 	}
 	decided := meddled(once, v1alpha1.ModeAuto)
 	require.Equal(t, int32(3), decided[5])
-	for second := 60; second < 150; second += 10 {
+	for second := 60; second < 105; second += 10 {
 		require.Equal(t, int32(12), decided[second/10], "after %d s", second)
 	}
 	require.Equal(t, int32(3), decided[len(decided)-1], "then what is needed counts")
@@ -93,18 +93,18 @@ func TestTheCooldownPeriodIsThePolicys(t *testing.T) {
 }
 
 func TestAHoldNamesWhoRaisedTheReplicas(t *testing.T) {
-	const kept = "9 replicas were written by kubectl scale 20s ago, and are kept for the stabilization window of 1m30s"
+	const kept = "9 replicas were written by kubectl scale 20s ago, and are kept for the stabilization window of 45s"
 	tests := map[string]struct {
 		raise *policy.ManualRaise
 		want  string
 	}{
 		"kubectl scale": {raised(9, 20*time.Second), kept},
-		"nothing known": {nil, "9 replicas were needed 20s ago, within the stabilization window of 1m30s"},
+		"nothing known": {nil, "9 replicas were needed 20s ago, within the stabilization window of 45s"},
 		"one of another number": {
-			raised(12, 20*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 1m30s",
+			raised(12, 20*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 45s",
 		},
 		"one that is older than the window": {
-			raised(9, 90*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 1m30s",
+			raised(9, 45*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 45s",
 		},
 	}
 	for name, test := range tests {

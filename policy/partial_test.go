@@ -108,5 +108,5 @@ func TestReplicasStayForAWindowAfterALongPartialReading(t *testing.T) {
 			went = second
 		}
 	}
-	require.Equal(t, 690, went)
+	require.Equal(t, 650, went)
 }

@@ -20,6 +20,7 @@ const (
 	PartLeastDown
 	PartCautiousDown
 	PartPatientDown
+	PartRecurrence
 	PartPlateau
 	PartFailover
 	PartFloor
@@ -33,8 +34,8 @@ const (
 // PartNames are the names that ParsePart knows.
 func PartNames() []string {
 	return []string{
-		"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "patient-down", "plateau", "failover",
-		"floor", "exceptions",
+		"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "patient-down", "recurrence",
+		"plateau", "failover", "floor", "exceptions",
 		"start", "restarts", "key-shared", "pods",
 	}
 }

@@ -34,7 +34,8 @@ func TestTheNamesOfPartsAreInTheOrderOfTheirBits(t *testing.T) {
 		"busy-time": policy.PartBusyTime, "trend": policy.PartTrend, "headroom": policy.PartHeadroom,
 		"lazy-up":    policy.PartLazyUp,
 		"least-down": policy.PartLeastDown, "cautious-down": policy.PartCautiousDown, "patient-down": policy.PartPatientDown,
-		"plateau": policy.PartPlateau, "failover": policy.PartFailover, "floor": policy.PartFloor,
+		"recurrence": policy.PartRecurrence,
+		"plateau":    policy.PartPlateau, "failover": policy.PartFailover, "floor": policy.PartFloor,
 		"exceptions": policy.PartExceptions,
 		"start":      policy.PartStart, "restarts": policy.PartRestarts, "key-shared": policy.PartKeyShared,
 		"pods": policy.PartPods,
@@ -59,6 +60,9 @@ func troubled(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, 
 		r.Float64()*100), backlog.Known(r.Float64()*100)
 	ready, _ := in.Reading.Ready.Value()
 	state.Floor.Messages = ready * r.Float64()
+	state.Recurrence = policy.Recurrence{
+		At: in.Now.Add(-time.Duration(r.IntN(3600)) * time.Second), After: time.Duration(r.IntN(300)) * time.Second,
+	}
 	return in, state
 }
 

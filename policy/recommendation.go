@@ -26,6 +26,9 @@ type recommendation struct {
 	hold    *Hold
 }
 
+// needed is what a scale-down leaves.
+func (a recommendation) needed() int32 { return max(a.steady, a.drain) }
+
 // recommend returns a recommendation with one number for everything.
 func recommend(replicas int32, equation string) recommendation {
 	return recommendation{replicas: replicas, steady: replicas, drain: replicas, equation: equation}

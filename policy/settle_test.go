@@ -140,7 +140,7 @@ func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
 	for seed := range uint64(60) {
 		l := newLife(seed)
 		window := time.Duration(*l.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds) * time.Second
-		var steady, drain []policy.ReplicasAt
+		var needed []policy.ReplicasAt
 		largest := func(all []policy.ReplicasAt, now time.Time, window time.Duration) (most int32) {
 			for _, r := range all {
 				if now.Sub(r.At) < window {
@@ -154,14 +154,11 @@ func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
 			before := l.state
 			var decision policy.Decision
 			decision, l.state = policy.Decide(in, before)
-			steady = append(steady, l.state.Recommendations[len(l.state.Recommendations)-1])
-			drain = append(drain, l.state.Drains[len(l.state.Drains)-1])
+			needed = append(needed, l.state.Recommendations[len(l.state.Recommendations)-1])
 			underCeiling := l.state.Plateau.Ceiling > 0 && l.state.Plateau.Ceiling < in.CurrentReplicas
 			if decision.Replicas < min(in.CurrentReplicas, in.Spec.MaxReplicas) && !underCeiling {
 				downs++
-				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(steady, in.Now, window)),
-					"seed %d, %+v", seed, decision)
-				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(drain, in.Now, window/2)),
+				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(needed, in.Now, window)),
 					"seed %d, %+v", seed, decision)
 			}
 			l.in.CurrentReplicas = decision.Replicas

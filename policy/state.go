@@ -32,10 +32,9 @@ type State struct {
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
 	Decided  Decided          `json:"decided,omitzero"`
-	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the
-	// arrivals needed, and what the arrivals with the backlog needed.
+	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
-	Drains          []ReplicasAt `json:"drain,omitempty"`
+	Recurrence      Recurrence   `json:"recurrence,omitzero"`
 	Surplus         Surplus      `json:"surplus,omitzero"`
 	// Subscription is the fingerprint of the one that this was learned of; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
@@ -79,7 +78,6 @@ func (s State) Continue(currentReplicas int32, now time.Time) State {
 func (s State) holding(currentReplicas int32, now time.Time) State {
 	held := ReplicasAt{At: now, Replicas: currentReplicas}
 	s.Recommendations = slide(s.Recommendations, held, longestWindow)
-	s.Drains = slide(s.Drains, held, longestWindow)
 	return s
 }
 
@@ -229,4 +227,14 @@ func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []Repli
 		}
 	}
 	return append(after, newest)
+}
+
+// largestWithin is the largest recommendation of a window, and the newest one in any case.
+func largestWithin(recommended []ReplicasAt, now time.Time, window time.Duration) ReplicasAt {
+	for _, r := range recommended {
+		if now.Sub(r.At) < window {
+			return r
+		}
+	}
+	return recommended[len(recommended)-1]
 }

@@ -161,7 +161,7 @@ func TestStrategies(t *testing.T) {
 		"holds the larger rate of the stabilization window": {
 			in: asking(8, reading(0, 200), rateStrategy("100")),
 			state: policy.State{
-				Arrivals: arrivals(200), Recommendations: []policy.ReplicasAt{{At: noon().Add(-time.Minute), Replicas: 3}},
+				Arrivals: arrivals(200), Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 3}},
 			},
 			want: 3, hold: policy.HoldStabilizing,
 		},

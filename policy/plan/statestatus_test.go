@@ -66,7 +66,6 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 			require.Zero(t, resumed.Plateau)
 			require.Equal(t, noon(), resumed.DecidedAt)
 			require.Equal(t, []policy.ReplicasAt{{At: noon(), Replicas: 9}}, resumed.Recommendations)
-			require.Equal(t, []policy.ReplicasAt{{At: noon(), Replicas: 9}}, resumed.Drains)
 		})
 	}
 }

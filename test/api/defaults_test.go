@@ -41,7 +41,7 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 			functionPolicy(fields{"behavior": fields{"scaleDown": fields{}}}), with(fields{
 				"scaleTargetRef": function(),
 				"behavior": fields{"scaleDown": fields{
-					"stabilizationWindowSeconds": int64(90),
+					"stabilizationWindowSeconds": int64(45),
 					"cooldownPeriodSeconds":      int64(300),
 				}},
 			}),

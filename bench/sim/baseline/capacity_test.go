@@ -38,8 +38,8 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	alone := firstDown()
 	require.Less(t, alone, 800)
 	restart := alone - 20
-	require.GreaterOrEqual(t, firstDown(restart), restart+90)
-	require.Equal(t, alone, firstDown(alone-10), "it was decided already")
+	require.GreaterOrEqual(t, firstDown(restart), restart+45)
+	require.Equal(t, alone, firstDown(alone-5), "it was decided already")
 }
 
 // One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and

@@ -71,7 +71,7 @@ func pulses(low, high float64, length, period int) model.Curve {
 
 // Named scenarios, in the order of the table.
 func Named() []Scenario {
-	return slices.Concat(loads(), functions(), pathologies(), subscriptions(), faults())
+	return slices.Concat(loads(), transients(), functions(), pathologies(), subscriptions(), faults())
 }
 
 // change has the load go up after 10 minutes and down after 40.
