@@ -56,6 +56,9 @@ func TestObservabilityAlertsOfAPolicyAtItsMaximum(t *testing.T) {
 	awaitAlert(t, f, "PulsarAutoscalerAtMaximumAndLate", true)
 	patchPolicy(t, p, `{"spec":{"maxReplicas":20}}`)
 	awaitAlert(t, f, "PulsarAutoscalerAtMaximumAndLate", false)
+	failed, err := observed(t).RuleErrors(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, failed)
 }
 
 // It stops the broker and the operator for all Functions, so no other test runs beside it.

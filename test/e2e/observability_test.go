@@ -93,8 +93,7 @@ func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T
 	for _, used := range []string{"process_resident_memory_bytes", "go_gc_gomemlimit_bytes"} { // of libraries
 		awaitSample(t, f, "count("+used+")", time.Minute, func(value float64) bool { return value == 1 })
 	}
-	config := scene.Cluster.RESTConfig()
-	clientset, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
 	raw, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	require.NoError(t, err)

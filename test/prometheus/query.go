@@ -76,3 +76,27 @@ func (s *Server) Firing(ctx context.Context) ([]v1.Alert, error) {
 	}
 	return firing, nil
 }
+
+// RuleErrors are the rules whose last evaluation failed, each with the error.
+func (s *Server) RuleErrors(ctx context.Context) ([]string, error) {
+	result, err := s.api.Rules(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listing the rules of Prometheus: %w", err)
+	}
+	var failed []string
+	for _, group := range result.Groups {
+		for _, rule := range group.Rules {
+			switch rule := rule.(type) {
+			case v1.AlertingRule:
+				if rule.LastError != "" {
+					failed = append(failed, rule.Name+": "+rule.LastError)
+				}
+			case v1.RecordingRule:
+				if rule.LastError != "" {
+					failed = append(failed, rule.Name+": "+rule.LastError)
+				}
+			}
+		}
+	}
+	return failed, nil
+}
