@@ -88,13 +88,18 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 	if err != nil {
 		return nil, err
 	}
-	serving := serverConfig{
-		Options: o, Metrics: answering, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks(),
+	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.readyChecks())
+	if err != nil {
+		return nil, err
+	}
+	config := serverConfig{
+		Options: o, Metrics: answering, Registry: registry, Certificate: certificate, Ready: a.readyChecks(),
+		Live: a.liveChecks(),
 	}
 	if o.ExternalMetrics {
-		serving.External = answering.External()
+		config.External = answering.External()
 	}
-	a.server, err = newServer(serving)
+	a.server, err = newServer(config)
 	return a, err
 }
 

@@ -7,6 +7,7 @@
 // Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, and knows no
 // rule about backlog or replicas.
 //
-//	options.go   flags and their bounds
-//	server.go    the metrics API server with its probes
+//	options.go       flags and their bounds
+//	server.go        the metrics API server with its probes
+//	certificate.go   how clients come to trust it
 package main

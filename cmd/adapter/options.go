@@ -38,7 +38,11 @@ type Options struct {
 
 	ServiceName      string
 	ServiceNamespace string
+	ServicePort      int32
 	ExternalMetrics  bool
+
+	// Certificate is how clients come to trust this server.
+	Certificate CertificateOptions
 
 	// Scaler is how KEDA reaches it.
 	Scaler plan.Scaler
@@ -70,6 +74,9 @@ func NewOptions() *Options {
 		LeaseRetryPeriod:   2 * time.Second,
 
 		ServiceName: "adapter",
+		ServicePort: 443,
+
+		Certificate: newCertificateOptions(),
 
 		ShutdownDelay: 5 * time.Second,
 		PolicyMetrics: metrics.Essential,
@@ -84,6 +91,7 @@ func (o *Options) sections() []flags.Section {
 		{Title: "Kubernetes", Add: o.addKubernetesFlags},
 		{Title: "KEDA", Add: o.addKEDAFlags},
 		{Title: "Process", Add: o.addProcessFlags},
+		{Title: "Certificate", Add: o.addCertificateFlags},
 		{Title: "Serving the metrics API", Add: o.addServingFlags},
 	}
 }

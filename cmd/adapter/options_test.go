@@ -169,6 +169,20 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--keda-scaler-address=a:1 --keda-scaler-authentication=A_B",
 			`--keda-scaler-authentication is "A_B": a lowercase RFC 1123 subdomain`,
 		},
+		"a certificate has a source": {
+			"--serving-certificate=Magic", `--serving-certificate is "Magic": it must be one of Files, Self`,
+		},
+		"a certificate has one source": {
+			"--serving-certificate=Self --tls-cert-file=a --tls-private-key-file=b",
+			`--serving-certificate is Self and --tls-cert-file is "a": leave one of them out`,
+		},
+		"a certificate lasts": {
+			"--serving-certificate-lifetime=1s", "--serving-certificate-lifetime is 1s: it must be from 1m0s to 8760h0m0s",
+		},
+		"an owner is for APIServices of ours": {
+			"--apiservice-owner=a", `--apiservice-owner is "a": it is for --serving-certificate=Self`,
+		},
+		"a Service has a port":  {"--service-port=0", "--service-port is 0: it must be from 1 to 65535"},
 		"TLS is for the scaler": {"--keda-scaler-tls", "they are for --keda-scaler-address, which must be set then"},
 		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
 		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},

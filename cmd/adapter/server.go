@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,7 @@ import (
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/serving"
 )
 
 // requestTimeout bounds any request to the adapter, /metrics and OpenAPI included. The library's 60 s would let a slow
@@ -37,6 +39,8 @@ type serverConfig struct {
 	External cma.ExternalMetricsProvider
 	// Registry has our own metrics for /metrics, beside those of the libraries.
 	Registry prometheus.Gatherer
+	// Certificate is what is served instead of files; nil where files are.
+	Certificate *serving.Certificate
 	// Ready are checks of /readyz. A Pulsar that does not answer is not among them: an adapter that is not ready takes
 	// the API group away, and with it the deletion of every namespace of the cluster.
 	Ready []healthz.HealthChecker
@@ -69,6 +73,11 @@ func newServer(config serverConfig) (*server, error) {
 	settings, err := base.Config()
 	if err != nil {
 		return nil, fmt.Errorf("configuring the metrics API server: %w", err)
+	}
+	if own := config.Certificate; own != nil {
+		settings.GenericConfig.SecureServing.Cert = own.Over(settings.GenericConfig.SecureServing.Cert)
+		config.Ready = append(config.Ready, healthz.NamedCheck("serving-certificate",
+			func(*http.Request) error { return own.Ready() }))
 	}
 	settings.GenericConfig.ShutdownDelayDuration = o.ShutdownDelay
 	settings.GenericConfig.RequestTimeout = requestTimeout

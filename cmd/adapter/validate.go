@@ -16,8 +16,8 @@ import (
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	problems := slices.Concat(o.Poller.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(),
-		o.Serving.Validate())
+	problems := slices.Concat(o.Poller.Check(), o.checkLease(), o.checkService(), o.checkCertificate(), o.checkKEDA(),
+		o.checkProcess(), o.Serving.Validate())
 	return errors.Join(problems...)
 }
 

@@ -90,9 +90,10 @@ func house() map[string]standing {
 		"controllers/policyset": {
 			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
-		"provider":        {floor: edges, never: metricsAPI},
-		"provider/answer": {floor: edges, never: scaler, direct: true},
-		"provider/keda":   {floor: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
+		"controllers/serving": {floor: edges, never: cluster},
+		"provider":            {floor: edges, never: metricsAPI},
+		"provider/answer":     {floor: edges, never: scaler, direct: true},
+		"provider/keda":       {floor: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
 	}
 }
 

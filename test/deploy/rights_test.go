@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 func TestEveryBindingGrantsTheAdapter(t *testing.T) {
@@ -27,7 +28,7 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 9)
+	require.Len(t, subjects, 11)
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {
@@ -43,7 +44,8 @@ func TestNoRuleGrantsEverything(t *testing.T) {
 		for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
 			require.NotContains(t, word, "*")
 		}
-		if slices.Contains(rule.Resources, "configmaps") || slices.Contains(rule.Resources, "secrets") {
+		isOurs := len(rule.ResourceNames) > 0
+		if !isOurs && (slices.Contains(rule.Resources, "configmaps") || slices.Contains(rule.Resources, "secrets")) {
 			require.Equal(t, []string{"get"}, rule.Verbs, "ConfigMaps and Secrets of other teams are not to be listed")
 		}
 	}
@@ -90,7 +92,8 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 		"autoscaling/horizontalpodautoscalers":              {"get", "list", "watch", "create", "patch", "delete"},
 		"keda.sh/scaledobjects":                             {"get", "list", "watch", "create", "patch", "delete"},
 		"autoscaling.k8s.io/verticalpodautoscalers":         {"get", "list", "watch"},
-		"apiregistration.k8s.io/apiservices":                {"get", "list", "watch"},
+		"apiregistration.k8s.io/apiservices":                {"create", "patch", "get", "list", "watch"},
+		"rbac.authorization.k8s.io/clusterroles":            {"get"},
 		"configmaps":                                        {"get"},
 		"secrets":                                           {"get"},
 		"pods":                                              {"list", "watch"},
@@ -104,6 +107,28 @@ func TestTheMetricsReaderMayReadMetricsAndNothingElse(t *testing.T) {
 	roles := where[*rbacv1.ClusterRole](t, isMonitorings)
 	require.Len(t, roles, 1)
 	require.Equal(t, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}, roles[0].Rules)
+}
+
+// TestTheCertificatesRightsAreByName: they would else be those to take over any API group of the cluster.
+func TestTheCertificatesRightsAreByName(t *testing.T) {
+	isCertificates := func(name string) bool { return name == ofCertificate }
+	var rules []rbacv1.PolicyRule
+	for _, role := range where[*rbacv1.ClusterRole](t, isCertificates) {
+		require.Contains(t, role.Rules[1].ResourceNames, role.Name, "it may own the APIServices")
+		rules = append(rules, role.Rules...)
+	}
+	for _, role := range where[*rbacv1.Role](t, isCertificates) {
+		rules = append(rules, role.Rules...)
+	}
+	require.Len(t, rules, 3)
+	for _, rule := range rules {
+		require.NotEmpty(t, rule.ResourceNames, rule.Resources)
+	}
+	var served []string
+	for _, service := range all[*apiregistrationv1.APIService](t) {
+		served = append(served, service.Name)
+	}
+	require.ElementsMatch(t, served, rules[0].ResourceNames)
 }
 
 func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {

@@ -1,0 +1,139 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Certificate is what this replica serves: the one in the Secret, and until that is known one that no client trusts.
+type Certificate struct {
+	secret types.NamespacedName
+	source cache.Cache
+	// changed is called when the Secret was seen.
+	changed func()
+
+	mu          sync.Mutex
+	certificate []byte
+	key         []byte
+	before      dynamiccertificates.CertKeyContentProvider
+	listeners   []dynamiccertificates.Listener
+}
+
+// newCertificate reads the one Secret, which takes no permission to read others.
+func newCertificate(mgr manager.Manager, secret types.NamespacedName, changed func()) (*Certificate, error) {
+	name := fields.OneTermEqualSelector("metadata.name", secret.Name)
+	source, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{secret.Namespace: {FieldSelector: name}}},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating a cache of the serving certificate: %w", err)
+	}
+	return &Certificate{secret: secret, source: source, changed: changed}, nil
+}
+
+// NeedLeaderElection is false: every replica serves.
+func (c *Certificate) NeedLeaderElection() bool { return false }
+
+// Start follows the Secret until the context ends.
+func (c *Certificate) Start(ctx context.Context) error {
+	informer, err := c.source.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching Secret %s: %w", c.secret, err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { c.follow(ctx, object) },
+		UpdateFunc: func(_, object any) { c.follow(ctx, object) },
+		DeleteFunc: func(any) { c.changed() },
+	})
+	if err != nil {
+		return fmt.Errorf("watching Secret %s: %w", c.secret, err)
+	}
+	return c.source.Start(ctx)
+}
+
+// follow keeps what is served when the Secret holds nothing better.
+func (c *Certificate) follow(ctx context.Context, object any) {
+	secret, ok := object.(*corev1.Secret)
+	if !ok {
+		return
+	}
+	defer c.changed()
+	certificate, key := secret.Data[keyCertificate], secret.Data[keyPrivateKey]
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "keeping the serving certificate, for the Secret holds none", "secret",
+			c.secret.String())
+		return
+	}
+	c.mu.Lock()
+	if string(c.certificate) == string(certificate) {
+		c.mu.Unlock()
+		return
+	}
+	c.certificate, c.key = certificate, key
+	listeners := c.listeners
+	c.mu.Unlock()
+	for _, listener := range listeners {
+		listener.Enqueue()
+	}
+	log.FromContext(ctx).Info("serving another certificate", "secret", c.secret.String(), "issuer",
+		pair.Leaf.Issuer.CommonName, "notAfter", pair.Leaf.NotAfter)
+}
+
+// Ready says why there is no certificate that clients trust, nil when there is one.
+func (c *Certificate) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.certificate) == 0 {
+		return errors.New("no serving certificate is known: the Lease's holder writes it to Secret " + c.secret.String() +
+			", for which the adapter needs deploy/rbac/certificate.yaml")
+	}
+	return nil
+}
+
+// Over serves what the other provider has until the Secret is known.
+func (c *Certificate) Over(before dynamiccertificates.CertKeyContentProvider) *Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = before
+	return c
+}
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (c *Certificate) Name() string { return "secret::" + c.secret.String() }
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (c *Certificate) CurrentCertKeyContent() (certificate, key []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.certificate) == 0 && c.before != nil {
+		return c.before.CurrentCertKeyContent()
+	}
+	return c.certificate, c.key
+}
+
+// AddListener implements dynamiccertificates.Notifier.
+func (c *Certificate) AddListener(listener dynamiccertificates.Listener) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listeners = append(c.listeners, listener)
+}

@@ -1,0 +1,235 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	acorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// bench is a keeper on a fake API server. The test sets what fails.
+type bench struct {
+	*keeper
+	applied    int
+	ready      error
+	applyFails error
+}
+
+func newBench(t *testing.T, objects ...client.Object) *bench {
+	t.Helper()
+	b := &bench{}
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(ctx context.Context, under client.WithWatch, object runtime.ApplyConfiguration,
+			options ...client.ApplyOption,
+		) error {
+			if b.applyFails != nil {
+				return b.applyFails
+			}
+			if secret, ok := object.(*acorev1.SecretApplyConfiguration); ok {
+				if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[corev1.TLSPrivateKeyKey]) == 0 {
+					return errors.New("data[tls.crt]: Required value") // as the API server says of this type
+				}
+			}
+			b.applied++
+			return under.Apply(ctx, object, options...)
+		},
+	}).Build()
+	b.keeper = newKeeper(Config{
+		Secret:  types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter-serving"},
+		Service: types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"},
+		Port:    443, Owner: "owner", Lifetime: time.Duration(month), Ready: func() error { return b.ready },
+	}, server)
+	return b
+}
+
+func owner() client.Object {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "owner", UID: "uid-of-owner"}}
+}
+
+func (b *bench) look(t *testing.T, now time.Time) {
+	t.Helper()
+	require.NoError(t, b.sync(t.Context(), logr.Discard(), now))
+}
+
+func (b *bench) secret(t *testing.T) map[string][]byte {
+	t.Helper()
+	secret := &corev1.Secret{}
+	require.NoError(t, b.client.Get(t.Context(), b.config.Secret, secret))
+	require.Equal(t, corev1.SecretTypeTLS, secret.Type)
+	return secret.Data
+}
+
+// apiService is nil when there is none.
+func (b *bench) apiService(t *testing.T, version string) *unstructured.Unstructured {
+	t.Helper()
+	service := newAPIService("")
+	err := b.client.Get(t.Context(), client.ObjectKey{Name: version + ".custom.metrics.k8s.io"}, service)
+	require.NoError(t, client.IgnoreNotFound(err))
+	if err != nil {
+		return nil
+	}
+	return service
+}
+
+func bundleOf(t *testing.T, service *unstructured.Unstructured) string {
+	t.Helper()
+	text, _, err := unstructured.NestedString(service.Object, "spec", "caBundle")
+	require.NoError(t, err)
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	require.NoError(t, err)
+	return string(bundle)
+}
+
+func TestTheFirstCertificateComesBeforeTheAPIServices(t *testing.T) {
+	b := newBench(t, owner())
+	b.ready = errors.New("no certificate yet")
+	b.look(t, start())
+	require.True(t, decode(b.secret(t)).serves(start(), host))
+	require.Nil(t, b.apiService(t, "v1beta1"), "no APIService before requests are answered")
+
+	b.ready = nil
+	b.look(t, start())
+	for version, priority := range map[string]int64{"v1beta1": 100, "v1beta2": 200} {
+		service := b.apiService(t, version)
+		require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, service))
+		require.Equal(t, map[string]any{"namespace": "pulsar-autoscaler", "name": "adapter", "port": int64(443)},
+			service.Object["spec"].(map[string]any)["service"])
+		require.Equal(t, priority, service.Object["spec"].(map[string]any)["versionPriority"])
+		require.Equal(t, []metav1.OwnerReference{{
+			APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "owner", UID: "uid-of-owner",
+		}}, service.GetOwnerReferences())
+	}
+	b.applied = 0
+	b.look(t, start().Add(time.Minute))
+	require.Zero(t, b.applied, "what is as it should be is not written")
+}
+
+func TestAnAuthorityIsReplacedWithoutItsKey(t *testing.T) {
+	b := newBench(t, owner())
+	for range 3 {
+		b.look(t, start())
+	}
+	old := b.secret(t)
+	live := &corev1.Secret{}
+	require.NoError(t, b.client.Get(t.Context(), b.config.Secret, live))
+	delete(live.Data, keyAuthorityKey)
+	require.NoError(t, b.client.Update(t.Context(), live))
+
+	now := start().Add(24 * time.Hour)
+	b.look(t, now) // adds
+	b.look(t, now) // publishes
+	both := b.secret(t)
+	require.Len(t, decode(both).authorities, 2)
+	require.Equal(t, string(old[keyCertificate]), string(both[keyCertificate]))
+	require.Equal(t, string(both[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta1")))
+
+	b.look(t, now.Add(59*time.Minute))
+	require.Equal(t, string(old[keyCertificate]), string(b.secret(t)[keyCertificate]), "clients may not trust it yet")
+	now = now.Add(time.Hour)
+	b.look(t, now)
+	require.NotEqual(t, string(old[keyCertificate]), string(b.secret(t)[keyCertificate]))
+	require.Len(t, decode(b.secret(t)).authorities, 2)
+
+	now = now.Add(time.Hour)
+	b.look(t, now)
+	b.look(t, now)
+	require.Len(t, decode(b.secret(t)).authorities, 1)
+	require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta2")))
+}
+
+func TestNothingIsServedThatCouldNotBePublished(t *testing.T) {
+	b := newBench(t, owner())
+	for range 3 {
+		b.look(t, start())
+	}
+	long := start().Add(month.ofAuthority() * 3 / 4)
+	b.look(t, long) // renews the certificate, which has expired
+	b.look(t, long) // adds an authority
+	before := b.secret(t)
+	b.applyFails = errors.New("forbidden")
+	for hours := range 48 {
+		err := b.sync(t.Context(), logr.Discard(), long.Add(time.Duration(hours)*time.Hour))
+		require.ErrorContains(t, err, "writing APIService")
+		require.ErrorContains(t, err, "forbidden; the adapter needs deploy/rbac/certificate.yaml")
+	}
+	require.Equal(t, before, b.secret(t))
+
+	b.applyFails = nil
+	late := long.Add(48 * time.Hour)
+	b.look(t, late)
+	require.Equal(t, before, b.secret(t), "clients have trusted the new authority for no time")
+	b.look(t, late.Add(time.Hour))
+	require.NotEqual(t, string(before[keyCertificate]), string(b.secret(t)[keyCertificate]))
+}
+
+func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
+	foreign := newAPIService("v1beta1.custom.metrics.k8s.io")
+	foreign.Object["spec"] = map[string]any{
+		"group": "custom.metrics.k8s.io", "version": "v1beta1", "caBundle": "",
+		"service": map[string]any{"namespace": "monitoring", "name": "prometheus-adapter"},
+	}
+	b := newBench(t, owner(), foreign)
+	for range 4 {
+		b.look(t, start())
+	}
+	require.Nil(t, b.apiService(t, "v1beta2"))
+	service, _, err := unstructured.NestedString(b.apiService(t, "v1beta1").Object, "spec", "service", "name")
+	require.NoError(t, err)
+	require.Equal(t, "prometheus-adapter", service)
+
+	require.NoError(t, b.client.Delete(t.Context(), foreign))
+	b.look(t, start())
+	require.NotNil(t, b.apiService(t, "v1beta1"))
+	require.NotNil(t, b.apiService(t, "v1beta2"))
+}
+
+func TestAMissingOwnerIsAnError(t *testing.T) {
+	b := newBench(t)
+	b.look(t, start())
+	err := b.sync(t.Context(), logr.Discard(), start())
+	require.ErrorContains(t, err, "reading ClusterRole owner, which owns the APIServices")
+}
+
+func TestTheKeeperRenewsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, owner())
+		b.config.Lifetime = time.Hour
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Start(ctx) }()
+		time.Sleep(10 * time.Second)
+		first := b.secret(t)
+		require.NotNil(t, b.apiService(t, "v1beta1"))
+
+		require.NoError(t, b.client.Delete(ctx, b.apiService(t, "v1beta1")))
+		time.Sleep(checkInterval)
+		require.NotNil(t, b.apiService(t, "v1beta1"), "a deleted APIService is created again")
+
+		time.Sleep(40 * time.Minute)
+		require.NotEqual(t, string(first[keyCertificate]), string(b.secret(t)[keyCertificate]))
+		require.Equal(t, string(first[keyAuthorities]), string(b.secret(t)[keyAuthorities]))
+		stop()
+		require.NoError(t, <-done)
+	})
+}

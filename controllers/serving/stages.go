@@ -1,0 +1,130 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Keys of the Secret.
+const (
+	keyAuthorities  = "ca.crt"
+	keyAuthorityKey = "ca.key"
+	keyCertificate  = "tls.crt"
+	keyPrivateKey   = "tls.key"
+)
+
+// content is what the Secret holds, as far as it is usable.
+type content struct {
+	// authorities are trusted by clients, the newest first: that one signs.
+	authorities []*x509.Certificate
+	// signer is the key of the newest authority; nil when the Secret has none for it.
+	signer crypto.Signer
+	// leaf is what replicas serve; nil when the Secret has none, or another key.
+	leaf *x509.Certificate
+}
+
+func decode(data map[string][]byte) content {
+	var c content
+	if authorities, err := certutil.ParseCertsPEM(data[keyAuthorities]); err == nil {
+		c.authorities = authorities
+	}
+	if len(c.authorities) > 0 {
+		c.signer = signerOf(c.authorities[0], data[keyAuthorityKey])
+	}
+	if pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivateKey]); err == nil {
+		c.leaf = pair.Leaf
+	}
+	return c
+}
+
+func signerOf(authority *x509.Certificate, pem []byte) crypto.Signer {
+	key, err := keyutil.ParsePrivateKeyPEM(pem)
+	if err != nil {
+		return nil
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil
+	}
+	public, ok := signer.Public().(interface{ Equal(x crypto.PublicKey) bool })
+	if !ok || !public.Equal(authority.PublicKey) {
+		return nil
+	}
+	return signer
+}
+
+// stage is one step towards what should be in the Secret.
+type stage string
+
+const (
+	// settled: nothing to do yet.
+	settled stage = ""
+	// addAuthority creates an authority that clients trust beside the others.
+	addAuthority stage = "AddAuthority"
+	// issueCertificate has the newest authority sign another serving certificate.
+	issueCertificate stage = "IssueCertificate"
+	// dropAuthorities leaves the newest authority as the only one.
+	dropAuthorities stage = "DropAuthorities"
+)
+
+// lifetime is that of a serving certificate. All other times follow from it.
+type lifetime time.Duration
+
+// ofAuthority outlives every certificate that the authority signs until it is replaced, after two thirds of its time.
+func (l lifetime) ofAuthority() time.Duration { return 4 * time.Duration(l) }
+
+// overlap is how long a stage lasts at least. The API servers and replicas follow within seconds.
+func (l lifetime) overlap() time.Duration { return min(time.Hour, time.Duration(l)/12) }
+
+// backdating is for clocks that are late.
+const backdating = time.Hour
+
+func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdating) }
+
+// expiring says whether two thirds of the certificate's time are over.
+func expiring(c *x509.Certificate, now time.Time) bool {
+	return now.Sub(issued(c)) >= c.NotAfter.Sub(issued(c))*2/3
+}
+
+// next is the stage that comes next. Clients have trusted all authorities for the given time.
+func (c content) next(now time.Time, host string, l lifetime, trusted time.Duration) stage {
+	switch {
+	case c.signer == nil || !now.Before(c.authorities[0].NotAfter):
+		return addAuthority
+	case !c.serves(now, host):
+		return issueCertificate
+	case expiring(c.authorities[0], now):
+		return addAuthority
+	case c.leaf.CheckSignatureFrom(c.authorities[0]) != nil:
+		if trusted >= l.overlap() {
+			return issueCertificate
+		}
+		return settled
+	case expiring(c.leaf, now):
+		return issueCertificate
+	case len(c.authorities) > 1 && now.Sub(issued(c.leaf)) >= l.overlap():
+		return dropAuthorities
+	}
+	return settled
+}
+
+// serves says whether clients that trust the authorities accept the certificate.
+func (c content) serves(now time.Time, host string) bool {
+	if c.leaf == nil {
+		return false
+	}
+	roots := x509.NewCertPool()
+	for _, authority := range c.authorities {
+		roots.AddCert(authority)
+	}
+	_, err := c.leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, CurrentTime: now})
+	return err == nil
+}
