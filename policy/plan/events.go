@@ -5,7 +5,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,13 +78,9 @@ func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, Histor
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
 	}
-	reported := maps.Clone(h.events.reported)
-	if reported == nil {
-		reported = map[string]reportedProblem{}
-	}
 	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {
-		last, known := reported[s.name]
-		if !known && s.before != nil {
+		last, kept := h.events.reported[s.name]
+		if !kept && s.before != nil {
 			last = reportedProblem{s.before.reason, s.since} // by the process before
 		}
 		if s.after != nil && s.after.reason != last.reason && o.Now.Sub(last.at) >= s.every {
@@ -94,12 +89,25 @@ func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, Histor
 			} else {
 				all = append(all, s.end(last.reason))
 			}
-			last = reportedProblem{s.after.reason, o.Now}
+			last, kept = reportedProblem{s.after.reason, o.Now}, false
 		}
-		reported[s.name] = last
+		if !kept {
+			h.events = h.events.with(s.name, last)
+		}
 	}
-	h.events.reported = reported
 	return all, h
+}
+
+// with is the history after a report. Earlier histories have the map too, so that it is replaced.
+func (h eventHistory) with(name string, last reportedProblem) eventHistory {
+	reported := map[string]reportedProblem{name: last}
+	for other, its := range h.reported {
+		if other != name {
+			reported[other] = its
+		}
+	}
+	h.reported = reported
+	return h
 }
 
 // conditionSubjects are the conditions of which a change is an event. The others are parts of Ready.
