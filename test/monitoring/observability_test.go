@@ -59,6 +59,30 @@ func TestTheTenQuestionsHaveAnAnswerByEachWay(t *testing.T) {
 	}
 }
 
+func TestTheAnswersUseSeriesThatExist(t *testing.T) {
+	known := map[string]bool{}
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
+	for _, row := range row.FindAllStringSubmatch(page(t, "metrics.md"), -1) {
+		known[row[1]] = true
+		if row[2] == "histogram" {
+			known[row[1]+"_bucket"], known[row[1]+"_sum"], known[row[1]+"_count"] = true, true, true
+		}
+	}
+	require.NotEmpty(t, known)
+	for _, r := range rules(t) {
+		known[r.Record] = true
+	}
+	for heading, queries := range pageQueries(t) {
+		for _, query := range queries {
+			series := dashboards.Series(query)
+			require.NotEmpty(t, series, "%s: %s", heading, query)
+			for _, name := range series {
+				require.True(t, known[name], "%s: no series %s", heading, name)
+			}
+		}
+	}
+}
+
 func TestTheAnswersAreQueriesThatPrometheusCanRead(t *testing.T) {
 	var recorded []rule
 	for _, queries := range pageQueries(t) {
