@@ -84,6 +84,24 @@ func TestEachAlertHasASeverityASentenceAndItsPlaceInTheRunbook(t *testing.T) {
 	}
 }
 
+// A series of another name is absent, and its alert never fires.
+func TestRulesAskForSeriesOfTheCode(t *testing.T) {
+	metrics, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	ours, part := regexp.MustCompile(`[a-z_:]*pulsar_autoscaler_[a-z0-9_:]+`), regexp.MustCompile(`_(bucket|sum|count)$`)
+	recorded := map[string]bool{}
+	for _, r := range rules(t) {
+		recorded[r.Record] = true
+	}
+	for _, r := range rules(t) {
+		for _, name := range ours.FindAllString(r.Expr, -1) {
+			if !recorded[name] {
+				require.Contains(t, string(metrics), "`"+part.ReplaceAllString(name, "")+"`", r.Alert+r.Record)
+			}
+		}
+	}
+}
+
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), thePromtool.Need(t), "check", "rules", "--lint=all", "--lint-fatal",
