@@ -94,6 +94,11 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 	return next
 }
 
+// compare orders records by namespace and name.
+func (r *Record) compare(other *Record) int {
+	return cmp.Or(cmp.Compare(r.namespace, other.namespace), cmp.Compare(r.name, other.name))
+}
+
 // measure takes over the reading.
 func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	if o.Reading == nil || d == nil {
