@@ -189,3 +189,32 @@ func expressions(dashboard dashboards.Dashboard) []string {
 	}
 	return found
 }
+
+// The pages say *Panel*, *legend of a panel* or *dashboard*.
+func TestPagesNamePanelsThatExist(t *testing.T) {
+	// Buttons of Grafana, and short forms.
+	known := []string{"Dashboards", "New", "Import", "Why", "wanted", "desired", "spec", "running"}
+	for name, dashboard := range allDashboards(t) {
+		known = append(known, name)
+		for _, panel := range dashboard.Panels {
+			known = append(known, panel.Title)
+			for _, target := range panel.Targets {
+				known = append(known, target.LegendFormat)
+			}
+		}
+	}
+	for _, page := range []string{"dashboards.md", "observability.md"} {
+		content, err := os.ReadFile(filepath.Join("../../docs", page))
+		require.NoError(t, err)
+		for paragraph := range strings.SplitSeq(string(content), "\n\n") {
+			if page == "observability.md" && !strings.HasPrefix(paragraph, "Dashboard ") {
+				continue // elsewhere it is emphasis
+			}
+			for i, name := range strings.Split(paragraph, "*") {
+				if isName := i%2 == 1; isName {
+					require.Contains(t, known, strings.Join(strings.Fields(name), " "), "%s: %s", page, paragraph)
+				}
+			}
+		}
+	}
+}

@@ -38,7 +38,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
 			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and where nobody listens
 			"--worker-update-interval=3s",
-			"--pulsar-timeout=1s", "--external-metrics",
+			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
 			// An adapter that cannot renew in time ends: so long is no hiccup of a busy machine.
 			"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s",
 		},

@@ -37,8 +37,9 @@ function now(builder) {
     title: 'Policies', about: 'Policies that the deciding replica of the adapter measures.', unit: units.count,
     expr: `count(${series('info')})`, legend: 'Policies', decimals: 0,
   })).withPanel(number({
-    title: 'Objective met', about: 'Share of policies with messages within their latency objective now.',
-    unit: units.share, expr: `avg(${series('objective_met')})`, legend: 'Met', decimals: 1,
+    title: 'Objective met', unit: units.share,
+    about: 'Share of policies with messages within their latency objective, of those of which it is known now.',
+    expr: `avg(${series('objective_met')})`, legend: 'Met', decimals: 1,
     steps: [[null, 'red'], [0.95, 'orange'], [0.99, 'green']],
   })).withPanel(number({
     title: 'Late', about: 'Policies with messages that miss their latency objective now.', unit: units.count,
@@ -58,8 +59,9 @@ function now(builder) {
 
 function history(builder) {
   return builder.withPanel(lines({
-    title: 'Objective met', about: 'Share of policies with messages within their latency objective.',
-    unit: units.share, list: [[`avg(${series('objective_met')})`, 'Met']], styles: { Met: ['green'] }, max: 1,
+    title: 'Objective met', unit: units.share,
+    about: 'Share of policies with messages within their latency objective, of those of which it is known.',
+    list: [[`avg(${series('objective_met')})`, 'Met']], styles: { Met: ['green'] }, max: 1,
   })).withPanel(lines({
     title: 'Late and at maximum', unit: units.count, decimals: 0, steps: true,
     about: 'Policies that are late, that need more replicas than maxReplicas, and both: those need a larger maximum.',
@@ -127,9 +129,10 @@ export function fleet() {
   return builder.withRow(row('Which ones')).withPanel(worstTen()).withPanel(table({
     title: 'Not as it should be', labels: { namespace: 'Namespace', policy: 'Policy', type: 'Condition',
       status: 'Status', reason: 'Reason' },
-    about: 'Conditions of policies that need a look. The runbook says for each reason what to do.',
+    about: 'Conditions of policies that need a look, without those that wait for an earlier one (NotChecked). '
+      + 'The runbook says for each reason what to do.',
     columns: [{ name: 'In force', unit: units.count, expr: `max by (namespace, policy, type, status, reason) (`
-      + `${series('condition')})` }],
+      + `${series('condition', 'reason!="NotChecked"')})` }],
     hide: ['Value'], linkOn: 'Policy', link: openFunction, none: 'All conditions are as they should be',
   }));
 }

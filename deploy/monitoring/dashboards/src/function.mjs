@@ -11,6 +11,9 @@ const series = (name, labels = '') =>
 // One line, also across a change of the deciding replica of the adapter, whose samples have another instance.
 const one = (name) => `max(${series(name)})`;
 
+// Conditions that wait for an earlier one say nothing of their own.
+const checked = 'reason!="NotChecked"';
+
 const full = ' Needs --policy-metrics=Full.';
 
 const since = (name, by) =>
@@ -57,7 +60,8 @@ function now(builder) {
   })).withPanel(table({
     title: 'What to do', labels: { type: 'Condition', status: 'Status', reason: 'Reason' },
     about: 'Conditions that are not as they should be now. The runbook says for each reason what to do.', height: 5,
-    columns: [{ name: 'In force', unit: units.count, expr: `max by (type, status, reason) (${series('condition')})` }],
+    columns: [{ name: 'In force', unit: units.count,
+      expr: `max by (type, status, reason) (${series('condition', checked)})` }],
     hide: ['Value'], none: 'All conditions are as they should be',
   }));
 }
@@ -86,7 +90,7 @@ function story(builder) {
       [one('objective_met'), 'Objective'],
       [`max by (reason) (${series('held')})`, 'Held: {{reason}}'],
       [`max by (by) (${series('limited')})`, 'Limited by {{by}}'],
-      [`max by (type, status, reason) (${series('condition', 'type!="ScalingLimited"')})`,
+      [`max by (type, status, reason) (${series('condition', `type!="ScalingLimited", ${checked}`)})`,
         '{{type}} {{status}}: {{reason}}'],
     ],
     states: {
