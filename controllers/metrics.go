@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // Results of a reconcile of a policy.
@@ -75,6 +77,9 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
+	}
+	for _, by := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA, v1alpha1.ActuatorDirect} {
+		m.actuation.WithLabelValues(string(by)) // shown from the start, so that rates count the first raise
 	}
 	return m, nil
 }

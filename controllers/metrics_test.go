@@ -1,0 +1,19 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+)
+
+// A histogram that begins with its first observation has no rate of it.
+func TestActuationIsShownBeforeTheFirstRaise(t *testing.T) {
+	m, err := newControllerMetrics(prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.Equal(t, 3, testutil.CollectAndCount(m.actuation), "one for each actuator")
+}
