@@ -25,6 +25,8 @@ type plant struct {
 	// start is how long a replica takes, poll the time between two readings, sync that between two looks of the
 	// autoscaler, which acts at once with 0; in seconds.
 	start, poll, sync int
+	// dead replicas of those that are asked for never consume.
+	dead int
 	// covered is the share of its time that a busy replica reports, 0 for replicas that do not say; noise is the relative
 	// deviation of what is measured.
 	covered, noise float64
@@ -90,7 +92,7 @@ func (p *plant) run(seconds int) *plant {
 
 func (p *plant) running() int {
 	running, _ := slices.BinarySearch(p.ready, p.second+1) // in the order of their times
-	return running
+	return max(0, running-p.dead)
 }
 
 func (p *plant) work() {

@@ -69,9 +69,10 @@ const (
 	// liftedShare is the growth of the throughput that lifts a ceiling.
 	liftedShare = 1.08
 	probeStep   = 1.25
-	// A wrong ceiling is expensive: the first probe is early, later ones are rare.
+	// A wrong ceiling is expensive: the first probe is early, later ones are rarer. Without slack a probe alone shows that
+	// a limit was lifted, and one in 15 min costs less than slack does.
 	firstBlock   = 4 * time.Minute
-	longestBlock = time.Hour
+	longestBlock = 15 * time.Minute
 	falseAlarm   = 30 * time.Minute
 )
 
@@ -109,13 +110,14 @@ func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plat
 	return after
 }
 
-// expire ends an episode that did not get all its replicas in time. In mode Recommend, where no autoscaler follows the
-// ceiling, it ends both.
+// expire ends an episode that did not get all its replicas in time, and a ceiling that could not be checked. In mode
+// Recommend, where no autoscaler follows the ceiling, it ends both.
 func (p Plateau) expire(in Input, start Start) Plateau {
 	switch {
 	case in.without(PartPlateau), p.active() && in.Spec.Mode == v1alpha1.ModeRecommend:
 		return Plateau{}
-	case p.Open && in.Now.Sub(p.Since) > 2*patience(in, start):
+	case p.Open && in.Now.Sub(p.Since) > 2*patience(in, start),
+		p.Ceiling > 0 && in.Now.Sub(p.Since) > p.Block+longestBlock:
 		return p.reset()
 	default:
 		return p
@@ -133,10 +135,11 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	if err != nil || missing != nil || consumers < 1 || !p.active() {
 		return p
 	}
-	complete := consumers >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
 	if p.Ceiling > 0 {
-		return p.evaluateCeiling(in, state.Floor, output{processed, consumers, saturated && complete})
+		started := consumers >= max(consuming(in, state.Start), float64(state.Decided.or(0)))
+		return p.evaluateCeiling(in, state.Floor, output{processed, consumers, saturated && started})
 	}
+	complete := consumers >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
 	telling := consumers >= significantShare*p.From
 	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
 	case !saturated && !complete && consumers <= p.From:

@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -223,6 +224,16 @@ func TestACeiling(t *testing.T) {
 				10), backlog.Known(0), backlog.Known(0)
 			return in
 		}, policy.Plateau{Block: 10 * time.Minute}},
+		"expires when it could not be checked": {
+			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(26 * time.Minute), Block: 10 * time.Minute},
+			1,
+			func(poll int) policy.Input {
+				in := doing(6, 500, poll)
+				in.Reading.Instances.Busy = backlog.Known(0.5)
+				return in
+			},
+			policy.Plateau{Block: 10 * time.Minute},
+		},
 		"was a false alarm when fewer do less": {
 			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{
 				Block: 10 * time.Minute,
@@ -238,7 +249,7 @@ func TestACeiling(t *testing.T) {
 				Probing: true,
 			},
 		},
-		"goes back after a probe in vain, for twice as long": {
+		"goes back after a probe in vain, for longer": {
 			policy.Plateau{
 				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
 				Probing: true,
@@ -246,19 +257,19 @@ func TestACeiling(t *testing.T) {
 			3,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
 			policy.Plateau{
-				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 20 * time.Minute,
+				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 15 * time.Minute,
 				Checked: 3,
 			},
 		},
-		"blocks an hour at most": {
+		"blocks a quarter of an hour at most": {
 			policy.Plateau{
-				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true,
+				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(15 * time.Minute), Block: 14 * time.Minute, Probing: true,
 				Checked: 2,
 			},
 			1,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
 			policy.Plateau{
-				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: time.Hour,
+				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: 15 * time.Minute,
 				Checked: 3,
 			},
 		},
@@ -318,4 +329,42 @@ func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 	require.Greater(t, learned.Capacity.MessagesPerSecond, 95.0)
 	require.Greater(t, learned.Capacity.Coverage, 0.0)
 	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "what comes out may be somebody else's limit now")
+}
+
+// lifted is how many seconds a pool that an external limit kept below a ceiling for so many minutes takes from the end
+// of the limit until messages no longer wait.
+func lifted(t *testing.T, minutes int, ceiling int32, limit float64, dead int) int {
+	t.Helper()
+	const load, one, hour = 900.0, 50.0, 3600
+	p := newPlant(ceiling, load, one).knowing()
+	p.limit, p.dead, p.queue = limit, dead, 100_000
+	p.state.Plateau = policy.Plateau{Ceiling: ceiling, Before: limit, BeforeN: 20, Since: noon(), Block: 4 * time.Minute}
+	p.run(60 * minutes)
+	require.InDelta(t, ceiling, p.state.Plateau.Ceiling, float64(ceiling)/4+1)
+	p.queue, p.limit = 20*load, math.Inf(1)
+	for second := p.poll; second <= 6*hour; second += p.poll {
+		if p.run(p.poll); p.queue < 10*load {
+			return second
+		}
+	}
+	return math.MaxInt
+}
+
+func TestALiftedLimitIsNoticed(t *testing.T) {
+	tests := map[string]struct {
+		ceiling int32
+		limit   float64
+		dead    int
+	}{
+		"all replicas consume":                       {14, 600, 0},
+		"10 of 11 replicas consume":                  {11, 500, 1},
+		"no slack: the replicas do all of the limit": {12, 600, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for minutes := 240; minutes < 300; minutes += 12 {
+				require.LessOrEqual(t, lifted(t, minutes, tt.ceiling, tt.limit, tt.dead), 20*60)
+			}
+		})
+	}
 }
