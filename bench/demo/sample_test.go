@@ -74,7 +74,7 @@ func TestWhy(t *testing.T) {
 			decided(5, v1alpha1.Decision{
 				Equation: arriving,
 				Hold: &v1alpha1.Hold{
-					Reason: policy.HoldStabilizing, Message: "5 replicas were needed 12s ago, within the stabilization window of 1m30s",
+					Reason: policy.HoldStabilizing, Message: "5 replicas were needed 12s ago, within the stabilization window of 45s",
 				},
 			}),
 			"kept: 5 replicas were needed 12s ago",

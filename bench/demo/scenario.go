@@ -38,7 +38,7 @@ type scenario struct {
 
 // full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to drain
 // the backlog, and starting one costs 2 CPU seconds and 160 MB. Everything is as it ships: replicas follow the load
-// down after the stabilization window of 90 s. One is enough for low even with the headroom that such a step has just
+// down after the stabilization window of 45 s. One is enough for low even with the headroom that such a step has just
 // shown to be needed, 15 % busy.
 func full() scenario {
 	return scenario{
