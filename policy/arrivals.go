@@ -108,8 +108,9 @@ func learnArrivals(before *Arrivals, p measuredRate, react float64) *Arrivals {
 	}
 	seconds := elapsed.Seconds()
 	after, gap := *before, p.rate-before.Fast
+	// Few messages are no step: the luck is that of the mean of both rates, for one of none would be 0.
 	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation,
-		stepDeviations*p.poissonDeviation(before.Fast))
+		stepDeviations*p.poissonDeviation((before.Fast+p.rate)/2))
 	after.At, after.Rose = p.at, step && gap > 0
 	after.Deviation += smoothing(seconds, slowSeconds) * (math.Abs(gap) - before.Deviation)
 	after.Fast += smoothing(seconds, fastSeconds) * gap
