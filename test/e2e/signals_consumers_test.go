@@ -168,7 +168,13 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 	var before look
 	for _, l := range w.all() {
 		if rate, err := l.reading.ProcessRate.Value(); err == nil {
-			require.LessOrEqual(t, rate*l.reading.Window.Seconds(), most, "nothing was acknowledged: %s\nafter %s", l, before)
+			bound := most
+			if !before.reading.ProcessRate.Known() {
+				// The first answer may have come in the middle of a dispatch: the broker counts what a consumer holds before
+				// it counts what it sent to it, and so many look finished in the next window.
+				bound = 100
+			}
+			require.LessOrEqual(t, rate*l.reading.Window.Seconds(), bound, "nothing was acknowledged: %s\nafter %s", l, before)
 		}
 		before = l
 	}
