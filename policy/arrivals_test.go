@@ -61,16 +61,20 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 			require.True(t, a.Rose)
 			require.Less(t, a.Slow, 150.0)
 		}},
-		"takes one message after a minute of none for no step": {append(steadily(0.1, 1), append(steadily(0, 6), 0.1)...),
+		"takes one message after a minute of none for no step": {
+			append(steadily(0.1, 1), append(steadily(0, 6), 0.1)...),
 			func(t *testing.T, a policy.Arrivals) {
 				require.False(t, a.Rose)
 				require.Less(t, a.Fast, 0.05)
-			}},
-		"takes five messages after a minute of none for a step": {append(steadily(0.1, 1), append(steadily(0, 6), 0.5)...),
+			},
+		},
+		"takes five messages after a minute of none for a step": {
+			append(steadily(0.1, 1), append(steadily(0, 6), 0.5)...),
 			func(t *testing.T, a policy.Arrivals) {
 				require.True(t, a.Rose)
 				require.InDelta(t, 0.5, a.Fast, 1e-9)
-			}},
+			},
+		},
 		"knows all of a step up at the second rate": {steadily(100, 20, 300, 300), func(t *testing.T, a policy.Arrivals) {
 			require.InDelta(t, 300, a.Slow, 1e-9)
 			require.False(t, a.Rose)
