@@ -27,7 +27,7 @@ const (
 // rule says what is wrong with the i-th report of a run; empty for nothing.
 type rule func(r *run, i int) string
 
-// rules of docs/targets.md, by what they demand.
+// rules of docs/status.md, by what they demand.
 func rules() map[string]rule {
 	return map[string]rule{
 		"the status has the numbers of the decision":                (*run).numbers,
