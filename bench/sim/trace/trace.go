@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -33,6 +34,17 @@ type Load struct {
 
 // Seconds that the load lasts.
 func (l Load) Seconds() int { return int(l.at[len(l.at)-1]) }
+
+// Rows are the seconds since the first row and the messages per second of each.
+func (l Load) Rows() iter.Seq2[float64, float64] {
+	return func(yield func(second, rate float64) bool) {
+		for i, second := range l.at {
+			if !yield(second, l.rates[i]) {
+				return
+			}
+		}
+	}
+}
 
 // Rate in messages per second, so many seconds after the first row; linear between rows, and the nearest one's outside.
 func (l Load) Rate(second float64) float64 {
