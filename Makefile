@@ -165,6 +165,13 @@ pictures: ## Draw docs/architecture.svg of its source (needs npx)
 dashboards: ## Write the Grafana dashboards of deploy/monitoring from their sources (needs npm)
 	cd deploy/monitoring/dashboards && npm ci --ignore-scripts --no-audit --no-fund && npm run generate
 
+# Not a part of generate either: a test compares the checksums of what is copied.
+.PHONY: page-library
+page-library: ## Copy the chart library of bench/page and its licence out of its npm package (needs npm)
+	cd bench/page/uplot && npm ci --ignore-scripts --no-audit --no-fund && \
+	  cp node_modules/uplot/LICENSE node_modules/uplot/dist/uPlot.iife.min.js node_modules/uplot/dist/uPlot.min.css . && \
+	  sha256sum LICENSE uPlot.iife.min.js uPlot.min.css > SHA256SUMS && rm -rf node_modules
+
 .PHONY: verify
 verify: generate ## Fail when generated files or modules are not up to date
 	git diff --exit-code -- api deploy/crd docs/metrics.md

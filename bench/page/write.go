@@ -1,0 +1,133 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+)
+
+//go:embed page.html page.css page.js uplot/LICENSE uplot/uPlot.iife.min.js uplot/uPlot.min.css
+var assets embed.FS
+
+// document is what page.html shows.
+type document struct {
+	Page
+	Charts []figure
+	// Library and Script are run, and Style is applied, because Policy has their checksums.
+	Library, Script template.JS
+	Style           template.CSS
+	Policy          string
+	// Curves is the JSON that Script draws.
+	Curves template.JS
+}
+
+// figure is a chart and its values as a table.
+type figure struct {
+	Chart
+	Values values
+}
+
+// Write writes the page as HTML, or nothing when the page is wrong.
+func (p Page) Write(w io.Writer) error {
+	if err := p.check(); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	d, err := newDocument(p)
+	if err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	layout, err := template.ParseFS(assets, "page.html")
+	if err != nil {
+		return fmt.Errorf("reading the layout of the page: %w", err)
+	}
+	var out bytes.Buffer
+	if err := layout.Execute(&out, d); err != nil {
+		return fmt.Errorf("laying out the page: %w", err)
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+func newDocument(p Page) (document, error) {
+	texts := map[string]string{}
+	for _, name := range []string{
+		"uplot/LICENSE", "uplot/uPlot.iife.min.js", "uplot/uPlot.min.css", "page.js", "page.css",
+	} {
+		text, err := assets.ReadFile(name)
+		if err != nil {
+			return document{}, fmt.Errorf("reading a part of the page: %w", err)
+		}
+		texts[name] = string(text)
+	}
+	curves, err := encode(p.Charts)
+	if err != nil {
+		return document{}, err
+	}
+	// The library's licence asks to be in each copy of it.
+	library := "/*\n" + texts["uplot/LICENSE"] + "*/\n" + texts["uplot/uPlot.iife.min.js"]
+	style := texts["uplot/uPlot.min.css"] + texts["page.css"]
+	d := document{
+		Page: p, Curves: template.JS(curves),
+		Library: template.JS(library), Script: template.JS(texts["page.js"]), Style: template.CSS(style),
+		Policy: fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; script-src %s %s; style-src %s",
+			checksum(library), checksum(texts["page.js"]), checksum(style)),
+	}
+	for _, chart := range p.Charts {
+		d.Charts = append(d.Charts, figure{Chart: chart, Values: newValues(chart)})
+	}
+	return d, nil
+}
+
+// checksum is a source of a Content-Security-Policy.
+func checksum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// curve is a Series for page.js.
+type curve struct {
+	Name    string     `json:"name"`
+	Seconds []float64  `json:"seconds"`
+	Values  []*float64 `json:"values"`
+	Step    bool       `json:"step"`
+}
+
+// curves is a Chart for page.js. Start is in seconds of Unix time; null is a chart of the time since the start.
+type curves struct {
+	Title  string   `json:"title"`
+	Unit   string   `json:"unit"`
+	Start  *float64 `json:"start"`
+	Series []curve  `json:"series"`
+}
+
+// encode escapes <, > and &, so that no text ends the script element that holds the JSON.
+func encode(charts []Chart) ([]byte, error) {
+	all := make([]curves, 0, len(charts))
+	for _, chart := range charts {
+		one := curves{Title: chart.Title, Unit: chart.Unit, Series: []curve{}}
+		if !chart.Start.IsZero() {
+			start := float64(chart.Start.UnixMilli()) / 1000
+			one.Start = &start
+		}
+		for _, s := range chart.Series {
+			s.Seconds, s.Values = append([]float64{}, s.Seconds...), append([]*float64{}, s.Values...) // [], not null
+			one.Series = append(one.Series, curve(s))
+		}
+		all = append(all, one)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the charts: %w", err)
+	}
+	return text, nil
+}
