@@ -19,44 +19,56 @@ import (
 
 // Values of --serving-certificate.
 const (
-	certificateFiles = "Files"
-	certificateSelf  = "Self"
+	certificateFiles    = "Files"
+	certificateSelf     = "Self"
+	certificateInsecure = "Insecure"
 )
 
 // CertificateOptions are how clients come to trust the adapter.
 type CertificateOptions struct {
-	// Mode is certificateFiles or certificateSelf. All other fields are for the latter.
-	Mode   string
-	Secret string
-	// Owner is a ClusterRole.
-	Owner    string
+	Mode string
+	// Authorities is a file, with certificateFiles.
+	Authorities string
+	// Secret and Lifetime are for certificateSelf.
+	Secret   string
 	Lifetime time.Duration
+	// Owner of the APIServices is a ClusterRole.
+	Owner string
 }
 
 func newCertificateOptions() CertificateOptions {
 	return CertificateOptions{Mode: certificateFiles, Secret: "adapter-serving", Lifetime: 90 * 24 * time.Hour}
 }
 
+// registers says whether the adapter writes the APIServices.
+func (c CertificateOptions) registers() bool {
+	return c.Mode != certificateFiles || c.Authorities != ""
+}
+
 func (o *Options) addCertificateFlags(fs *pflag.FlagSet) {
 	c := &o.Certificate
 	fs.StringVar(&c.Mode, "serving-certificate", c.Mode,
 		"Files serves --tls-cert-file, or without it a certificate that no client can verify. Self creates an authority "+
-			"and certificates, renews them, and writes the APIServices.")
+			"and certificates, renews them, and writes the APIServices. Insecure writes APIServices that verify no "+
+			"certificate: for tests.")
+	fs.StringVar(&c.Authorities, "tls-ca-file", c.Authorities,
+		"With Files: PEM certificates that sign --tls-cert-file, which may change. With it the adapter writes the "+
+			"APIServices, which trust them; default: none, and you write them.")
 	fs.StringVar(&c.Secret, "serving-certificate-secret", c.Secret,
 		"With Self: Secret of authority and certificate, in the namespace of the Service.")
 	fs.DurationVar(&c.Lifetime, "serving-certificate-lifetime", c.Lifetime,
 		"With Self: how long a certificate is valid, from 1m to 8760h. It is renewed after two thirds of that; an "+
 			"authority is valid for four times as long.")
 	fs.StringVar(&c.Owner, "apiservice-owner", c.Owner,
-		"With Self: ClusterRole whose deletion deletes the APIServices too; default: none.")
+		"ClusterRole whose deletion deletes the APIServices that the adapter writes; default: none.")
 	fs.Int32Var(&o.ServicePort, "service-port", o.ServicePort,
-		"With Self: port of --service-name that the APIServices name.")
+		"Port of --service-name that the APIServices name.")
 }
 
 func (o *Options) checkCertificate() []error {
 	var p flags.Problems
 	c := o.Certificate
-	p.OneOf("serving-certificate", c.Mode, certificateFiles, certificateSelf)
+	p.OneOf("serving-certificate", c.Mode, certificateFiles, certificateSelf, certificateInsecure)
 	p.Name("serving-certificate-secret", c.Secret, validation.IsDNS1123Subdomain)
 	p.Between("serving-certificate-lifetime", c.Lifetime, time.Minute, 365*24*time.Hour)
 	if o.ServicePort < 1 || o.ServicePort > math.MaxUint16 {
@@ -66,30 +78,45 @@ func (o *Options) checkCertificate() []error {
 	if c.Mode == certificateSelf && file != "" {
 		p.Add("--serving-certificate is Self and --tls-cert-file is %q: leave one of them out", file)
 	}
-	if c.Mode == certificateFiles && c.Owner != "" {
-		p.Add("--apiservice-owner is %q: it is for --serving-certificate=Self, which writes the APIServices", c.Owner)
+	if c.Authorities != "" && (c.Mode != certificateFiles || file == "") {
+		p.Add("--tls-ca-file is %q, --serving-certificate is %s and --tls-cert-file is %q: it is for Files, and signs that "+
+			"file", c.Authorities, c.Mode, file)
+	}
+	if c.Owner != "" && !c.registers() {
+		p.Add("--apiservice-owner is %q: the adapter writes the APIServices with --tls-ca-file, or with "+
+			"--serving-certificate=Self", c.Owner)
 	}
 	return p
 }
 
-// setupCertificate returns nil where the certificate is in files.
-func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName, ready []healthz.HealthChecker) (
+// setupCertificate adds what keeps certificate and APIServices. It returns nil where the certificate is in files.
+func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName, checks []healthz.HealthChecker) (
 	*serving.Certificate, error,
 ) {
-	if o.Certificate.Mode == certificateFiles {
+	ready := func() error {
+		for _, check := range checks {
+			if err := check.Check(nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c := o.Certificate
+	services := serving.APIServices{
+		Service: service, Port: o.ServicePort, External: o.ExternalMetrics, Insecure: c.Mode == certificateInsecure,
+		Owner: c.Owner,
+	}
+	switch {
+	case c.Mode == certificateSelf:
+		return serving.Setup(mgr, serving.Config{
+			Secret:   types.NamespacedName{Namespace: service.Namespace, Name: c.Secret},
+			Lifetime: c.Lifetime, APIServices: services, Ready: ready,
+		})
+	case c.registers():
+		pair := o.Serving.SecureServing.ServerCert.CertKey
+		files := serving.Files{Authorities: c.Authorities, Certificate: pair.CertFile, Key: pair.KeyFile}
+		return nil, serving.Follow(mgr, serving.FollowConfig{APIServices: services, Files: files, Ready: ready})
+	default:
 		return nil, nil //nolint:nilnil // no certificate of ours is no failure
 	}
-	return serving.Setup(mgr, serving.Config{
-		Secret:  types.NamespacedName{Namespace: service.Namespace, Name: o.Certificate.Secret},
-		Service: service, Port: o.ServicePort, External: o.ExternalMetrics, Owner: o.Certificate.Owner,
-		Lifetime: o.Certificate.Lifetime,
-		Ready: func() error {
-			for _, check := range ready {
-				if err := check.Check(nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	})
 }

@@ -170,7 +170,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			`--keda-scaler-authentication is "A_B": a lowercase RFC 1123 subdomain`,
 		},
 		"a certificate has a source": {
-			"--serving-certificate=Magic", `--serving-certificate is "Magic": it must be one of Files, Self`,
+			"--serving-certificate=Magic", `--serving-certificate is "Magic": it must be one of Files, Self, Insecure`,
 		},
 		"a certificate has one source": {
 			"--serving-certificate=Self --tls-cert-file=a --tls-private-key-file=b",
@@ -180,7 +180,16 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--serving-certificate-lifetime=1s", "--serving-certificate-lifetime is 1s: it must be from 1m0s to 8760h0m0s",
 		},
 		"an owner is for APIServices of ours": {
-			"--apiservice-owner=a", `--apiservice-owner is "a": it is for --serving-certificate=Self`,
+			"--apiservice-owner=a",
+			`--apiservice-owner is "a": the adapter writes the APIServices with --tls-ca-file, or with --serving-certificate=Self`,
+		},
+		"authorities are of a certificate": {
+			"--tls-ca-file=a",
+			`--tls-ca-file is "a", --serving-certificate is Files and --tls-cert-file is "": it is for Files`,
+		},
+		"authorities are of a certificate in files": {
+			"--tls-ca-file=a --serving-certificate=Insecure",
+			`--tls-ca-file is "a", --serving-certificate is Insecure and --tls-cert-file is "": it is for Files`,
 		},
 		"a Service has a port":  {"--service-port=0", "--service-port is 0: it must be from 1 to 65535"},
 		"TLS is for the scaler": {"--keda-scaler-tls", "they are for --keda-scaler-address, which must be set then"},

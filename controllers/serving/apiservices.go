@@ -6,22 +6,59 @@ package serving
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
+// APIServices are what the adapter has the API server send it.
+type APIServices struct {
+	// Service and Port are what the APIServices name.
+	Service types.NamespacedName
+	Port    int32
+	// External says that external.metrics.k8s.io is served too.
+	External bool
+	// Insecure has the API server verify no certificate.
+	Insecure bool
+	// Owner is the ClusterRole with which the APIServices are deleted; empty for none.
+	Owner string
+}
+
+// Host is the name that the API server verifies.
+func (a APIServices) Host() string { return a.Service.Name + "." + a.Service.Namespace + ".svc" }
+
+func (a APIServices) check() error {
+	if a.Service.Name == "" || a.Service.Namespace == "" || a.Port <= 0 {
+		return errors.New("serving: Service and Port of APIServices must be set")
+	}
+	return nil
+}
+
+// registrar writes the APIServices.
+type registrar struct {
+	config APIServices
+	client client.Client
+	// holder is the other server of a group, as last logged.
+	holder map[string]string
+}
+
+func newRegistrar(config APIServices, direct client.Client) *registrar {
+	return &registrar{config: config, client: direct, holder: map[string]string{}}
+}
+
 // groups are what the adapter serves, with the priority of each version: the autoscaler takes the one that the API
 // server prefers.
-func (k *keeper) groups() map[string]map[string]int64 {
+func (r *registrar) groups() map[string]map[string]int64 {
 	groups := map[string]map[string]int64{"custom.metrics.k8s.io": {"v1beta2": 200, "v1beta1": 100}}
-	if k.config.External {
+	if r.config.External {
 		groups["external.metrics.k8s.io"] = map[string]int64{"v1beta1": 100}
 	}
 	return groups
@@ -35,30 +72,30 @@ func newAPIService(name string) *unstructured.Unstructured {
 	return service
 }
 
-// registerAll applies the APIServices of every group that has no other server.
-func (k *keeper) registerAll(ctx context.Context, logger logr.Logger, bundle []byte) error {
-	owner, err := k.owner(ctx)
+// publish applies the APIServices of every group that has no other server.
+func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
+	owner, err := r.owner(ctx)
 	if err != nil {
 		return err
 	}
-	for group, versions := range k.groups() {
-		found, err := k.read(ctx, group, versions)
+	for group, versions := range r.groups() {
+		found, err := r.read(ctx, group, versions)
 		if err != nil {
 			return err
 		}
-		holder := k.foreign(found)
-		if holder != k.holder[group] && holder != "" {
+		holder := r.foreign(found)
+		if holder != r.holder[group] && holder != "" {
 			logger.Info("another server has this API group, so no APIService is written", "group", group, "server", holder)
 		}
-		if k.holder[group] = holder; holder != "" {
+		if r.holder[group] = holder; holder != "" {
 			continue
 		}
 		for version, priority := range versions {
 			name := version + "." + group
 			wanted := newAPIService(name)
 			wanted.SetOwnerReferences(owner)
-			wanted.Object["spec"] = k.spec(schema.GroupVersion{Group: group, Version: version}, priority, bundle)
-			if err := k.register(ctx, found[name], wanted); err != nil {
+			wanted.Object["spec"] = r.spec(schema.GroupVersion{Group: group, Version: version}, priority, data[keyAuthorities])
+			if err := r.register(ctx, found[name], wanted); err != nil {
 				return err
 			}
 		}
@@ -67,14 +104,14 @@ func (k *keeper) registerAll(ctx context.Context, logger logr.Logger, bundle []b
 }
 
 // read returns the group's APIServices by name.
-func (k *keeper) read(ctx context.Context, group string, versions map[string]int64) (
+func (r *registrar) read(ctx context.Context, group string, versions map[string]int64) (
 	map[string]*unstructured.Unstructured, error,
 ) {
 	found := map[string]*unstructured.Unstructured{}
 	for version := range versions {
 		service := newAPIService("")
 		name := version + "." + group
-		err := k.client.Get(ctx, client.ObjectKey{Name: name}, service)
+		err := r.client.Get(ctx, client.ObjectKey{Name: name}, service)
 		switch {
 		case err == nil:
 			found[name] = service
@@ -86,36 +123,41 @@ func (k *keeper) read(ctx context.Context, group string, versions map[string]int
 }
 
 // foreign names the server that one of the APIServices belongs to, "" when that is the adapter's Service.
-func (k *keeper) foreign(found map[string]*unstructured.Unstructured) string {
+func (r *registrar) foreign(found map[string]*unstructured.Unstructured) string {
 	for name, service := range found {
 		// An APIService without a Service is the API server's own.
 		namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
 		serviceName, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
-		if namespace != k.config.Service.Namespace || serviceName != k.config.Service.Name {
+		if namespace != r.config.Service.Namespace || serviceName != r.config.Service.Name {
 			return fmt.Sprintf("%s: Service %s/%s", name, namespace, serviceName)
 		}
 	}
 	return ""
 }
 
-func (k *keeper) spec(version schema.GroupVersion, priority int64, bundle []byte) map[string]any {
-	return map[string]any{
+func (r *registrar) spec(version schema.GroupVersion, priority int64, bundle []byte) map[string]any {
+	spec := map[string]any{
 		"group": version.Group, "version": version.Version,
 		"groupPriorityMinimum": int64(100), "versionPriority": priority,
 		"service": map[string]any{
-			"namespace": k.config.Service.Namespace, "name": k.config.Service.Name, "port": int64(k.config.Port),
+			"namespace": r.config.Service.Namespace, "name": r.config.Service.Name, "port": int64(r.config.Port),
 		},
-		"caBundle": base64.StdEncoding.EncodeToString(bundle),
 	}
+	if r.config.Insecure {
+		spec["insecureSkipTLSVerify"] = true
+	} else {
+		spec["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
+	}
+	return spec
 }
 
 // register writes an APIService unless it is as wanted.
-func (k *keeper) register(ctx context.Context, found, wanted *unstructured.Unstructured) error {
+func (r *registrar) register(ctx context.Context, found, wanted *unstructured.Unstructured) error {
 	if found != nil && reflect.DeepEqual(found.Object["spec"], wanted.Object["spec"]) &&
 		reflect.DeepEqual(found.GetOwnerReferences(), wanted.GetOwnerReferences()) {
 		return nil
 	}
-	err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(plan.FieldManager),
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(plan.FieldManager),
 		client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("writing APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", wanted.GetName(), err)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package serving is how the aggregator comes to trust the adapter: a certificate authority and a serving certificate
-// in a Secret, which every replica follows, and the APIServices that name the Service and trust the authority.
+// in a Secret, which every replica follows, or files that others write; and the APIServices that name the Service and
+// trust the authority.
 //
 // Floor 2, edge. The Lease's holder writes; every replica reads. An authority is replaced in stages, so that no request
 // meets a certificate that its sender does not trust yet: first clients trust the new authority beside the old one,
@@ -11,6 +12,7 @@
 //	stages.go        which stage is next: pure
 //	issue.go         authorities and certificates
 //	keeper.go        takes the stages, at the Lease's holder
+//	files.go         follows files instead
 //	apiservices.go   writes the APIServices
 //	owner.go         with what the APIServices are deleted
 //	certificate.go   what this replica serves

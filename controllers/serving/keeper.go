@@ -24,56 +24,60 @@ import (
 const (
 	// checkInterval is the longest time between two looks: a deleted APIService is created again within it.
 	checkInterval = 30 * time.Second
-	// retryInterval is that while the APIServices are not as they should be.
+	// retryInterval is that while clients do not trust the authorities.
 	retryInterval = 2 * time.Second
 )
 
-// Config is what New needs. All fields but Owner are required.
+// Config is what Setup needs; all fields are required.
 type Config struct {
 	// Secret is where authority and certificate are, which every replica may read and the Lease's holder writes.
 	Secret types.NamespacedName
-	// Service and Port are what the APIServices name.
-	Service types.NamespacedName
-	Port    int32
-	// External says that external.metrics.k8s.io is served too.
-	External bool
-	// Owner is the ClusterRole with which the APIServices are deleted; empty for none.
-	Owner string
 	// Lifetime is that of a serving certificate.
 	Lifetime time.Duration
+	// APIServices trust the authority.
+	APIServices APIServices
 	// Ready says why this replica cannot answer requests yet; nil when it can.
 	Ready func() error
 }
 
+// publisher has clients trust the authorities of the Secret's data.
+type publisher interface {
+	publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error
+}
+
 // keeper takes the stages.
 type keeper struct {
-	config Config
-	client client.Client
+	secret   types.NamespacedName
+	host     string
+	lifetime lifetime
+	ready    func() error
+	clients  publisher
+	client   client.Client
 	// changed signals that the Secret was seen; it holds one signal.
 	changed chan struct{}
-	// published is the bundle that the APIServices have, since then.
+	// published is the bundle that clients have, since then.
 	published []byte
 	since     time.Time
-	// holder is the other server of a group, as last logged.
-	holder map[string]string
 }
 
 // Setup adds what writes and what follows the Secret to the manager, and returns the certificate to serve.
 func Setup(mgr manager.Manager, config Config) (*Certificate, error) {
-	if config.Secret.Name == "" || config.Service.Name == "" || config.Port <= 0 || config.Lifetime <= 0 {
-		return nil, errors.New("serving: Secret, Service, Port and Lifetime must be set")
+	if config.Secret.Name == "" || config.Lifetime <= 0 || config.Ready == nil {
+		return nil, errors.New("serving: Secret, Lifetime and Ready must be set")
 	}
-	direct, err := client.New(mgr.GetConfig(),
-		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err := config.APIServices.check(); err != nil {
+		return nil, err
+	}
+	direct, err := newClient(mgr)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client for the serving certificate: %w", err)
+		return nil, err
 	}
 	k := newKeeper(config, direct)
 	certificate, err := newCertificate(mgr, config.Secret, k.notify)
 	if err != nil {
 		return nil, err
 	}
-	k.config.Ready = func() error { return errors.Join(certificate.Ready(), config.Ready()) }
+	k.ready = func() error { return errors.Join(certificate.Ready(), config.Ready()) }
 	for _, part := range []manager.Runnable{certificate, k} {
 		if err := mgr.Add(part); err != nil {
 			return nil, fmt.Errorf("adding the serving certificate: %w", err)
@@ -82,8 +86,21 @@ func Setup(mgr manager.Manager, config Config) (*Certificate, error) {
 	return certificate, nil
 }
 
+// newClient reads past the manager's cache, which holds neither Secrets nor APIServices.
+func newClient(mgr manager.Manager) (client.Client, error) {
+	direct, err := client.New(mgr.GetConfig(),
+		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for the serving certificate: %w", err)
+	}
+	return direct, nil
+}
+
 func newKeeper(config Config, direct client.Client) *keeper {
-	return &keeper{config: config, client: direct, changed: make(chan struct{}, 1), holder: map[string]string{}}
+	return &keeper{
+		secret: config.Secret, host: config.APIServices.Host(), lifetime: lifetime(config.Lifetime), ready: config.Ready,
+		clients: newRegistrar(config.APIServices, direct), client: direct, changed: make(chan struct{}, 1),
+	}
 }
 
 func (k *keeper) notify() {
@@ -103,7 +120,7 @@ func (k *keeper) Start(ctx context.Context) error {
 	defer again.Stop()
 	for {
 		err := k.sync(ctx, logger, time.Now())
-		interval := min(checkInterval, lifetime(k.config.Lifetime).overlap()/2)
+		interval := min(checkInterval, k.lifetime.overlap()/2)
 		if k.published == nil {
 			interval = min(interval, retryInterval)
 		}
@@ -123,31 +140,30 @@ func (k *keeper) Start(ctx context.Context) error {
 // sync publishes what the Secret holds, and then takes the next stage: what clients do not trust is not served.
 func (k *keeper) sync(ctx context.Context, logger logr.Logger, now time.Time) error {
 	secret := &corev1.Secret{}
-	if err := client.IgnoreNotFound(k.client.Get(ctx, k.config.Secret, secret)); err != nil {
-		return fmt.Errorf("reading Secret %s: %w", k.config.Secret, err)
+	if err := client.IgnoreNotFound(k.client.Get(ctx, k.secret, secret)); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", k.secret, err)
 	}
-	if err := k.publish(ctx, logger, secret.Data[keyAuthorities], now); err != nil {
+	if err := k.publish(ctx, logger, secret.Data, now); err != nil {
 		return err
 	}
-	host, l := k.config.Service.Name+"."+k.config.Service.Namespace+".svc", lifetime(k.config.Lifetime)
-	stage := decode(secret.Data).next(now, host, l, k.trusted(now))
+	stage := decode(secret.Data).next(now, k.host, k.lifetime, k.trusted(now))
 	if stage == settled {
 		return nil
 	}
-	data, err := take(stage, secret.Data, now, host, l)
+	data, err := take(stage, secret.Data, now, k.host, k.lifetime)
 	if err != nil {
 		return err
 	}
 	// The first authority comes with its certificate, without which the API server takes no Secret of this type.
-	if urgent := decode(data).next(now, host, l, 0); urgent == issueCertificate {
-		if data, err = take(urgent, data, now, host, l); err != nil {
+	if urgent := decode(data).next(now, k.host, k.lifetime, 0); urgent == issueCertificate {
+		if data, err = take(urgent, data, now, k.host, k.lifetime); err != nil {
 			return err
 		}
 	}
 	if err := k.write(ctx, secret.ResourceVersion, data); err != nil {
 		return err
 	}
-	logger.Info("changed the serving certificate", "stage", stage, "secret", k.config.Secret.String())
+	logger.Info("changed the serving certificate", "stage", stage, "secret", k.secret.String())
 	return nil // the watch of the Secret calls for the next stage
 }
 
@@ -159,14 +175,14 @@ func (k *keeper) trusted(now time.Time) time.Duration {
 	return now.Sub(k.since)
 }
 
-// publish has the APIServices trust the authorities, once requests would be answered.
-func (k *keeper) publish(ctx context.Context, logger logr.Logger, bundle []byte, now time.Time) error {
-	isReady := k.config.Ready() == nil
+// publish has clients trust the authorities, once requests would be answered.
+func (k *keeper) publish(ctx context.Context, logger logr.Logger, data map[string][]byte, now time.Time) error {
+	bundle, isReady := data[keyAuthorities], k.ready() == nil
 	if len(bundle) == 0 || !isReady {
 		k.published, k.since = nil, time.Time{}
 		return nil
 	}
-	if err := k.registerAll(ctx, logger, bundle); err != nil {
+	if err := k.clients.publish(ctx, logger, data); err != nil {
 		k.published, k.since = nil, time.Time{}
 		return err
 	}
@@ -178,7 +194,7 @@ func (k *keeper) publish(ctx context.Context, logger logr.Logger, bundle []byte,
 
 // write fails when the Secret has changed since it was read.
 func (k *keeper) write(ctx context.Context, version string, data map[string][]byte) error {
-	name := k.config.Secret
+	name := k.secret
 	secret := acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
 	if version != "" {
 		secret.WithResourceVersion(version)

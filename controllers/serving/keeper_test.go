@@ -56,11 +56,16 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 		},
 	}).Build()
 	b.keeper = newKeeper(Config{
-		Secret:  types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter-serving"},
-		Service: types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"},
-		Port:    443, Owner: "owner", Lifetime: time.Duration(month), Ready: func() error { return b.ready },
+		Secret:      types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter-serving"},
+		APIServices: apiServices(), Lifetime: time.Duration(month), Ready: func() error { return b.ready },
 	}, server)
 	return b
+}
+
+func apiServices() APIServices {
+	return APIServices{
+		Service: types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"}, Port: 443, Owner: "owner",
+	}
 }
 
 func owner() client.Object {
@@ -75,7 +80,7 @@ func (b *bench) look(t *testing.T, now time.Time) {
 func (b *bench) secret(t *testing.T) map[string][]byte {
 	t.Helper()
 	secret := &corev1.Secret{}
-	require.NoError(t, b.client.Get(t.Context(), b.config.Secret, secret))
+	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, secret))
 	require.Equal(t, corev1.SecretTypeTLS, secret.Type)
 	return secret.Data
 }
@@ -132,7 +137,7 @@ func TestAnAuthorityIsReplacedWithoutItsKey(t *testing.T) {
 	}
 	old := b.secret(t)
 	live := &corev1.Secret{}
-	require.NoError(t, b.client.Get(t.Context(), b.config.Secret, live))
+	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, live))
 	delete(live.Data, keyAuthorityKey)
 	require.NoError(t, b.client.Update(t.Context(), live))
 
@@ -214,7 +219,7 @@ func TestAMissingOwnerIsAnError(t *testing.T) {
 func TestTheKeeperRenewsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, owner())
-		b.config.Lifetime = time.Hour
+		b.lifetime = lifetime(time.Hour)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- b.Start(ctx) }()

@@ -7,6 +7,7 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
@@ -27,8 +28,9 @@ type content struct {
 	authorities []*x509.Certificate
 	// signer is the key of the newest authority; nil when the Secret has none for it.
 	signer crypto.Signer
-	// leaf is what replicas serve; nil when the Secret has none, or another key.
-	leaf *x509.Certificate
+	// leaf is what replicas serve; nil when the Secret has none, or another key. The chain links it to an authority.
+	leaf  *x509.Certificate
+	chain []*x509.Certificate
 }
 
 func decode(data map[string][]byte) content {
@@ -41,6 +43,9 @@ func decode(data map[string][]byte) content {
 	}
 	if pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivateKey]); err == nil {
 		c.leaf = pair.Leaf
+		if all, err := certutil.ParseCertsPEM(data[keyCertificate]); err == nil {
+			c.chain = all[1:]
+		}
 	}
 	return c
 }
@@ -117,14 +122,20 @@ func (c content) next(now time.Time, host string, l lifetime, trusted time.Durat
 }
 
 // serves says whether clients that trust the authorities accept the certificate.
-func (c content) serves(now time.Time, host string) bool {
+func (c content) serves(now time.Time, host string) bool { return c.verify(now, host) == nil }
+
+// verify says why they do not.
+func (c content) verify(now time.Time, host string) error {
 	if c.leaf == nil {
-		return false
+		return errors.New("there is no certificate")
 	}
-	roots := x509.NewCertPool()
+	roots, chain := x509.NewCertPool(), x509.NewCertPool()
 	for _, authority := range c.authorities {
 		roots.AddCert(authority)
 	}
-	_, err := c.leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, CurrentTime: now})
-	return err == nil
+	for _, link := range c.chain {
+		chain.AddCert(link)
+	}
+	_, err := c.leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: chain, CurrentTime: now})
+	return err
 }

@@ -1,0 +1,138 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// filesInterval is the time between two reads of the files.
+const filesInterval = 10 * time.Second
+
+// Files are PEM files of a certificate that others renew.
+type Files struct {
+	// Authorities sign the Certificate, of which Key is the key.
+	Authorities, Certificate, Key string
+}
+
+// read returns the files as a Secret's data. It fails for authorities that do not sign the certificate: an API group
+// whose server is not trusted keeps every namespace from being deleted.
+func (f Files) read(now time.Time, host string) (map[string][]byte, error) {
+	data := map[string][]byte{}
+	for key, file := range map[string]string{
+		keyAuthorities: f.Authorities, keyCertificate: f.Certificate, keyPrivateKey: f.Key,
+	} {
+		var err error
+		if data[key], err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivateKey]); err != nil {
+		return nil, fmt.Errorf("reading %s and %s: %w", f.Certificate, f.Key, err)
+	}
+	c := decode(data)
+	if len(c.authorities) == 0 {
+		return nil, fmt.Errorf("%s has no certificate in PEM: write the authorities of %s into it", f.Authorities,
+			f.Certificate)
+	}
+	if err := c.verify(now, host); err != nil {
+		return nil, fmt.Errorf("%s does not verify %s for %s: %w", f.Authorities, f.Certificate, host, err)
+	}
+	return data, nil
+}
+
+// FollowConfig is what Follow needs.
+type FollowConfig struct {
+	APIServices APIServices
+	// Files are not read with APIServices.Insecure.
+	Files Files
+	// Ready says why this replica cannot answer requests yet; nil when it can.
+	Ready func() error
+}
+
+// follower keeps the APIServices as the files are.
+type follower struct {
+	config  FollowConfig
+	clients publisher
+	// problem is why the APIServices are not kept, as last logged.
+	problem string
+}
+
+// Follow adds what keeps the APIServices of a certificate in files, or of one that is not verified.
+func Follow(mgr manager.Manager, config FollowConfig) error {
+	if config.Ready == nil {
+		return errors.New("serving: Ready must be set")
+	}
+	if err := config.APIServices.check(); err != nil {
+		return err
+	}
+	direct, err := newClient(mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(&follower{config: config, clients: newRegistrar(config.APIServices, direct)}); err != nil {
+		return fmt.Errorf("adding what keeps the APIServices: %w", err)
+	}
+	return nil
+}
+
+// NeedLeaderElection is true: one replica writes.
+func (f *follower) NeedLeaderElection() bool { return true }
+
+// Start follows the files until the context ends.
+func (f *follower) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("serving")
+	if f.config.APIServices.Insecure {
+		logger.Info("the API server does not verify the adapter: it takes replicas from whatever answers at the address of " +
+			"its Service; choose another --serving-certificate for production")
+	}
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again.C:
+		}
+		if f.config.Ready() != nil {
+			again.Reset(retryInterval)
+			continue
+		}
+		f.sync(ctx, logger, time.Now())
+		again.Reset(filesInterval)
+	}
+}
+
+// sync logs a problem once.
+func (f *follower) sync(ctx context.Context, logger logr.Logger, now time.Time) {
+	err := f.publish(ctx, logger, now)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		f.problem = ""
+	case err.Error() != f.problem:
+		f.problem = err.Error()
+		logger.Error(err, "keeping the APIServices as they are", "retryInterval", filesInterval.String())
+	}
+}
+
+func (f *follower) publish(ctx context.Context, logger logr.Logger, now time.Time) error {
+	if f.config.APIServices.Insecure {
+		return f.clients.publish(ctx, logger, nil)
+	}
+	data, err := f.config.Files.read(now, f.config.APIServices.Host())
+	if err != nil {
+		return err
+	}
+	return f.clients.publish(ctx, logger, data)
+}
