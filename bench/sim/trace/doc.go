@@ -1,7 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trace reads a recorded load: CSV with the header time,rate, RFC 3339 or seconds, and messages per second.
+// Package trace reads a recorded load: CSV with the columns time (RFC 3339 or seconds), rate (messages per second)
+// and, where they are known, replicas.
 //
 // Floor 3. It never guesses: what is not a number, not in order or missing for too long is an error with its line.
 package trace

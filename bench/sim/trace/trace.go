@@ -19,17 +19,47 @@ import (
 
 // What is too much to be meant: a month at a row a second is within it.
 const (
-	maxRows    = 4_000_000
-	maxBytes   = 256 << 20
-	maxLength  = 62 * 24 * time.Hour
-	maxRate    = 1e9
-	leastWords = 2
+	maxRows     = 4_000_000
+	maxBytes    = 256 << 20
+	maxLength   = 62 * 24 * time.Hour
+	maxRate     = 1e9
+	maxReplicas = 1_000_000
+	leastRows   = 2
+	// Seconds from here on are of the Unix epoch: 2001 to 2286.
+	leastEpoch, mostEpoch = 1e9, 1e10
 )
 
-// Load is a rate over time.
+// Load is a rate over time, and the replicas that ran where they are known.
 type Load struct {
 	// at are seconds since the first row, ascending, and rates messages per second.
 	at, rates []float64
+	// replicas from each row on; unknown where it is below 0.
+	replicas []int
+	// start is the time of the first row; zero where rows have seconds.
+	start time.Time
+}
+
+// unknownReplicas is an empty cell, within this package alone.
+const unknownReplicas = -1
+
+// Start is the time of the first row; false when it is not known.
+func (l Load) Start() (time.Time, bool) { return l.start, !l.start.IsZero() }
+
+// Rates are those of the rows.
+func (l Load) Rates() []float64 { return slices.Clone(l.rates) }
+
+// Replicas that were set so many seconds after the first row: those of the last row before; false while unknown.
+func (l Load) Replicas(second int) (int, bool) {
+	row := sort.Search(len(l.at), func(i int) bool { return l.at[i] > float64(second) }) - 1
+	if row < 0 || l.replicas[row] == unknownReplicas {
+		return 0, false
+	}
+	return l.replicas[row], true
+}
+
+// HasReplicas says that at least one row has its replicas.
+func (l Load) HasReplicas() bool {
+	return slices.ContainsFunc(l.replicas, func(n int) bool { return n != unknownReplicas })
 }
 
 // Seconds that the load lasts.
@@ -78,21 +108,26 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 			return Load{}, fmt.Errorf("reading a row: %w", err) // has the line
 		}
 		line, _ := rows.FieldPos(0)
-		if err := d.add(row[columns.time], row[columns.rate]); err != nil {
+		replicas := ""
+		if columns.replicas >= 0 {
+			replicas = row[columns.replicas]
+		}
+		if err := d.add(row[columns.time], row[columns.rate], replicas); err != nil {
 			return Load{}, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 	switch {
 	case limited.N <= 0:
 		return Load{}, fmt.Errorf("there are more than %d MB: record a shorter time or fewer rows", maxBytes>>20)
-	case len(d.load.at) < leastWords || d.load.Seconds() < 1:
+	case len(d.load.at) < leastRows || d.load.Seconds() < 1:
 		return Load{},
 			fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
 	}
 	return d.load, nil
 }
 
-type columns struct{ time, rate int }
+// columns of a row; replicas are -1 where the file has none.
+type columns struct{ time, rate, replicas int }
 
 // header says which column is which.
 func header(rows *csv.Reader) (columns, error) {
@@ -105,23 +140,27 @@ func header(rows *csv.Reader) (columns, error) {
 	}
 	names = slices.Clone(names)
 	names[0] = strings.TrimPrefix(names[0], "\ufeff") // as spreadsheets write
-	if len(names) != 2 || slices.Index(names, "time") < 0 || slices.Index(names, "rate") < 0 {
-		return columns{}, fmt.Errorf("line 1: the columns are %q: they must be time and rate", names)
+	found := columns{slices.Index(names, "time"), slices.Index(names, "rate"), slices.Index(names, "replicas")}
+	known := 2
+	if found.replicas >= 0 {
+		known = 3
 	}
-	return columns{slices.Index(names, "time"), slices.Index(names, "rate")}, nil
+	if len(names) != known || found.time < 0 || found.rate < 0 {
+		return columns{}, fmt.Errorf("line 1: the columns are %q: they must be time and rate, and may be replicas", names)
+	}
+	return found, nil
 }
 
 // decoder turns rows into a load.
 type decoder struct {
 	load Load
 	gap  float64
-	// dated says that times are RFC 3339, and first is the first of either kind.
+	// dated says that times are RFC 3339, and firstSeconds is the first time where they are not.
 	dated        bool
-	first        time.Time
 	firstSeconds float64
 }
 
-func (d *decoder) add(at, rate string) error {
+func (d *decoder) add(at, rate, replicas string) error {
 	second, err := d.second(at)
 	if err != nil {
 		return err
@@ -137,13 +176,20 @@ func (d *decoder) add(at, rate string) error {
 		case since > d.gap:
 			return fmt.Errorf(
 				"time %q is %s after the row before, more than %s: what the load was meanwhile is not known; fill the gap, cut "+
-					"the file there, or allow it with -gap", at, seconds(since), seconds(d.gap))
+					"the file there, or raise the limit", at, seconds(since), seconds(d.gap))
 		}
 	}
 	if second > maxLength.Seconds() || len(d.load.at) == maxRows {
 		return fmt.Errorf("the load is longer than %s or %d rows: cut it", maxLength, maxRows)
 	}
+	ran := unknownReplicas
+	if replicas != "" {
+		if ran, err = strconv.Atoi(replicas); err != nil || ran < 0 || ran > maxReplicas {
+			return fmt.Errorf("replicas %q must be a whole number from 0 to %d, or empty", replicas, maxReplicas)
+		}
+	}
 	d.load.at, d.load.rates = append(d.load.at, second), append(d.load.rates, value)
+	d.load.replicas = append(d.load.replicas, ran)
 	return nil
 }
 
@@ -157,6 +203,9 @@ func (d *decoder) second(at string) (float64, error) {
 	if value, err := strconv.ParseFloat(at, 64); err == nil && !math.IsNaN(value) && !math.IsInf(value, 0) {
 		if begins {
 			d.firstSeconds = value
+			if value >= leastEpoch && value <= mostEpoch {
+				d.load.start = time.Unix(int64(value), 0).UTC()
+			}
 		}
 		if d.dated {
 			return 0, fmt.Errorf("time %q is in seconds, but those before are dates: use one of them", at)
@@ -168,10 +217,10 @@ func (d *decoder) second(at string) (float64, error) {
 		return 0, fmt.Errorf("time %q must be seconds, or RFC 3339 such as 2026-03-01T09:00:00Z", at)
 	}
 	if begins {
-		d.dated, d.first = true, moment
+		d.dated, d.load.start = true, moment
 	}
 	if !d.dated {
 		return 0, fmt.Errorf("time %q is a date, but those before are in seconds: use one of them", at)
 	}
-	return moment.Sub(d.first).Seconds(), nil
+	return moment.Sub(d.load.start).Seconds(), nil
 }

@@ -47,6 +47,8 @@ func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a rate that Prometheus lacks": {"time,rate\n0,NaN\n60,1\n", `line 2: rate "NaN"`},
 		"a rate below zero":            {"time,rate\n0,10\n60,-1\n", `line 3: rate "-1"`},
 		"a rate without bounds":        {"time,rate\n0,10\n60,+Inf\n", `line 3: rate "+Inf"`},
+		"replicas below zero":          {"time,rate,replicas\n0,1,-1\n", `line 2: replicas "-1" must be a whole number`},
+		"half a replica":               {"time,rate,replicas\n0,1,0.5\n", `line 2: replicas "0.5"`},
 		"a time that is none": {
 			"time,rate\nyesterday,10\n",
 			`line 2: time "yesterday" must be seconds, or RFC 3339`,
@@ -74,6 +76,31 @@ func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
+func TestReadKnowsReplicasAndStart(t *testing.T) {
+	const text = "time,replicas,rate\n1700000000,3,10\n1700000060,,20\n1700000120,5,0\n"
+	load, err := Read(strings.NewReader(text), time.Hour)
+	require.NoError(t, err)
+	start, known := load.Start()
+	require.True(t, known)
+	require.Equal(t, time.Unix(1_700_000_000, 0).UTC(), start)
+	require.True(t, load.HasReplicas())
+	require.Equal(t, []float64{10, 20, 0}, load.Rates())
+	for second, want := range map[int]int{0: 3, 59: 3, 120: 5, 999: 5} {
+		replicas, known := load.Replicas(second)
+		require.True(t, known, "%d s", second)
+		require.Equal(t, want, replicas, "%d s", second)
+	}
+	for _, second := range []int{-1, 60, 119} {
+		_, known := load.Replicas(second)
+		require.False(t, known, "%d s", second)
+	}
+	load, err = Read(strings.NewReader("time,rate\n0,10\n60,20\n"), time.Hour)
+	require.NoError(t, err)
+	require.False(t, load.HasReplicas())
+	_, known = load.Start()
+	require.False(t, known, "seconds are since an unknown time")
+}
+
 func TestReadLetsThroughAGapThatIsAllowed(t *testing.T) {
 	load, err := Read(strings.NewReader("time,rate\n0,10\n3600,20\n"), time.Hour)
 	require.NoError(t, err)
@@ -83,7 +110,7 @@ func TestReadLetsThroughAGapThatIsAllowed(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"time,rate\n0,10\n60,20\n", "rate,time\n1,2026-03-01T09:00:00Z\n2,2026-03-01T09:00:30+01:00\n",
-		"time,rate\n-1e308,0\n1e308,0\n",
+		"time,rate\n-1e308,0\n1e308,0\n", "replicas,time,rate\n3,0,1\n,60,2\n",
 		"", "time,rate\n\"", "\ufefftime,rate\n1,1\n",
 	} {
 		f.Add(seed)
