@@ -49,6 +49,15 @@ func Without(parts policy.Part) New {
 	return func(s model.Scenario) Controller { return newCapacity(s, parts) }
 }
 
+// Policy makes our controller with the spec of a policy.
+func Policy(spec v1alpha1.AutoscalingPolicySpec) New {
+	return func(s model.Scenario) Controller {
+		c := newCapacity(s, 0)
+		c.spec = spec
+		return c
+	}
+}
+
 func newCapacity(s model.Scenario, without policy.Part) *capacity {
 	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
 	if err != nil {
@@ -98,6 +107,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 		panic(err) // no decision leads to a state that cannot be written
 	}
 	fresh := newCapacity(system.Scenario(), c.without)
+	fresh.spec = c.spec
 	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())

@@ -27,8 +27,8 @@ type Named struct {
 func All() []Named {
 	return []Named{
 		{"oracle", newOracle},
-		{"hpa-cpu80", newCPU},
-		{"keda-default10", newDefaultKEDA},
+		{"hpa-cpu80", CPU},
+		{"keda-default10", DefaultKEDA},
 		{"keda-tuned", newTunedKEDA},
 		{"keda-expert", newExpert},
 		{"expert-fresh", newFreshExpert},

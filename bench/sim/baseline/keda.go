@@ -5,6 +5,7 @@ package baseline
 
 import (
 	"math"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
@@ -28,13 +29,15 @@ type keda struct {
 	lastActive int
 }
 
-// tunedThreshold is what an expert who knows the true capacity would write: half an objective's work.
-func tunedThreshold(s model.Scenario) float64 {
-	return max(1, s.Capacity(0)*s.Objective.Seconds()/2)
+// TunedThreshold is what an expert who knows the capacity of a replica would write: half an objective's work.
+func TunedThreshold(capacity float64, objective time.Duration) float64 {
+	return max(1, capacity*objective.Seconds()/2)
 }
 
-// newDefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
-func newDefaultKEDA(model.Scenario) Controller {
+func tunedThreshold(s model.Scenario) float64 { return TunedThreshold(s.Capacity(0), s.Objective) }
+
+// DefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
+func DefaultKEDA(model.Scenario) Controller {
 	return &keda{
 		hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold,
 		// A trigger has one topic, and the HPA follows the one of them that asks for the most. The formula of
@@ -45,8 +48,13 @@ func newDefaultKEDA(model.Scenario) Controller {
 
 // newTunedKEDA has the best threshold there is and an HPA with the default behavior, which does not follow what was
 // asked for once and no longer.
-func newTunedKEDA(s model.Scenario) Controller {
-	return &keda{hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s)}
+func newTunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s))(s) }
+
+// KEDA is a ScaledObject with a threshold and an HPA with the default behavior.
+func KEDA(threshold float64) New {
+	return func(model.Scenario) Controller {
+		return &keda{hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: threshold}
+	}
 }
 
 // newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
@@ -119,7 +127,8 @@ func (g *gauge) read(system *model.System) float64 {
 // cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.
 type cpu struct{ hpa hpa }
 
-func newCPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
+// CPU is an HPA with that metric.
+func CPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
 
 func (c *cpu) Replicas(system *model.System) int {
 	if system.Replicas() == 0 {

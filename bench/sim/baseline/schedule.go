@@ -1,0 +1,26 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+
+// Schedule has the replicas of every second, such as those that really ran. While they are unknown, which is false, it
+// keeps what there is.
+func Schedule(replicas func(second int) (int, bool)) New {
+	return func(model.Scenario) Controller { return schedule(replicas) }
+}
+
+// Fixed has the same replicas all the time.
+func Fixed(replicas int) New {
+	return Schedule(func(int) (int, bool) { return replicas, true })
+}
+
+type schedule func(second int) (int, bool)
+
+func (s schedule) Replicas(system *model.System) int {
+	if replicas, known := s(system.Second()); known {
+		return replicas
+	}
+	return system.Replicas()
+}

@@ -1,0 +1,173 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// hill is an hour of load with ten times as much in the middle, and the 8 replicas that ran.
+func hill(t *testing.T) trace.Load {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("time,rate,replicas\n")
+	for minute := range 61 {
+		rate := 40.0
+		if minute >= 20 && minute < 40 {
+			rate = 400
+		}
+		fmt.Fprintf(&text, "%d,%v,8\n", 1_760_000_000+60*minute, rate)
+	}
+	load, err := trace.Read(strings.NewReader(text.String()), time.Minute)
+	require.NoError(t, err)
+	return load
+}
+
+func config(t *testing.T) Config {
+	t.Helper()
+	cost := 0.5
+	return Config{
+		Load: hill(t), Source: "hill.csv",
+		Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
+			MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: time.Minute},
+		}},
+		Capacity: Estimate{Range{40, 50, 60}, "measured"}, Start: Estimate{Exactly(20), "assumed"},
+		Subscription: backlog.Shared, Partitions: 1, CPUShare: 1, CostPerReplicaHour: &cost, Seed: 1,
+	}
+}
+
+func TestRunComparesAllContenders(t *testing.T) {
+	result, err := Run(t.Context(), config(t))
+	require.NoError(t, err)
+	names := map[string]Outcome{}
+	for _, o := range result.Contenders {
+		names[o.Name] = o
+		require.LessOrEqual(t, o.ReplicaHours.Low, o.ReplicaHours.Expected)
+		require.LessOrEqual(t, o.ReplicaHours.Expected, o.ReplicaHours.High)
+		require.InDelta(t, 0.5, o.Cost.Expected/o.ReplicaHours.Expected, 1e-9, "at half a coin for an hour")
+	}
+	require.Equal(t, Policy, result.Contenders[0].Name)
+	require.Len(t, names, 6)
+	require.Less(t, names[Policy].LateRatio.High, 0.01)
+	require.Less(t, names[Policy].ReplicaHours.Expected, names[FixedCount].ReplicaHours.Expected)
+	require.Equal(t, Exactly(10), names[FixedCount].ReplicaHours, "400/s at 80% of 50/s each")
+	require.Equal(t, Exactly(0), names[FixedCount].Changes)
+	require.InDelta(t, 8, names[Recorded].ReplicaHours.Expected, 1e-9)
+	require.Zero(t, names[Recorded].LateRatio.Low, "8 replicas of 60/s each are enough")
+	require.Positive(t, names[Recorded].LateRatio.High, "8 of 40/s each are not")
+	require.InDelta(t, 20*60*400+40*60*40, result.Load.Messages, 400*60*2, "rates between rows are interpolated")
+}
+
+func TestEqualConfigsGiveEqualTables(t *testing.T) {
+	var first, second strings.Builder
+	for _, text := range []*strings.Builder{&first, &second} {
+		result, err := Run(t.Context(), config(t))
+		require.NoError(t, err)
+		require.NoError(t, result.WriteTable(text))
+	}
+	require.Equal(t, first.String(), second.String())
+	golden.Equal(t, *update, "hill.txt", []byte(first.String()))
+}
+
+func TestResultIsJSONWithoutWhatIsDrawn(t *testing.T) {
+	c := config(t)
+	c.CostPerReplicaHour, c.Capacity = nil, Estimate{Exactly(50), "--capacity"}
+	result, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	text, err := json.MarshalIndent(result, "", "  ")
+	require.NoError(t, err)
+	golden.Equal(t, *update, "hill.json", append(text, '\n'))
+}
+
+func TestRunRefusesWhatCannotBeSimulated(t *testing.T) {
+	empty, err := trace.Read(strings.NewReader("time,rate\n0,0\n60,0\n"), time.Hour)
+	require.NoError(t, err)
+	tests := map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"no messages":            {func(c *Config) { c.Load = empty }, "the load has no messages"},
+		"no capacity":            {func(c *Config) { c.Capacity.Range = Exactly(0) }, "the capacity of a replica"},
+		"a capacity that is NaN": {func(c *Config) { c.Capacity.Range = Exactly(math.NaN()) }, "the capacity of a replica"},
+		"a range upside down":    {func(c *Config) { c.Start.Range = Range{30, 20, 10} }, "the start time of a replica"},
+		"bounds upside down":     {func(c *Config) { c.Spec.MaxReplicas = 0 }, "the bounds are 1 to 0 replicas"},
+		"no partitions":          {func(c *Config) { c.Partitions = 0 }, "there are 0 partitions"},
+		"no CPU":                 {func(c *Config) { c.CPUShare = 0 }, "the CPU share is 0"},
+		"fewer than no replicas": {func(c *Config) { c.Fixed = -1 }, "there are -1 fixed replicas"},
+		"a cost below nothing":   {func(c *Config) { c.CostPerReplicaHour = new(-1.0) }, "the cost is -1"},
+		"an unknown type":        {func(c *Config) { c.Subscription = "Reader" }, `subscription type "Reader"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := config(t)
+			tt.change(&c)
+			_, err := Run(t.Context(), c)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("interrupted")
+	cancel(reason)
+	_, err := Run(ctx, config(t))
+	require.ErrorIs(t, err, reason)
+}
+
+func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
+	ours := Outcome{Name: Policy, hours: []float64{100, 120, 90}, late: []float64{0.01, 0.02, 0}}
+	tests := map[string]struct {
+		other Outcome
+		want  []string
+	}{
+		"nothing": {Outcome{hours: []float64{110, 130, 99}, late: []float64{0.01, 0.02, 0}}, []string{}},
+		"less by luck": {
+			Outcome{hours: []float64{99.5, 119, 89}, late: []float64{0.0098, 0.02, 0}},
+			[]string{},
+		},
+		"fewer hours in all cases": {
+			Outcome{Name: "other", hours: []float64{90, 110, 80}, late: []float64{0.01, 0.02, 0}},
+			[]string{"other needs 10% fewer replica-hours, with no more late messages"},
+		},
+		"fewer hours as expected alone": {
+			Outcome{Name: "other", hours: []float64{90, 130, 80}, late: []float64{0.01, 0.02, 0}},
+			[]string{
+				"other needs 10% fewer replica-hours, with no more late messages " +
+					"(as expected; not within the whole range of what is known)",
+			},
+		},
+		"fewer hours, and more late": {Outcome{hours: []float64{50, 60, 40}, late: []float64{0.2, 0.3, 0.1}}, []string{}},
+		"fewer late, and more hours": {
+			Outcome{Name: "other", hours: []float64{150, 180, 120}, late: []float64{0, 0, 0}},
+			[]string{
+				"other has fewer late messages, 0.00% instead of 1.00%, with +50% replica-hours " +
+					"(as expected; not within the whole range of what is known)",
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, Result{Contenders: []Outcome{ours, tt.other}}.better())
+		})
+	}
+}

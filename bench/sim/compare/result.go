@@ -1,0 +1,101 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// Result is what a comparison found. Ranges are over what is not known exactly of the Function.
+type Result struct {
+	Load       Load      `json:"load"`
+	Function   Function  `json:"function"`
+	Contenders []Outcome `json:"contenders"`
+	// Better are the contenders that beat the policy in something, with what it is.
+	Better []string `json:"better"`
+	// Notes are what a reader has to know of the data.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Load is what was replayed.
+type Load struct {
+	Source string `json:"source"`
+	// Start is null where the trace has no dates.
+	Start                 *time.Time `json:"start"`
+	Seconds               int        `json:"seconds"`
+	Messages              float64    `json:"messages"`
+	PeakMessagesPerSecond float64    `json:"peakMessagesPerSecond"`
+}
+
+// Function is what was assumed of it.
+type Function struct {
+	MessagesPerSecond Estimate `json:"messagesPerSecondPerReplica"`
+	StartSeconds      Estimate `json:"startSeconds"`
+	ObjectiveSeconds  float64  `json:"latencyObjectiveSeconds"`
+	MinReplicas       int      `json:"minReplicas"`
+	MaxReplicas       int      `json:"maxReplicas"`
+}
+
+// Outcome of one contender.
+type Outcome struct {
+	Name         string `json:"name"`
+	Setting      string `json:"setting"`
+	ReplicaHours Range  `json:"replicaHours"`
+	// LateRatio is the share of the messages that were finished later than the objective, or wait for longer.
+	LateRatio Range `json:"lateRatio"`
+	Changes   Range `json:"changes"`
+	// MostReplicas at one time, as expected.
+	MostReplicas int `json:"mostReplicas"`
+	// Cost is null without a cost per replica and hour.
+	Cost *Range `json:"cost"`
+
+	// replicas and oldest are the expected course, second by second: replicas and the age of the oldest message.
+	replicas, oldest []int32
+	// hours and late of each plan, so that contenders can be compared plan by plan.
+	hours, late []float64
+}
+
+const hour = 3600
+
+func (c Config) result(contenders []contender, scores [][]model.Score) Result {
+	r := Result{
+		Load: Load{
+			Source: c.Source, Seconds: c.Load.Seconds(), Messages: c.messages(), PeakMessagesPerSecond: c.peak(),
+		},
+		Function: Function{
+			MessagesPerSecond: c.Capacity, StartSeconds: c.Start, ObjectiveSeconds: c.objective().Seconds(),
+			MinReplicas: c.least(), MaxReplicas: int(c.Spec.MaxReplicas),
+		},
+	}
+	if start, known := c.Load.Start(); known {
+		r.Load.Start = &start
+	}
+	for i, one := range contenders {
+		r.Contenders = append(r.Contenders, c.outcome(one, scores[i]))
+	}
+	r.Better = r.better()
+	return r
+}
+
+func (c Config) outcome(one contender, scores []model.Score) Outcome {
+	o := Outcome{Name: one.name, Setting: one.setting, replicas: scores[0].Trace, oldest: scores[0].Oldest}
+	var changes []float64
+	for _, score := range scores {
+		o.hours = append(o.hours, score.ReplicaSeconds/hour)
+		o.late = append(o.late, score.LateShare())
+		changes = append(changes, float64(score.Actions))
+	}
+	o.ReplicaHours, o.LateRatio, o.Changes = over(o.hours), over(o.late), over(changes)
+	o.MostReplicas = int(slices.Max(append([]int32{0}, o.replicas...)))
+	if price := c.CostPerReplicaHour; price != nil {
+		o.Cost = &Range{o.ReplicaHours.Low * *price, o.ReplicaHours.Expected * *price, o.ReplicaHours.High * *price}
+	}
+	return o
+}
+
+// over is the range of the values of all plans, of which the first is expected.
+func over(values []float64) Range { return Range{slices.Min(values), values[0], slices.Max(values)} }

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+)
+
+// WriteTable writes a result for people.
+func (r Result) WriteTable(to io.Writer) error {
+	var text strings.Builder
+	line := func(format string, args ...any) { output.Printf(&text, format+"\n", args...) }
+	f := r.Function
+	line("Load:      %s", r.Load)
+	line("Replica:   %s messages/s (%s), starts in %s s (%s)", f.MessagesPerSecond.text("%.4g"),
+		f.MessagesPerSecond.Source, f.StartSeconds.text("%.3g"), f.StartSeconds.Source)
+	line("Objective: %s, %d to %d replicas\n", time.Duration(f.ObjectiveSeconds*float64(time.Second)), f.MinReplicas,
+		f.MaxReplicas)
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	for _, row := range r.rows() {
+		output.Printf(table, "%s\n", strings.Join(row, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("formatting the table: %w", err)
+	}
+	line("\n%s", r.verdict())
+	for _, better := range r.Better {
+		line("- %s", better)
+	}
+	for _, note := range r.Notes {
+		line("Note: %s", note)
+	}
+	if _, err := io.WriteString(to, text.String()); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+// String is the load in a line.
+func (l Load) String() string {
+	text := fmt.Sprintf("%s, %s, %s messages, peak %.4g/s", l.Source, time.Duration(l.Seconds)*time.Second,
+		grouped(l.Messages), l.PeakMessagesPerSecond)
+	if l.Start != nil {
+		text += ", from " + l.Start.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+func (r Result) verdict() string {
+	if len(r.Better) == 0 {
+		return "No contender has fewer late messages than the policy, or as few with fewer replica-hours."
+	}
+	return "Better than the policy:"
+}
+
+func (r Result) rows() [][]string {
+	header := []string{"CONTENDER", "REPLICA-HOURS", "LATE", "CHANGES", "MOST", "SETTING"}
+	hasCost := r.Contenders[0].Cost != nil
+	if hasCost {
+		header = append(header[:5], "COST", "SETTING")
+	}
+	rows := [][]string{header}
+	for _, o := range r.Contenders {
+		late := Range{100 * o.LateRatio.Low, 100 * o.LateRatio.Expected, 100 * o.LateRatio.High}
+		row := []string{
+			o.Name, o.ReplicaHours.text("%.1f"), late.text("%.2f%%"), o.Changes.text("%.0f"), fmt.Sprint(o.MostReplicas),
+		}
+		if hasCost {
+			row = append(row, o.Cost.text("%.2f"))
+		}
+		rows = append(rows, append(row, o.Setting))
+	}
+	return rows
+}
+
+// text is the expected value, with its bounds where they read otherwise.
+func (r Range) text(format string) string {
+	low, expected, high := fmt.Sprintf(format, r.Low), fmt.Sprintf(format, r.Expected), fmt.Sprintf(format, r.High)
+	if low == high {
+		return expected
+	}
+	return expected + " (" + low + " to " + high + ")"
+}
+
+// grouped is a number with commas between thousands.
+func grouped(value float64) string {
+	digits := fmt.Sprintf("%.0f", value)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
