@@ -1,0 +1,13 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-pap is a plugin of kubectl (kubectl pap) and a program of its own.
+//
+//	main.go      the process: signals, exit code
+//	root.go      the command tree
+//	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load
+//
+// Each command is a file, with its flags, help and examples. What it does is in packages below bench.
+//
+// Floor 3.
+package main

@@ -1,0 +1,35 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+)
+
+// newRoot is kubectl pap with its commands.
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-pap",
+		Short: "Try out autoscaling policies of Pulsar Functions",
+		Long: "Try out autoscaling policies of Pulsar Functions (AutoscalingPolicy, short name pap) " +
+			"before they scale anything.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pap"},
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true,
+	}
+	if info, found := debug.ReadBuildInfo(); found {
+		root.Version = flags.Version(info)
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.AddCommand(newSimulate(streams))
+	return root
+}

@@ -1,0 +1,121 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const policyYAML = `apiVersion: pulsar-autoscaler.io/v1alpha1
+kind: AutoscalingPolicy
+metadata: {name: resize, namespace: media}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: resize}
+  subscription: {topics: [media/images/new], name: resize, type: Exclusive}
+  maxReplicas: 1
+`
+
+// kubectlPap runs the plugin and returns what it writes.
+func kubectlPap(t *testing.T, stdin string, args ...string) (out string, err error) {
+	t.Helper()
+	streams, in, stdout, _ := genericiooptions.NewTestIOStreams()
+	in.WriteString(stdin)
+	root := newRoot(streams)
+	root.SetArgs(args)
+	err = root.ExecuteContext(t.Context())
+	return stdout.String(), err
+}
+
+// traceFile is ten minutes of 30 messages per second.
+func traceFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "load.csv")
+	require.NoError(t, os.WriteFile(path, []byte("time,rate\n0,30\n300,30\n600,30\n"), 0o600))
+	return path
+}
+
+func TestSimulateWritesATable(t *testing.T) {
+	out, err := kubectlPap(t, "", "simulate", "--trace", traceFile(t), "--capacity", "40-60", "--start-time", "20s",
+		"--cost-per-replica-hour", "0.1")
+	require.NoError(t, err)
+	require.Contains(t, out, "load.csv, 10m0s, 18,000 messages, peak 30/s")
+	require.Contains(t, out, "48.99 (40 to 60) messages/s (--capacity), starts in 20 s (--start-time)")
+	require.Contains(t, out, "COST")
+	require.Contains(t, out, "pulsar-autoscaler")
+}
+
+func TestSimulateReadsAPolicyFromStandardInput(t *testing.T) {
+	out, err := kubectlPap(t, policyYAML, "simulate", "-f", "-", "--trace", traceFile(t), "--capacity", "40", "-o", "json")
+	require.NoError(t, err)
+	var result struct {
+		Function struct {
+			MaxReplicas int `json:"maxReplicas"`
+		} `json:"function"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &result))
+	require.Equal(t, 1, result.Function.MaxReplicas)
+}
+
+func TestSimulateSaysWhatToMend(t *testing.T) {
+	load := traceFile(t)
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no trace":             {[]string{"--capacity", "5"}, "--trace is missing"},
+		"no such trace":        {[]string{"--trace", "missing.csv"}, "no such file"},
+		"no capacity":          {[]string{"--trace", load}, "--capacity is missing"},
+		"a capacity of 0":      {[]string{"--capacity", "0"}, "must be a number above 0"},
+		"a capacity of NaN":    {[]string{"--capacity", "NaN"}, "must be a number above 0"},
+		"a range upside down":  {[]string{"--capacity", "60-40"}, "name the smaller one first"},
+		"a start without unit": {[]string{"--start-time", "20"}, "must be a duration"},
+		"both bounds and a policy": {
+			[]string{"-f", "policy.yaml", "--max-replicas", "3", "--trace", load}, "[filename max-replicas]",
+		},
+		"an objective too short": {
+			[]string{"--trace", load, "--capacity", "5", "--latency-objective", "1ms"}, "--latency-objective is 1ms",
+		},
+		"no such policy":    {[]string{"-f", "missing.yaml", "--trace", load}, "--filename: open missing.yaml"},
+		"an unknown format": {[]string{"-o", "yaml"}, "--output is"},
+		"an argument":       {[]string{"now"}, "unknown command"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := kubectlPap(t, "", append([]string{"simulate"}, tt.args...)...)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestHelpIsThatOfAPlugin(t *testing.T) {
+	out, err := kubectlPap(t, "", "simulate", "--help")
+	require.NoError(t, err)
+	require.Contains(t, out, "kubectl pap simulate")
+	require.Contains(t, out, "Examples:")
+	for _, line := range strings.Split(out, "\n") {
+		require.NotContains(t, line, "kubectl-pap")
+	}
+	out, err = kubectlPap(t, "", "--version")
+	require.NoError(t, err)
+	require.Contains(t, out, "go1.")
+}
+
+type codedError int
+
+func (e codedError) Error() string { return "it ended" }
+func (e codedError) ExitCode() int { return int(e) }
+
+func TestExitCodeIsThatOfTheError(t *testing.T) {
+	require.Equal(t, 1, exitCode(errors.New("it failed")))
+	require.Equal(t, 3, exitCode(fmt.Errorf("measuring: %w", codedError(3))))
+}
