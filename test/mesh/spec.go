@@ -41,6 +41,7 @@ type spec struct {
 	MaxReplicas *int32 `json:"maxReplicas"`
 
 	Input               input   `json:"input"`
+	Output              output  `json:"output"`
 	SubscriptionName    string  `json:"subscriptionName"`
 	ProcessingGuarantee string  `json:"processingGuarantee"`
 	RetainOrdering      bool    `json:"retainOrdering"`
@@ -61,6 +62,10 @@ type input struct {
 	CustomSerdeSources  map[string]string     `json:"customSerdeSources"`
 	CustomSchemaSources map[string]string     `json:"customSchemaSources"`
 	SourceSpecs         map[string]sourceSpec `json:"sourceSpecs"`
+}
+
+type output struct {
+	Topic string `json:"topic"`
 }
 
 type sourceSpec struct {
@@ -148,6 +153,7 @@ func (c component) instance(id int) (replica.Instance, error) {
 	}
 	return replica.Instance{
 		Tenant: c.spec.Tenant, Namespace: c.spec.Namespace, Name: c.spec.Name, ID: id, Topics: topics, TopicPattern: pattern,
+		Output:           outputName(c.spec.Output.Topic),
 		Subscription:     or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
 		SubscriptionType: c.subscriptionType(),
 		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond, FailEvery: k.FailEvery,
@@ -214,6 +220,14 @@ func (c component) topics() (topics []string, pattern string, err error) {
 		return nil, slices.Collect(maps.Keys(patterns))[0], nil
 	}
 	return slices.Sorted(maps.Keys(names)), "", nil
+}
+
+// outputName completes the name of an output; empty is none.
+func outputName(topic string) string {
+	if topic == "" {
+		return ""
+	}
+	return fullName(topic)
 }
 
 // fullName completes what Pulsar calls a short topic name.

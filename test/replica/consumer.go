@@ -31,7 +31,8 @@ type Consumer struct {
 	kill, stop context.CancelFunc
 	service    atomic.Int64 // time.Duration
 	failEvery  atomic.Int64
-	pace       pacer // of run alone
+	pace       pacer           // of run alone
+	output     pulsar.Producer // of run alone; nil is none
 
 	mu   sync.Mutex // guards hung and err
 	hung chan struct{}
@@ -120,6 +121,9 @@ func (c *Consumer) run(killed, stopping context.Context) {
 		return
 	}
 	defer consumer.Close()
+	if c.output != nil {
+		defer c.output.Close()
+	}
 	close(c.ready)
 	for n := int64(1); ; n++ {
 		asked := time.Now()
@@ -158,6 +162,9 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 		message.Nack(message.Message)
 		return true
 	}
+	if !c.forward(killed, message) {
+		return false
+	}
 	// Acknowledgements travel in groups after 100 ms, as those of the Java client do; a lost one is a message again.
 	_ = message.Ack(message.Message)
 	sequence, ok := load.Sequence(message.Payload())
@@ -169,6 +176,18 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 		Sequence: sequence,
 	})
 	return true
+}
+
+// forward publishes the message to the output, before it is acknowledged, as a function instance does; false when the
+// replica ends before.
+func (c *Consumer) forward(ctx context.Context, message pulsar.ConsumerMessage) bool {
+	if c.output == nil {
+		return true
+	}
+	_, err := c.output.Send(ctx, &pulsar.ProducerMessage{
+		Payload: message.Payload(), Key: message.Key(), Properties: message.Properties(),
+	})
+	return err == nil
 }
 
 // hang blocks while the replica is told to hang.
@@ -196,14 +215,32 @@ func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerM
 	for {
 		consumer, err := c.try(ctx, wanted)
 		if err == nil {
-			c.setErr(nil)
-			return consumer, nil
+			if err = c.connectOutput(); err == nil {
+				c.setErr(nil)
+				return consumer, nil
+			}
+			consumer.Close()
 		}
 		c.setErr(fmt.Errorf("subscribing to %q%s: %w", c.in.Topics, c.in.TopicPattern, err))
 		if err := sleep(ctx, resubscribe); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// connectOutput makes the producer of the output, if there is one. It never gives a message up: a replica that ends
+// leaves it unacknowledged.
+func (c *Consumer) connectOutput() (err error) {
+	if c.in.Output == "" {
+		return nil
+	}
+	c.output, err = c.client.CreateProducer(pulsar.ProducerOptions{
+		Topic: c.in.Output, DisableBatching: true, SendTimeout: -1,
+	})
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", c.in.Output, err)
+	}
+	return nil
 }
 
 // try subscribes once. The client takes no context, so that an end of ctx leaves the try to itself: it closes what

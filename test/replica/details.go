@@ -72,6 +72,9 @@ func describe(in Instance, class, config string) (string, error) {
 	if in.TopicPattern != "" {
 		return "", fmt.Errorf("replica.Instance.TopicPattern is %q: only light replicas take one", in.TopicPattern)
 	}
+	if in.Output != "" {
+		return "", fmt.Errorf("replica.Instance.Output is %q: only light replicas have one", in.Output)
+	}
 	inputs := map[string]input{}
 	for _, topic := range in.Topics {
 		var spec input

@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
 // light returns a runner that is closed after the test's replicas.
@@ -149,5 +153,32 @@ func TestLightEndsWithItsContextAlsoBeforeItHasBegun(t *testing.T) {
 			<-r.Done()
 			require.NoError(t, r.Stop(t.Context()), "a stop of what has ended is harmless")
 		})
+	}
+}
+
+func TestLightPassesMessagesOnToItsOutput(t *testing.T) {
+	b := sharedBroker.Need(t)
+	in := instance(t, b, "forwarding")
+	in.Output = broker.TopicName("forwarded")
+	require.NoError(t, b.CreateTopic(t.Context(), in.Output, 0))
+	runner, got := light(t)
+	r := start[*Consumer](t, runner, in)
+	ready(t, r)
+	publish(t, b, in.Topics[0], 10)
+	got.sequences(t, 10)
+	client, err := broker.Connect(b.ServiceURL(), "")
+	require.NoError(t, err)
+	defer client.Close()
+	reader, err := client.CreateReader(pulsar.ReaderOptions{
+		Topic: in.Output, StartMessageID: pulsar.EarliestMessageID(),
+	})
+	require.NoError(t, err)
+	defer reader.Close()
+	for want := range uint64(10) {
+		message, err := reader.Next(t.Context())
+		require.NoError(t, err)
+		sequence, ok := load.Sequence(message.Payload())
+		require.True(t, ok)
+		require.Equal(t, want+1, sequence)
 	}
 }

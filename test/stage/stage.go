@@ -49,6 +49,8 @@ type Config struct {
 	FeatureGates string
 	// KEDA runs beside, with what it is given here, and a scaler for it; nil for neither.
 	KEDA *keda.Config
+	// Guests lets light replicas run Functions that are not put there by AddFunction, in any namespace.
+	Guests bool
 	// ScalerFlags come after those that the stage needs of a scaler, such as --poll-interval=2s.
 	ScalerFlags []string
 }
@@ -89,6 +91,9 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	s := &Stage{dir: dir, stop: stop, group: &errgroup.Group{}, runners: runners{byFunction: map[string]replica.Runner{}}}
+	if config.Guests {
+		s.runners.guests = replica.NewLight(nil)
+	}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -222,6 +227,8 @@ type runners struct {
 	// mu guards byFunction.
 	mu         sync.Mutex
 	byFunction map[string]replica.Runner
+	// guests runs all others; nil is none.
+	guests *replica.Light
 }
 
 func (r *runners) add(name string, runner replica.Runner) {
@@ -235,6 +242,9 @@ func (r *runners) Start(ctx context.Context, in replica.Instance) (replica.Repli
 	r.mu.Lock()
 	runner := r.byFunction[in.Name]
 	r.mu.Unlock()
+	if runner == nil && r.guests != nil {
+		return r.guests.Start(ctx, in)
+	}
 	if runner == nil {
 		return nil, fmt.Errorf("function %s was not put on the stage with AddFunction", in.Name)
 	}
@@ -253,4 +263,7 @@ func (r *runners) close() {
 		}
 	}
 	clear(r.byFunction)
+	if r.guests != nil {
+		r.guests.Close()
+	}
 }
