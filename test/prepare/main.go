@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
 
 func main() {
@@ -43,6 +44,17 @@ func builds() []step {
 		func(ctx context.Context, progress io.Writer) error {
 			_, err := cluster.KEDABinaries(ctx, progress)
 			return err
+		},
+		func(ctx context.Context, progress io.Writer) error {
+			for _, name := range helm.Tools() {
+				if _, err := helm.Tool(ctx, name); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintln(progress, name, "is built"); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

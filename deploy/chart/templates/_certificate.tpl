@@ -1,7 +1,41 @@
 {{/* Flags for the serving certificate of the adapter. Argument: root. */}}
 {{- define "pulsar-autoscaler.certificateArgs" -}}
-- --serving-certificate={{ .Values.servingCertificate.mode }}
+{{- $mode := .Values.servingCertificate.mode }}
+{{- if eq $mode "Self" -}}
+- --serving-certificate=Self
 - --serving-certificate-lifetime={{ .Values.servingCertificate.lifetime }}
-# With this ClusterRole Kubernetes deletes the APIServices.
+{{- else if eq $mode "Insecure" -}}
+- --serving-certificate=Insecure
+{{- else -}}
+- --tls-cert-file=/etc/adapter/serving-cert/tls.crt
+- --tls-private-key-file=/etc/adapter/serving-cert/tls.key
+- --tls-ca-file=/etc/adapter/serving-cert/ca.crt
+{{- end }}
+# Kubernetes deletes the APIServices with this ClusterRole.
 - --apiservice-owner=pulsar-autoscaler-adapter-apiservices
+{{- end }}
+
+{{/* Not empty where the serving certificate is mounted. Argument: root. */}}
+{{- define "pulsar-autoscaler.certificateSecret" -}}
+{{- if has .Values.servingCertificate.mode (list "CertManager" "Secret") }}{{ .Values.servingCertificate.secretName }}{{ end }}
+{{- end }}
+
+{{/* Mounts of the adapter. Argument: root. */}}
+{{- define "pulsar-autoscaler.adapterMounts" -}}
+{{- include "pulsar-autoscaler.pulsarMounts" . }}
+{{- if include "pulsar-autoscaler.certificateSecret" . }}
+- name: serving-cert
+  mountPath: /etc/adapter/serving-cert
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{/* Volumes of the adapter. Argument: root. */}}
+{{- define "pulsar-autoscaler.adapterVolumes" -}}
+{{- include "pulsar-autoscaler.pulsarVolumes" . }}
+{{- with include "pulsar-autoscaler.certificateSecret" . }}
+- name: serving-cert
+  secret:
+    secretName: {{ . }}
+{{- end }}
 {{- end }}

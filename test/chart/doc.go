@@ -1,0 +1,8 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart checks deploy/chart: that its README has every value, that the programs take the flags that it renders,
+// that a real API server takes every object, and that the admission policies deny what they say.
+//
+// Floor 3. It only has tests. All but the README's need helm.
+package chart

@@ -1,0 +1,101 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+)
+
+// namespace is that of the release.
+const namespace = "pulsar-autoscaler"
+
+var controlPlane = shared.New("a real control plane", startControlPlane, func(c *cluster.Cluster) error {
+	c.Stop()
+	return nil
+})
+
+func TestMain(m *testing.M) { shared.Main(m, controlPlane) }
+
+func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
+	crds, err := filepath.Glob(filepath.Join("..", "..", "deploy", "crd", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Start(ctx, cluster.Config{CRDs: crds, Progress: os.Stderr})
+}
+
+// operatorKinds are what a cluster with the Prometheus operator says that it has.
+func operatorKinds() []string {
+	var args []string
+	for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
+		args = append(args, "--api-versions=monitoring.coreos.com/v1/"+kind)
+	}
+	return args
+}
+
+// valueFiles are those of deploy/chart/ci, by name.
+func valueFiles(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "..", "deploy", "chart", "ci", "*-values.yaml"))
+	require.NoError(t, err)
+	files := map[string]string{}
+	for _, path := range paths {
+		files[strings.TrimSuffix(filepath.Base(path), "-values.yaml")] = path
+	}
+	require.Len(t, files, 5)
+	return files
+}
+
+// render returns the objects of the chart for a file of values.
+func render(t *testing.T, values string) []*unstructured.Unstructured {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs helm, which takes minutes to build")
+	}
+	out, err := helm.Template(t.Context(), append(operatorKinds(), "--values="+values)...)
+	require.NoError(t, err)
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
+	var objects []*unstructured.Unstructured
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		require.NoError(t, err)
+		object := &unstructured.Unstructured{}
+		require.NoError(t, sigsyaml.Unmarshal(document, &object.Object))
+		if object.GetKind() != "" {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// ofKind are the objects of a kind.
+func ofKind(objects []*unstructured.Unstructured, kinds ...string) (found []*unstructured.Unstructured) {
+	for _, object := range objects {
+		for _, kind := range kinds {
+			if object.GetKind() == kind {
+				found = append(found, object)
+			}
+		}
+	}
+	return found
+}

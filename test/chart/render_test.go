@@ -1,0 +1,126 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
+)
+
+// isForeign says that a kind is of a project which the control plane of these tests does not have.
+func isForeign(group string) bool {
+	return group == "monitoring.coreos.com" || group == "cert-manager.io"
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted",
+	}}}
+}
+
+// administrator may do everything on the control plane.
+func administrator(t *testing.T) client.Client {
+	t.Helper()
+	people, err := client.New(controlPlane.Need(t).RESTConfig(), client.Options{})
+	require.NoError(t, err)
+	return people
+}
+
+// TestTheAPIServerTakesEveryObject strictly, and the pods in a namespace that enforces Pod Security "restricted".
+func TestTheAPIServerTakesEveryObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs helm and a real control plane")
+	}
+	people := administrator(t)
+	for _, name := range []string{namespace, "media", "billing"} {
+		require.NoError(t, client.IgnoreAlreadyExists(people.Create(t.Context(), namespaceOf(name))))
+	}
+	for name, values := range valueFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, object := range render(t, values) {
+				if isForeign(object.GroupVersionKind().Group) {
+					continue
+				}
+				err := people.Patch(t.Context(), object, client.Apply, //nolint:staticcheck // unstructured objects of any kind
+					client.DryRunAll, client.ForceOwnership, client.FieldOwner("chart"),
+					client.FieldValidation(metav1.FieldValidationStrict))
+				require.NoError(t, err, "%s %s", object.GetKind(), object.GetName())
+			}
+			for _, deployment := range ofKind(render(t, values), "Deployment") {
+				requireRestricted(t, people, deployment)
+			}
+		})
+	}
+}
+
+// requireRestricted has the API server judge a pod of the Deployment.
+func requireRestricted(t *testing.T, people client.Client, deployment *unstructured.Unstructured) {
+	t.Helper()
+	template, found, err := unstructured.NestedMap(deployment.Object, "spec", "template")
+	require.NoError(t, err)
+	require.True(t, found)
+	pod := &unstructured.Unstructured{Object: template}
+	pod.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	pod.SetName(deployment.GetName())
+	pod.SetNamespace(namespace)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: deployment.GetName(), Namespace: namespace}}
+	require.NoError(t, client.IgnoreAlreadyExists(people.Create(t.Context(), account)))
+	require.NoError(t, people.Create(t.Context(), pod, client.DryRunAll))
+	require.NoError(t, unstructured.SetNestedField(pod.Object, false, "spec", "securityContext", "runAsNonRoot"))
+	require.ErrorContains(t, people.Create(t.Context(), pod, client.DryRunAll), "violates PodSecurity")
+}
+
+// TestTheProgramsTakeTheirFlags: they fail, outside of a cluster, after they have checked all of them.
+func TestTheProgramsTakeTheirFlags(t *testing.T) {
+	files, dir := valueFiles(t), t.TempDir()
+	if testing.Short() {
+		t.Skip("needs helm, which takes minutes to build")
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator),
+		"../../cmd/adapter", "../../cmd/scaler").CombinedOutput()
+	require.NoError(t, err, string(out))
+	for name, values := range files {
+		t.Run(name, func(t *testing.T) {
+			for _, deployment := range ofKind(render(t, values), "Deployment") {
+				containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+				require.NoError(t, err)
+				var container corev1.Container
+				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(
+					containers[0].(map[string]any), &container)) //nolint:forcetypeassert // the API server took it
+				command := exec.CommandContext(t.Context(), filepath.Join(dir, deployment.GetName()), container.Args...)
+				command.Env = []string{"HOME=" + dir}
+				out, err := command.CombinedOutput()
+				require.Error(t, err)
+				require.Contains(t, string(out), "set --lease-namespace outside of a cluster")
+			}
+		})
+	}
+}
+
+// TestHelmUnittest runs what is in deploy/chart/tests.
+func TestHelmUnittest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs helm-unittest, which takes minutes to build")
+	}
+	tool, err := helm.Tool(t.Context(), "helm-unittest")
+	require.NoError(t, err)
+	chart, err := helm.Chart()
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), tool, "--strict", chart)
+	command.Env = append(os.Environ(), "HELM_DEBUG=false")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, string(out))
+}

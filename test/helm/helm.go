@@ -1,0 +1,79 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Tools are the names that Tool knows.
+func Tools() []string { return []string{"helm", "helm-unittest"} }
+
+// Tool returns the path of a tool of tools/helm, which it builds first unless it is cached.
+func Tool(ctx context.Context, name string) (string, error) {
+	root, err := Checkout()
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, "go", "tool", "-n", name)
+	command.Dir = filepath.Join(root, "tools", "helm")
+	command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+	out, err := run(command)
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Chart is the path of the chart.
+func Chart() (string, error) {
+	root, err := Checkout()
+	return filepath.Join(root, "deploy", "chart"), err
+}
+
+// Template renders the chart for a release of its own name in a namespace of that name: no cluster is asked.
+func Template(ctx context.Context, args ...string) ([]byte, error) {
+	tool, err := Tool(ctx, "helm")
+	if err != nil {
+		return nil, err
+	}
+	chart, err := Chart()
+	if err != nil {
+		return nil, err
+	}
+	const name = "pulsar-autoscaler"
+	all := append([]string{"template", name, chart, "--namespace", name, "--no-hooks"}, args...)
+	return run(exec.CommandContext(ctx, tool, all...))
+}
+
+func run(command *exec.Cmd) ([]byte, error) {
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(command.Path), err, problems.String())
+	}
+	return out, nil
+}
+
+// Checkout is the root of the source tree that the working directory belongs to.
+func Checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the source tree: %w", err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "tools", "helm", "go.mod")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("finding tools/helm: run this inside a checkout of pulsar-autoscaler")
+}
