@@ -12,6 +12,7 @@
     43200, 86400, 172800, 604800, 1209600, 2419200];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const ink = (series) => `var(--series-${series % colors})`;
   const charts = JSON.parse(document.getElementById("curves").textContent)
     .filter((chart) => chart.series.some((s) => s.seconds.length > 0));
 
@@ -31,26 +32,29 @@
 
   const instant = (seconds) => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC";
 
-  // align puts all series on one time axis. A step keeps its value; a line has undefined where it has no point.
-  const align = (chart) => {
-    const start = chart.start ?? 0;
-    const data = uPlot.join(chart.series.map((s) => [s.seconds.map((x) => start + x), s.values]));
-    chart.series.forEach((s, i) => {
-      const values = data[i + 1];
-      for (let at = 1; s.step && at < values.length; at++) {
-        if (values[at] === undefined) values[at] = values[at - 1];
+  // align puts the series of the charts of one start on one time axis, so that their cursors meet, and returns the data
+  // of each chart. A step keeps its value; a line has undefined where it has no point.
+  const align = (group) => {
+    const start = group[0].start ?? 0;
+    const series = group.flatMap((chart) => chart.series);
+    const [times, ...values] = uPlot.join(series.map((s) => [s.seconds.map((x) => start + x), s.values]));
+    series.forEach((s, i) => {
+      for (let at = 1; s.step && at < times.length; at++) {
+        if (values[i][at] === undefined) values[i][at] = values[i][at - 1];
       }
     });
-    return data;
+    return group.map((chart) => [times, ...chart.series.map((s) => values[series.indexOf(s)])]);
   };
 
-  // latest is the index of the last point at or before an index, as what is read there; after its last a line has none.
-  const latest = (u, series, at) => {
-    const values = u.data[series];
-    if (at == null || values[at] !== undefined) return at;
-    if (!values.slice(at).some((value) => value !== undefined)) return at;
-    while (at > 0 && values[at] === undefined) at--;
-    return at;
+  // latest has, for each point of the axis, the index of the series' last value at or before it. After the last of a
+  // line there is none, which is undefined at that point itself.
+  const latest = (values) => {
+    const end = values.findLastIndex((value) => value !== undefined);
+    let last = 0;
+    return values.map((value, at) => {
+      if (value !== undefined) last = at;
+      return at > end ? at : last;
+    });
   };
 
   const text = (value, unit) => {
@@ -58,13 +62,22 @@
     return value === undefined ? "no value" : number(value) + (unit ? " " + unit : "");
   };
 
-  const options = (chart, width, time, onScale) => ({
+  // ticks are in 24 hours, with the day where it begins.
+  const ticks = (u, splits, axis, space, increment) =>
+    splits.map((x, i) => {
+      const [day, clock] = [instant(x).slice(0, 10), instant(x).slice(11, increment < 60 ? 19 : 16)];
+      if (increment >= 86400) return day.slice(5);
+      return i > 0 && instant(splits[i - 1]).slice(0, 10) === day ? clock : clock + "\n" + day;
+    });
+
+  const options = (chart, data, width, onScale) => ({
     width, height,
     cursor: {
-      y: false, drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
-      dataIdx: (u, series, at) => (series === 0 ? at : latest(u, series, at)),
+      y: false, points: { fill: (u, i) => ink(i - 1), stroke: (u, i) => ink(i - 1) },
+      drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
+      dataIdx: (u, series, at) => (series === 0 || at == null ? at : data.latest[series][at]),
     },
-    legend: { live: true, markers: { stroke: (u, i) => `var(--series-${(i - 1) % colors})`, fill: () => "" } },
+    legend: { live: true, markers: { stroke: (u, i) => ink(i - 1), fill: () => "" } },
     scales: {
       x: { time: chart.start !== null },
       y: { range: (u, low, high) => uPlot.rangeNum(Math.min(0, low ?? 0), Math.max(high ?? 1, 1e-9), 0.1, true) },
@@ -73,7 +86,9 @@
     axes: [
       {
         stroke: () => color("slate"), grid: { stroke: () => color("faint") }, ticks: { stroke: () => color("line") },
-        ...(chart.start === null ? { incrs: intervals, values: (u, splits) => splits.map(elapsed) } : {}),
+        ...(chart.start === null
+          ? { incrs: intervals, values: (u, splits) => splits.map(elapsed) }
+          : { space: 80, values: ticks }),
       },
       {
         stroke: () => color("slate"), grid: { stroke: () => color("faint") }, ticks: { stroke: () => color("line") },
@@ -81,7 +96,7 @@
       },
     ],
     series: [
-      { label: chart.start === null ? "Time since the start" : "Time", value: (u, x) => (x == null ? "–" : time(x)) },
+      { label: chart.start === null ? "Time since the start" : "Time", value: (u, x) => (x == null ? "–" : data.time(x)) },
       ...chart.series.map((s, i) => ({
         label: s.name, stroke: () => color("series-" + (i % colors)), width: 2,
         dash: dashes[Math.floor(i / colors) % dashes.length],
@@ -94,6 +109,11 @@
   });
 
   const all = [];
+  const groups = new Map(charts.map((chart) => [chart.start, charts.filter((other) => other.start === chart.start)]));
+  const aligned = new Map([...groups.values()].flatMap((group) => {
+    const data = align(group);
+    return group.map((chart, i) => [chart, data[i]]);
+  }));
 
   // follow zooms the charts of the same start alike.
   const follow = (key) => (u) => {
@@ -108,30 +128,33 @@
 
   document.querySelectorAll(".plot").forEach((element, n) => {
     const chart = charts[n];
-    const time = chart.start === null ? elapsed : instant;
-    const plot = new uPlot(options(chart, element.clientWidth, time, follow(chart.start)), align(chart), element);
-    all.push({ key: chart.start, chart, element, plot, time, at: null, reading: element.nextElementSibling });
+    const points = aligned.get(chart);
+    const data = { latest: points.map(latest), time: chart.start === null ? elapsed : instant };
+    const plot = new uPlot(options(chart, data, element.clientWidth, follow(chart.start)), points, element);
+    all.push({ key: chart.start, chart, element, plot, data, at: null, reading: element.nextElementSibling });
   });
 
-  const range = (key) => {
-    const own = all.filter((one) => one.key === key).map((one) => one.plot.data[0]);
-    return { min: Math.min(...own.map((x) => x[0])), max: Math.max(...own.map((x) => x[x.length - 1])) };
+  const whole = (one) => {
+    const x = one.plot.data[0];
+    return { min: x[0], max: x[x.length - 1] };
   };
 
-  const zoomOut = (one) => one.plot.setScale("x", range(one.key));
+  const zoomOut = (one) => one.plot.setScale("x", whole(one));
 
   // zoom keeps what the cursor is on, else the middle.
   const zoom = (one, factor) => {
     const { min, max } = one.plot.scales.x;
-    const whole = range(one.key);
-    const center = one.at === null ? (min + max) / 2 : one.plot.data[0][one.at];
-    const half = Math.max((max - min) * factor / 2, 0.05);
-    one.plot.setScale("x", { min: Math.max(whole.min, center - half), max: Math.min(whole.max, center + half) });
+    const { min: first, max: last } = whole(one);
+    const on = one.at === null ? min : one.plot.data[0][one.at];
+    const center = on > min && on < max ? on : (min + max) / 2;
+    const length = Math.min(Math.max((max - min) * factor, 0.1), last - first);
+    const from = Math.min(Math.max(center - length / 2, first), last - length);
+    one.plot.setScale("x", { min: from, max: from + length });
   };
 
   // read moves the cursor to a point, and says its values.
   const read = (one, at) => {
-    const { plot, chart } = one;
+    const { plot, chart, data } = one;
     const { min, max } = plot.scales.x;
     const x = plot.data[0];
     const first = x.findIndex((v) => v >= min);
@@ -140,8 +163,8 @@
     one.at = Math.min(Math.max(at, first), last);
     plot.setCursor({ left: plot.valToPos(x[one.at], "x"), top: 10 });
     const values = chart.series.map((s, i) =>
-      `${s.name} ${text(plot.data[i + 1][latest(plot, i + 1, one.at)], chart.unit)}`);
-    one.reading.textContent = `${one.time(x[one.at])}: ${values.join(", ")}`;
+      `${s.name} ${text(plot.data[i + 1][data.latest[i + 1][one.at]], chart.unit)}`);
+    one.reading.textContent = `${data.time(x[one.at])}: ${values.join(", ")}`;
   };
 
   const stride = (one) => {

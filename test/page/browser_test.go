@@ -1,0 +1,163 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+)
+
+const (
+	width  = 1000
+	height = 1500
+	// patience is for a start of Chromium on a busy machine.
+	patience = 60 * time.Second
+)
+
+// find is the path of a Chromium.
+func find(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs Chromium")
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	require.Fail(t, "no Chromium in PATH", "install it, on Debian with: apt-get install chromium")
+	return ""
+}
+
+// tab is a page that is open in a browser of its own.
+type tab struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // it is the browser's handle
+	// complaints are what the console said until now.
+	complaints func() []string
+}
+
+func open(t *testing.T, p page.Page) tab {
+	t.Helper()
+	path := find(t)
+	file := filepath.Join(t.TempDir(), "page.html")
+	out, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, p.Write(out))
+	require.NoError(t, out.Close())
+
+	deadline, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.WindowSize(width, height), chromedp.DisableGPU)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // which root cannot have
+	}
+	allocator, cancel := chromedp.NewExecAllocator(deadline, options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	messages := chromedp.Console(ctx)
+	one := tab{t: t, ctx: ctx, complaints: func() (all []string) {
+		const end = "the test has seen enough"
+		require.NoError(t, chromedp.Do(ctx, run("console.log('"+end+"')")))
+		for message, err := range messages {
+			require.NoError(t, err)
+			if message.Text == end {
+				break
+			}
+			all = append(all, message.String())
+		}
+		return all
+	}}
+	one.do(chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+file))
+	return one
+}
+
+// run evaluates what has no result.
+func run(script string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](script + "; undefined")
+}
+
+func (o tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	o.t.Helper()
+	require.NoError(o.t, chromedp.Do(o.ctx, steps...))
+}
+
+// text is a JavaScript expression's.
+func (o tab) text(expression string) string {
+	o.t.Helper()
+	got, err := chromedp.Run(o.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	require.NoError(o.t, err)
+	return got
+}
+
+// number is a JavaScript expression's.
+func (o tab) number(expression string) float64 {
+	o.t.Helper()
+	got, err := chromedp.Run(o.ctx, chromedp.Evaluate[float64](expression, chromedp.EvalAwaitPromise))
+	require.NoError(o.t, err)
+	return got
+}
+
+// point is a share of the width of a chart's area, in the middle of its height.
+func (o tab) point(chart, share string) (x, y float64) {
+	o.t.Helper()
+	area := "document.querySelectorAll('.u-over')[" + chart + "].getBoundingClientRect()"
+	return o.number(area + ".left + " + area + ".width * " + share), o.number(area + ".top + " + area + ".height / 2")
+}
+
+func (o tab) hover(chart, share string) {
+	o.t.Helper()
+	x, y := o.point(chart, share)
+	o.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+
+// legend is what a chart's legend shows.
+func (o tab) legend(chart string) string {
+	o.t.Helper()
+	return o.text("[...document.querySelectorAll('.u-legend')[" + chart + "].querySelectorAll('tr')]" +
+		".map((row) => [...row.children].map((cell) => cell.textContent).join(' ')).join(', ')")
+}
+
+// reading is what a screen reader says of a chart.
+func (o tab) reading(chart string) string {
+	o.t.Helper()
+	return o.text("document.querySelectorAll('.reading')[" + chart + "].textContent")
+}
+
+func (o tab) scheme(name string) {
+	o.t.Helper()
+	_, err := chromedp.Call(o.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+	})
+	require.NoError(o.t, err)
+	// Charts are drawn again in the frame after.
+	o.text("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))")
+}
+
+// keep writes an artifact: to a directory that stays when the test runs with -artifacts.
+func (o tab) keep(name string, content []byte) {
+	o.t.Helper()
+	require.NotEmpty(o.t, content)
+	require.NoError(o.t, os.WriteFile(filepath.Join(o.t.ArtifactDir(), name), content, 0o600))
+}
+
+func (o tab) screenshot(name string) {
+	o.t.Helper()
+	image, err := chromedp.Run(o.ctx, chromedp.FullScreenshot(100))
+	require.NoError(o.t, err)
+	o.keep(name, image)
+}
