@@ -150,8 +150,8 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	}
 	o.published = f.Published()
 	o.done, o.late = f.Score.Totals()
-	o.p50, o.waitKnown = f.Score.Quantile(0.5)
-	o.p99, _ = f.Score.Quantile(0.99) // known when the other is
+	waits := f.Score.Waits()
+	o.p50, o.p99, o.waitKnown = waits.P50, waits.P99, waits.Count > 0
 	return o, nil
 }
 

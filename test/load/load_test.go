@@ -17,6 +17,7 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
 
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
@@ -136,7 +137,7 @@ func TestPublisherWritesSequenceKeyAndSize(t *testing.T) {
 	for i := range uint64(6) {
 		message, err := reader.Next(t.Context())
 		require.NoError(t, err)
-		sequence, ok := load.Sequence(message.Payload())
+		sequence, ok := bench.Sequence(message.Payload())
 		require.True(t, ok)
 		require.Equal(t, i+1, sequence)
 		require.Len(t, message.Payload(), 100)

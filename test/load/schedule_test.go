@@ -16,7 +16,11 @@ import (
 func poll(s *schedule, end time.Duration, next func() time.Duration) {
 	for now := time.Duration(0); now < end; {
 		now = min(end, now+next())
-		s.sent += s.advance(now)
+		for {
+			if _, ok := s.Next(now); !ok {
+				break
+			}
+		}
 	}
 }
 
@@ -50,26 +54,21 @@ func TestScheduleSendsTheIntegralOfItsProfile(t *testing.T) {
 			for when, next := range stalls {
 				s := &schedule{profile: test.profile}
 				poll(s, time.Minute, next)
-				require.EqualValues(t, math.Floor(test.want+1e-3), s.sent, when)
+				require.EqualValues(t, math.Floor(test.want+1e-3), s.taken, when)
 			}
 		})
 	}
 }
 
-func TestScheduleWaitsForTheNextMessage(t *testing.T) {
-	for name, test := range map[string]struct {
-		perSecond float64
-		want      time.Duration
-	}{
-		"one period":                                  {200, 5 * time.Millisecond},
-		"no less than the finest step":                {100_000, finest},
-		"no more than the coarsest, to follow a ramp": {0.01, coarsest},
-		"the coarsest when there is nothing to send":  {0, coarsest},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &schedule{profile: Constant(test.perSecond)}
-			require.InDelta(t, test.want, s.wait(), float64(time.Microsecond))
-		})
+func TestScheduleSaysWhenAMessageIsDue(t *testing.T) {
+	s := &schedule{profile: Constant(200)}
+	for i := range 1000 {
+		want := time.Duration(i+1) * 5 * time.Millisecond
+		_, ok := s.Next(want - time.Millisecond)
+		require.False(t, ok)
+		due, ok := s.Next(want + time.Millisecond)
+		require.True(t, ok)
+		require.InDelta(t, want, due, float64(time.Microsecond))
 	}
 }
 
@@ -81,8 +80,8 @@ func TestNewRefusesABadConfig(t *testing.T) {
 	}{
 		"no broker":                   {func(c *Config) { c.ServiceURL = "" }, "ServiceURL is empty"},
 		"no topic":                    {func(c *Config) { c.Topic = "" }, "Topic is empty"},
-		"a message without room":      {func(c *Config) { c.Bytes = 7 }, "Bytes is 7"},
-		"keys below zero":             {func(c *Config) { c.Keys = -1 }, "Keys is -1"},
+		"a message without room":      {func(c *Config) { c.Bytes = 7 }, "bytes is 7"},
+		"keys below zero":             {func(c *Config) { c.Keys = -1 }, "keys.count is -1"},
 		"batching neither on nor off": {func(c *Config) { c.Batching = 2 }, "Batching is 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,12 +91,4 @@ func TestNewRefusesABadConfig(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
-}
-
-func TestSequenceNeedsEightBytes(t *testing.T) {
-	_, ok := Sequence([]byte("short"))
-	require.False(t, ok)
-	got, ok := Sequence([]byte{0, 0, 0, 0, 0, 0, 1, 2, 'x'})
-	require.True(t, ok)
-	require.EqualValues(t, 258, got)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
 // resubscribe is the pause between two tries to subscribe.

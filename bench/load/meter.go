@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"golang.org/x/sync/errgroup"
+)
+
+// pollEvery is how often a Meter is looked at, and forgivenSkew what the rounding of publish times may look like.
+const (
+	pollEvery    = 100 * time.Millisecond
+	forgivenSkew = 2 * time.Millisecond
+)
+
+// Metering says what to measure. All fields are required but Run.
+type Metering struct {
+	// Topic is the output of the Function, partitioned or not.
+	Topic string
+	// Run is that of the Publisher; other messages do not count.
+	Run string
+	// Objective divides latencies into good and late.
+	Objective time.Duration
+}
+
+// Meter measures messages end to end: from when each was due until the Function published its result.
+type Meter struct {
+	*Tally
+
+	config  Metering
+	readers []pulsar.Reader
+	skew    skew
+}
+
+// NewMeter subscribes to the output, from its beginning. The client stays the caller's.
+func NewMeter(client pulsar.Client, config Metering) (*Meter, error) {
+	switch {
+	case config.Topic == "":
+		return nil, errors.New("load.Metering.Topic is empty: it must name the output of the Function")
+	case config.Objective <= 0:
+		return nil, fmt.Errorf("load.Metering.Objective is %s: it must be above 0", config.Objective)
+	}
+	partitions, err := client.TopicPartitions(config.Topic)
+	if err != nil {
+		return nil, fmt.Errorf("reading the partitions of %s: %w", config.Topic, err)
+	}
+	m := &Meter{Tally: NewTally(config.Objective), config: config}
+	for _, partition := range partitions {
+		reader, err := client.CreateReader(pulsar.ReaderOptions{
+			Topic: partition, StartMessageID: pulsar.EarliestMessageID(),
+		})
+		if err != nil {
+			m.Close()
+			return nil, fmt.Errorf("reading %s: %w", partition, err)
+		}
+		m.readers = append(m.readers, reader)
+	}
+	return m, nil
+}
+
+// Run measures until ctx ends, which is no error.
+func (m *Meter) Run(ctx context.Context) error {
+	group, reading := errgroup.WithContext(ctx)
+	for _, reader := range m.readers {
+		group.Go(func() error { return m.read(reading, reader) })
+	}
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func (m *Meter) read(ctx context.Context, reader pulsar.Reader) error {
+	var last pulsar.MessageID
+	for {
+		message, err := reader.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", reader.Topic(), err)
+		}
+		if last != nil && !follows(message.ID(), last) {
+			continue // comes again after a reconnect
+		}
+		last = message.ID()
+		s, ok := readStamp(message.Properties(), message.Payload(), m.config.Run)
+		if !ok {
+			continue
+		}
+		m.skew.see(s.due, message.PublishTime(), time.Now())
+		m.Record(s.sequence, message.PublishTime().Sub(s.due))
+	}
+}
+
+// follows says whether one message of a topic is stored after the other.
+func follows(id, other pulsar.MessageID) bool {
+	if id.LedgerID() != other.LedgerID() {
+		return id.LedgerID() > other.LedgerID()
+	}
+	if id.EntryID() != other.EntryID() {
+		return id.EntryID() > other.EntryID()
+	}
+	return id.BatchIdx() > other.BatchIdx()
+}
+
+// AwaitDone waits until so many messages are done, and tells how many. It ends early with ctx, or when none was done
+// for the time quiet: what is missing then is lost, or still backlog.
+func (m *Meter) AwaitDone(ctx context.Context, messages int64, quiet time.Duration) (done int64) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for progress := time.Now(); ; {
+		now := m.Counts().Done
+		if now > done {
+			done, progress = now, time.Now()
+		}
+		if done >= messages || time.Since(progress) >= quiet {
+			return done
+		}
+		select {
+		case <-ctx.Done():
+			return done
+		case <-ticker.C:
+		}
+	}
+}
+
+// Skew is how much the clock of the Function's host is known to differ from ours, at least; 0 if no message shows any.
+// Latencies are wrong by as much.
+func (m *Meter) Skew() time.Duration { return m.skew.least() }
+
+// Close unsubscribes. It must not be called during Run.
+func (m *Meter) Close() {
+	for _, reader := range m.readers {
+		reader.Close()
+	}
+}

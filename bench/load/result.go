@@ -1,0 +1,39 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import "time"
+
+// Result is what became of a load.
+type Result struct {
+	Counts
+
+	// Due are the messages of the load, Published those that Pulsar stored.
+	Due       int64 `json:"due"`
+	Published int64 `json:"published"`
+	// Missing are published messages without a result: lost, or still backlog.
+	Missing int64 `json:"missing"`
+	// LateRatio is the share of late and missing messages among all that were due.
+	LateRatio float64 `json:"lateRatio"`
+	// Latencies are from when a message was due until its result was published.
+	Latencies Latencies `json:"latencies"`
+	// Lag is that of the publisher, and Bottleneck why it bounded the load; "" if it did not.
+	Lag        Lag    `json:"lag"`
+	Bottleneck string `json:"bottleneck,omitempty"`
+	// Skew is how much the clocks differ at least: latencies are wrong by as much.
+	Skew time.Duration `json:"skewNanoseconds"`
+}
+
+// NewResult sums up a load of so many due messages after it has ended.
+func NewResult(due int64, p *Publisher, m *Meter) Result {
+	lag, counts := p.Lag(), m.Counts()
+	r := Result{
+		Counts: counts, Due: due, Published: p.Published(), Missing: max(0, p.Published()-counts.Done),
+		Latencies: m.Latencies(), Lag: lag, Bottleneck: lag.Bottleneck(m.config.Objective, due, p.Sent()), Skew: m.Skew(),
+	}
+	if due > 0 {
+		r.LateRatio = float64(counts.Late+r.Missing+max(0, due-r.Published)) / float64(due)
+	}
+	return r
+}
