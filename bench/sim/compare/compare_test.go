@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
@@ -170,4 +172,29 @@ func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
 			require.Equal(t, tt.want, Result{Contenders: []Outcome{ours, tt.other}}.better())
 		})
 	}
+}
+
+func TestResultChecksTheModel(t *testing.T) {
+	c := config(t)
+	c.RecordedLate = new(0.25)
+	result, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.InDelta(t, 0.25, result.Check.Recorded, 1e-9)
+	require.Zero(t, result.Check.Model.Low)
+	require.Positive(t, result.Check.Model.High, "8 replicas of 40/s each are late")
+	require.Contains(t, result.Check.text(), "messages were late in 25.00% of the time as recorded")
+}
+
+func TestPageDrawsAllContendersAndKeepsPeaks(t *testing.T) {
+	result, err := Run(t.Context(), config(t))
+	require.NoError(t, err)
+	p := result.Page()
+	require.Len(t, p.Charts, 3)
+	for _, chart := range p.Charts[1:] {
+		require.Len(t, chart.Series, 6)
+	}
+	require.NoError(t, p.Write(io.Discard))
+	s := curve("peak", []int32{1, 9, 1, 1, 1}, 2, true)
+	require.Equal(t, []float64{0, 2, 4}, s.Seconds)
+	require.Equal(t, page.Known(9, 1, 1), s.Values)
 }

@@ -11,6 +11,7 @@
 //	result.go      what is reported, as JSON
 //	better.go      which contenders beat the policy
 //	table.go       the same for a terminal
+//	page.go        the same as HTML
 //
 // Floor 3. Contenders are in package baseline, and the model is in package model.
 package compare

@@ -42,7 +42,7 @@ type Estimate struct {
 	Source string `json:"source"`
 }
 
-// Config is what a comparison needs. Fixed, CostPerReplicaHour and Seed may be 0.
+// Config is what a comparison needs. Fixed, RecordedLate, CostPerReplicaHour and Seed may be 0.
 type Config struct {
 	Load trace.Load
 	// Source of the load, for people.
@@ -57,9 +57,13 @@ type Config struct {
 	CPUShare float64
 	// Fixed replicas of the contender that does not scale; 0 for as many as the busiest time needs.
 	Fixed int
+	// RecordedLate is the share of the time in which messages were late as recorded; nil where it is unknown.
+	RecordedLate *float64
 	// CostPerReplicaHour in any currency; nil where it is unknown.
 	CostPerReplicaHour *float64
 	Seed               uint64
+	// Notes are what a reader has to know of the data.
+	Notes []string
 }
 
 // The bounds of a Config.

@@ -17,8 +17,13 @@ type Result struct {
 	Contenders []Outcome `json:"contenders"`
 	// Better are the contenders that beat the policy in something, with what it is.
 	Better []string `json:"better"`
+	// Check compares the model with what was recorded; null where the trace does not tell.
+	Check *Check `json:"check"`
 	// Notes are what a reader has to know of the data.
 	Notes []string `json:"notes,omitempty"`
+
+	// rate of arrivals by second.
+	rate func(second float64) float64
 }
 
 // Load is what was replayed.
@@ -38,6 +43,12 @@ type Function struct {
 	ObjectiveSeconds  float64  `json:"latencyObjectiveSeconds"`
 	MinReplicas       int      `json:"minReplicas"`
 	MaxReplicas       int      `json:"maxReplicas"`
+}
+
+// Check is the share of the time in which messages were late: as recorded, and in the model with the same replicas.
+type Check struct {
+	Recorded float64 `json:"recordedLateTimeRatio"`
+	Model    Range   `json:"modelLateTimeRatio"`
 }
 
 // Outcome of one contender.
@@ -63,6 +74,7 @@ const hour = 3600
 
 func (c Config) result(contenders []contender, scores [][]model.Score) Result {
 	r := Result{
+		rate: c.Load.Rate, Notes: c.Notes,
 		Load: Load{
 			Source: c.Source, Seconds: c.Load.Seconds(), Messages: c.messages(), PeakMessagesPerSecond: c.peak(),
 		},
@@ -78,6 +90,13 @@ func (c Config) result(contenders []contender, scores [][]model.Score) Result {
 		r.Contenders = append(r.Contenders, c.outcome(one, scores[i]))
 	}
 	r.Better = r.better()
+	if last := len(contenders) - 1; contenders[last].name == Recorded && c.RecordedLate != nil {
+		var late []float64
+		for _, score := range scores[last] {
+			late = append(late, float64(score.ViolationSeconds)/float64(c.Load.Seconds()))
+		}
+		r.Check = &Check{Recorded: *c.RecordedLate, Model: over(late)}
+	}
 	return r
 }
 

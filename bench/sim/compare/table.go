@@ -34,6 +34,9 @@ func (r Result) WriteTable(to io.Writer) error {
 	for _, better := range r.Better {
 		line("- %s", better)
 	}
+	if text := r.Check.text(); text != "" {
+		line("%s", text)
+	}
 	for _, note := range r.Notes {
 		line("Note: %s", note)
 	}
@@ -41,6 +44,16 @@ func (r Result) WriteTable(to io.Writer) error {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
+}
+
+// text says how well the model does; empty without a check.
+func (c *Check) text() string {
+	if c == nil {
+		return ""
+	}
+	model := Range{100 * c.Model.Low, 100 * c.Model.Expected, 100 * c.Model.High}
+	return fmt.Sprintf("Check of the model: with the replicas that ran, messages were late in %s of the time as recorded "+
+		"and in %s of it as simulated.", percent(c.Recorded), model.text("%.2f%%"))
 }
 
 // String is the load in a line.
