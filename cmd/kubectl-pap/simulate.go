@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,37 +23,49 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/manifest"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
+	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 const simulateLong = `Show what a policy would have done with a recorded load, without touching a cluster.
 
-The load is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per second) and, where they
-are known, replicas. It is replayed second by second through the code that the adapter runs and through a model
-of Pulsar and the replicas, for the policy and beside it for KEDA's pulsar scaler (default and tuned threshold),
-a HorizontalPodAutoscaler on CPU, fixed replicas, and the replicas that really ran.
+The load is read from Prometheus, or is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per
+second) and, where they are known, replicas. It is replayed second by second through the code that the adapter runs
+and through a model of Pulsar and the replicas, for the policy and beside it for KEDA's pulsar scaler (default and
+tuned threshold), a HorizontalPodAutoscaler on CPU, fixed replicas, and the replicas that really ran.
 
-The capacity of a replica is what it processes while it has work all the time. As a range, such as 40-60, it is
-simulated at both ends too, and every result becomes a range.`
+The capacity of a replica is what it processes while it has work all the time. Prometheus often tells it; otherwise
+set --capacity. It is simulated at both ends of its range too, and every result becomes a range.
 
-const simulateExample = `  # A policy with a recorded load, on replicas that process 40 to 60 messages per second each
+These series are read from Prometheus, as far as they are there:
+`
+
+const simulateExample = `  # The last week of the topics that the policy names, with its workload by kube-state-metrics
+  kubectl pap simulate -f policy.yaml --prometheus http://localhost:9090 --since 7d
+
+  # The same for a Function, of which the policy does not name the topics
+  kubectl pap simulate -f policy.yaml --prometheus http://localhost:9090 --topic public/default/in \
+    --subscription public/default/resize
+
+  # A recorded load, on replicas that process 40 to 60 messages per second each
   kubectl pap simulate -f policy.yaml --trace load.csv --capacity 40-60
 
   # Without a policy: bounds and objective by flags
   kubectl pap simulate --trace load.csv --capacity 50 --max-replicas 20 --latency-objective 30s
 
-  # The cost of each contender beside its replica-hours
-  kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 --cost-per-replica-hour 0.05
-
-  # All numbers for a pipeline
-  kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 -o json`
+  # The cost of each contender beside its replica-hours, and a page with charts
+  kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 --cost-per-replica-hour 0.05 --html result.html`
 
 // simulateOptions are the flags of kubectl pap simulate.
 type simulateOptions struct {
-	policyFile, trace, output string
-	minReplicas, maxReplicas  int32
-	objective                 time.Duration
+	policyFile, trace        string
+	output, html             string
+	prometheus               prometheusOptions
+	minReplicas, maxReplicas int32
+	objective                time.Duration
 
 	capacity, start  rangeFlag
 	subscriptionType string
@@ -67,9 +81,9 @@ type simulateOptions struct {
 func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	o := simulateOptions{capacity: rangeFlag{unit: perSecond}, start: rangeFlag{unit: seconds}}
 	command := &cobra.Command{
-		Use:     "simulate (-f POLICY | --max-replicas N) --trace FILE --capacity N",
+		Use:     "simulate [-f POLICY] (--prometheus URL | --trace FILE)",
 		Short:   "Show what a policy would have done with a recorded load",
-		Long:    simulateLong,
+		Long:    simulateLong + "  " + strings.Join(history.Names(), "\n  "),
 		Example: simulateExample,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -96,6 +110,10 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	f.Float64Var(&o.cost, "cost-per-replica-hour", 0, "Cost of one replica for an hour, in any currency.")
 	f.Uint64Var(&o.seed, "seed", 1, "Seed of all random numbers; the same seed gives the same result.")
 	f.StringVarP(&o.output, "output", "o", "", "Output format: json, or a table when empty.")
+	f.StringVar(&o.html, "html", "", "File to write as a page with the same numbers and charts.")
+	o.prometheus.add(f)
+	command.MarkFlagsOneRequired("trace", "prometheus")
+	command.MarkFlagsMutuallyExclusive("trace", "prometheus")
 	for _, name := range []string{"min-replicas", "max-replicas", "latency-objective"} {
 		command.MarkFlagsMutuallyExclusive("filename", name)
 	}
@@ -116,6 +134,15 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 	if err != nil {
 		return err
 	}
+	if o.html != "" {
+		var text bytes.Buffer
+		if err := result.Page().Write(&text); err != nil {
+			return err
+		}
+		if err := output.File(o.html, text.Bytes()); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
 	if o.output == "json" {
 		encoder := json.NewEncoder(streams.Out)
 		encoder.SetIndent("", "  ")
@@ -124,80 +151,105 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 	return result.WriteTable(streams.Out)
 }
 
+// config of the comparison. What flags say takes precedence over what Prometheus tells.
 func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdin io.Reader) (compare.Config, error) {
-	spec, err := o.spec(ctx, stdin)
+	policy, err := o.policy(ctx, stdin)
 	if err != nil {
 		return compare.Config{}, err
-	}
-	load, err := o.load()
-	if err != nil {
-		return compare.Config{}, err
-	}
-	if !o.capacity.set {
-		return compare.Config{}, errors.New("--capacity is missing: say what one replica processes, such as 50 or 40-60")
 	}
 	c := compare.Config{
-		Load: load, Source: filepath.Base(o.trace), Spec: spec,
-		Capacity:   compare.Estimate{Range: o.capacity.value, Source: "--capacity"},
+		Spec:       policy.Spec,
 		Start:      compare.Estimate{Range: compare.Range{Low: 15, Expected: 30, High: 60}, Source: "assumed"},
 		Partitions: o.partitions, CPUShare: float64(o.cpuPercent) / 100, Fixed: o.fixed, Seed: o.seed,
-	}
-	if o.start.set {
-		c.Start = compare.Estimate{Range: o.start.value, Source: "--start-time"}
+		Subscription: subscriptionType(o.subscriptionType, policy.Spec),
 	}
 	if flags.Changed("cost-per-replica-hour") {
 		c.CostPerReplicaHour = &o.cost
 	}
-	c.Subscription = subscriptionType(o.subscriptionType, spec)
+	recorded, err := o.recorded(ctx, policy)
+	if err != nil {
+		return compare.Config{}, err
+	}
+	c.Load, c.Source = recorded.Load, o.source()
+	if mode := policy.Spec.Mode; !mode.IsAuto() {
+		c.Notes = append(c.Notes, fmt.Sprintf("the policy has mode %s, and is simulated as if it had mode Auto", mode))
+	}
+	for _, source := range recorded.Sources {
+		c.Notes = append(c.Notes, "read "+source)
+	}
+	if recorded.Capacity != nil {
+		c.Capacity = *recorded.Capacity
+	}
+	if recorded.Start != nil {
+		c.Start = *recorded.Start
+	}
+	if o.start.set {
+		c.Start = compare.Estimate{Range: o.start.value, Source: "--start-time"}
+	}
+	switch {
+	case o.capacity.set:
+		c.Capacity = compare.Estimate{Range: o.capacity.value, Source: "--capacity"}
+	case recorded.Capacity == nil && recorded.SeenCapacity > 0:
+		return c, fmt.Errorf("--capacity is missing: replicas had no work for long enough to show what one processes; "+
+			"%.4g messages per second are the most that were seen", recorded.SeenCapacity)
+	case recorded.Capacity == nil:
+		return c, errors.New("--capacity is missing: say what one replica processes, such as 50 or 40-60")
+	}
+	c.RecordedLate = recorded.Late(c.Capacity.Expected, decide.LatencyObjective(c.Spec))
 	return c, nil
 }
 
-// spec of the policy file, or of the flags.
-func (o *simulateOptions) spec(ctx context.Context, stdin io.Reader) (v1alpha1.AutoscalingPolicySpec, error) {
+// source of the load, for people.
+func (o *simulateOptions) source() string {
+	if o.trace != "" {
+		return filepath.Base(o.trace)
+	}
+	return "Prometheus"
+}
+
+// policy of the file, or of the flags.
+func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
 	if o.policyFile == "" {
-		return v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
+		if o.objective < time.Second || o.objective > 24*time.Hour {
+			return v1alpha1.AutoscalingPolicy{},
+				fmt.Errorf("--latency-objective is %s: it must be from 1s to 24h", o.objective)
+		}
+		return v1alpha1.AutoscalingPolicy{Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
 			MinReplicas: &o.minReplicas, MaxReplicas: o.maxReplicas,
 			LatencyObjective: metav1.Duration{Duration: o.objective},
-		}}, o.check()
+		}}}, nil
 	}
 	from := stdin
 	if o.policyFile != "-" {
 		file, err := os.Open(o.policyFile)
 		if err != nil {
-			return v1alpha1.AutoscalingPolicySpec{}, fmt.Errorf("--filename: %w", err)
+			return v1alpha1.AutoscalingPolicy{}, fmt.Errorf("--filename: %w", err)
 		}
 		defer file.Close() //nolint:errcheck // only read
 		from = file
 	}
-	read, err := manifest.Policy(ctx, from)
+	policy, err := manifest.Policy(ctx, from)
 	if err != nil {
-		return v1alpha1.AutoscalingPolicySpec{}, fmt.Errorf("reading policy %s: %w", o.policyFile, err)
+		return policy, fmt.Errorf("reading policy %s: %w", o.policyFile, err)
 	}
-	return read.Spec, nil
+	return policy, nil
 }
 
-// check the flags that replace a policy.
-func (o *simulateOptions) check() error {
-	if o.objective < time.Second || o.objective > 24*time.Hour {
-		return fmt.Errorf("--latency-objective is %s: it must be from 1s to 24h", o.objective)
-	}
-	return nil
-}
-
-func (o *simulateOptions) load() (trace.Load, error) {
+// recorded is the history of Prometheus, or that of a trace, which tells the load alone.
+func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.AutoscalingPolicy) (history.History, error) {
 	if o.trace == "" {
-		return trace.Load{}, errors.New("--trace is missing: name a CSV file with the columns time and rate")
+		return o.prometheus.read(ctx, policy, o.maxGap)
 	}
 	file, err := os.Open(o.trace)
 	if err != nil {
-		return trace.Load{}, fmt.Errorf("--trace: %w", err)
+		return history.History{}, fmt.Errorf("--trace: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	load, err := trace.Read(file, o.maxGap)
 	if err != nil {
-		return trace.Load{}, fmt.Errorf("reading trace %s: %w", o.trace, err)
+		return history.History{}, fmt.Errorf("reading trace %s: %w", o.trace, err)
 	}
-	return load, nil
+	return history.History{Load: load}, nil
 }
 
 // subscriptionType of the flag, else of the policy. The one consumer of an Exclusive subscription gets what that of a

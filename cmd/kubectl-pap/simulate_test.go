@@ -72,7 +72,16 @@ func TestSimulateSaysWhatToMend(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no trace":             {[]string{"--capacity", "5"}, "--trace is missing"},
+		"no load":             {[]string{"--capacity", "5"}, "[trace prometheus]"},
+		"two loads":           {[]string{"--trace", load, "--prometheus", "http://p"}, "[prometheus trace]"},
+		"no Prometheus":       {[]string{"--prometheus", "p:9090", "--topic", "a/b/c"}, "must be http://host:port"},
+		"no topics":           {[]string{"--prometheus", "http://p"}, "name the topics"},
+		"a time without unit": {[]string{"--prometheus", "http://p", "--since", "7"}, `--since is "7"`},
+		"an end that is none": {[]string{"--prometheus", "http://p", "--until", "now"}, `--until is "now"`},
+		"an unknown workload": {[]string{"--prometheus", "http://p", "--workload", "pod/x"}, `--workload is "pod/x"`},
+		"no token": {
+			[]string{"--prometheus", "http://p", "--prometheus-token-file", "x"}, "--prometheus-token-file: open x",
+		},
 		"no such trace":        {[]string{"--trace", "missing.csv"}, "no such file"},
 		"no capacity":          {[]string{"--trace", load}, "--capacity is missing"},
 		"a capacity of 0":      {[]string{"--capacity", "0"}, "must be a number above 0"},
@@ -86,7 +95,7 @@ func TestSimulateSaysWhatToMend(t *testing.T) {
 			[]string{"--trace", load, "--capacity", "5", "--latency-objective", "1ms"}, "--latency-objective is 1ms",
 		},
 		"no such policy":    {[]string{"-f", "missing.yaml", "--trace", load}, "--filename: open missing.yaml"},
-		"an unknown format": {[]string{"-o", "yaml"}, "--output is"},
+		"an unknown format": {[]string{"-o", "yaml", "--trace", load}, "--output is"},
 		"an argument":       {[]string{"now"}, "unknown command"},
 	}
 	for name, tt := range tests {
@@ -94,6 +103,18 @@ func TestSimulateSaysWhatToMend(t *testing.T) {
 			_, err := kubectlPap(t, "", append([]string{"simulate"}, tt.args...)...)
 			require.ErrorContains(t, err, tt.want)
 		})
+	}
+}
+
+func TestSimulateWritesAPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result.html")
+	_, err := kubectlPap(t, policyYAML, "simulate", "-f", "-", "--trace", traceFile(t), "--capacity", "40-60",
+		"--html", path)
+	require.NoError(t, err)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, want := range []string{"load.csv", "keda-tuned", "Age of the oldest message"} {
+		require.Contains(t, string(text), want)
 	}
 }
 

@@ -1,0 +1,143 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/pflag"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
+)
+
+// prometheusOptions are the flags about a Prometheus and the series in it.
+type prometheusOptions struct {
+	url, tokenFile, username, passwordFile, caFile string
+
+	since, until string
+	step         time.Duration
+	saveTrace    string
+
+	topics                            []string
+	subscription, namespace, workload string
+}
+
+func (o *prometheusOptions) add(f *pflag.FlagSet) {
+	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of what has its HTTP API, to read the load from.")
+	f.StringVar(&o.tokenFile, "prometheus-token-file", "", "File with a bearer token for Prometheus.")
+	f.StringVar(&o.username, "prometheus-username", "", "User name for Prometheus.")
+	f.StringVar(&o.passwordFile, "prometheus-password-file", "", "File with the password for --prometheus-username.")
+	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
+	f.StringVar(&o.since, "since", "7d", "How far back the load begins, such as 7d or 12h.")
+	f.StringVar(&o.until, "until", "", "When the load ends, in RFC 3339. Default: now.")
+	f.DurationVar(&o.step, "step", time.Minute,
+		"Time between two samples: at least the scrape interval. Rates are over two steps.")
+	f.StringVar(&o.saveTrace, "save-trace", "", "File to write the load to, for --trace.")
+	f.StringSliceVar(&o.topics, "topic", nil,
+		"Input topic, may be repeated; its partitions are included. Default: spec.subscription of the policy.")
+	f.StringVar(&o.subscription, "subscription", "",
+		"Name of the subscription. Default: spec.subscription.name of the policy.")
+	f.StringVarP(&o.namespace, "namespace", "n", "",
+		"Namespace of the workload and the policy. Default: that of the policy file.")
+	f.StringVar(&o.workload, "workload", "", "What runs the replicas, for kube-state-metrics: statefulset/NAME or "+
+		"deployment/NAME. Default: from the target of the policy.")
+}
+
+// read the history of a policy's target.
+func (o *prometheusOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolicy,
+	maxGap time.Duration,
+) (history.History, error) {
+	c := history.Config{Function: history.TargetOf(policy), Step: o.step, MaxGap: maxGap}
+	var err error
+	if c.Server, err = o.server(); err != nil {
+		return history.History{}, err
+	}
+	if c.From, c.To, err = o.times(time.Now()); err != nil {
+		return history.History{}, err
+	}
+	if c.Function, err = o.override(c.Function); err != nil {
+		return history.History{}, err
+	}
+	read, err := history.Read(ctx, c)
+	if err != nil || o.saveTrace == "" {
+		return read, err
+	}
+	if err := output.File(o.saveTrace, read.CSV); err != nil {
+		return read, fmt.Errorf("--save-trace: %w", err)
+	}
+	return read, nil
+}
+
+// times of the load.
+func (o *prometheusOptions) times(now time.Time) (from, to time.Time, err error) {
+	since, err := model.ParseDuration(o.since)
+	if err != nil || since <= 0 {
+		return from, to, fmt.Errorf("--since is %q: it must be a duration above 0 such as 7d or 12h", o.since)
+	}
+	to = now
+	if o.until != "" {
+		if to, err = time.Parse(time.RFC3339, o.until); err != nil {
+			return from, to, fmt.Errorf("--until is %q: it must be a time such as 2026-03-02T09:00:00Z", o.until)
+		}
+	}
+	return to.Add(-time.Duration(since)), to, nil
+}
+
+// override what the policy says of its target.
+func (o *prometheusOptions) override(f history.Function) (history.Function, error) {
+	if len(o.topics) > 0 {
+		f.Topics, f.TopicsPattern = o.topics, ""
+	}
+	if o.subscription != "" {
+		f.Subscription = o.subscription
+	}
+	if o.namespace != "" {
+		f.Namespace = o.namespace
+	}
+	if o.workload != "" {
+		kind, name, _ := strings.Cut(o.workload, "/")
+		kinds := map[string]string{"statefulset": "StatefulSet", "deployment": "Deployment"}
+		if f.Kind, f.Workload = kinds[strings.ToLower(kind)], name; f.Kind == "" || name == "" {
+			return f, fmt.Errorf("--workload is %q: it must be statefulset/NAME or deployment/NAME", o.workload)
+		}
+	}
+	return f, nil
+}
+
+// server with the content of the files that flags name.
+func (o *prometheusOptions) server() (history.Server, error) {
+	s := history.Server{URL: o.url, Username: o.username}
+	for _, file := range []struct {
+		flag, path string
+		to         *string
+	}{{"prometheus-token-file", o.tokenFile, &s.Token}, {"prometheus-password-file", o.passwordFile, &s.Password}} {
+		content, err := readFile(file.flag, file.path)
+		if err != nil {
+			return s, err
+		}
+		*file.to = strings.TrimSpace(string(content))
+	}
+	var err error
+	s.CA, err = readFile("prometheus-ca-file", o.caFile)
+	return s, err
+}
+
+// readFile of a flag; nothing without a path.
+func readFile(flag, path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return content, nil
+}
