@@ -27,6 +27,9 @@ type LearnedCapacity struct {
 	// row that were too few, up to maxFailed; -1 after one that was not.
 	Probe  float64 `json:"probe,omitempty"`
 	Failed int8    `json:"failed,omitempty" state:"signed"`
+	// Turnover of the messages in hand before the last attempt that failed, 0 if unknown, and the Spare capacity then.
+	Turnover float64 `json:"turnover,omitempty"`
+	Spare    float64 `json:"spare,omitempty"`
 }
 
 // Tally counts what a pool has processed since capacity was last learned from it, in saturated polls or in others: a
@@ -222,7 +225,7 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	return &LearnedCapacity{
 		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
 		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
-		Failed: max(0, c.Failed),
+		Failed: max(0, c.Failed), Turnover: c.Turnover, Spare: c.Spare,
 	}
 }
 
