@@ -109,8 +109,8 @@ func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName
 	switch {
 	case c.Mode == certificateSelf:
 		return serving.Setup(mgr, serving.Config{
-			Secret:   types.NamespacedName{Namespace: service.Namespace, Name: c.Secret},
-			Lifetime: c.Lifetime, APIServices: services, Ready: ready,
+			Secret: types.NamespacedName{Namespace: service.Namespace, Name: c.Secret},
+			Host:   services.Host(), Lifetime: c.Lifetime, APIServices: &services, Ready: ready,
 		})
 	case c.registers():
 		pair := o.Serving.SecureServing.ServerCert.CertKey

@@ -5,10 +5,11 @@
 // measured of a function or a subscription itself.
 //
 // Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
-// nothing to Kubernetes, and elects no leader: every replica answers everything.
+// nothing to Kubernetes but its certificates, and elects no leader: every replica answers everything.
 //
-//	options.go   flags and their bounds
-//	scaler.go    the parts, wired, run and stopped
-//	signals.go   from the subject of a trigger to its reading
-//	http.go      /metrics and probes
+//	options.go       flags and their bounds
+//	certificate.go   what KEDA and the scaler trust each other by
+//	scaler.go        the parts, wired, run and stopped
+//	signals.go       from the subject of a trigger to its reading
+//	http.go          /metrics and probes
 package main

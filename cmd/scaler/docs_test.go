@@ -45,7 +45,7 @@ func TestTheExamplesOfThePageAreUnderstood(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 5, triggers)
+	require.Equal(t, 6, triggers)
 }
 
 func TestThePageHasEveryKey(t *testing.T) {

@@ -33,10 +33,10 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("starting", "grpc", scaler.grpc.Addr().String(), "http", scaler.http.Addr().String(), "tls",
-		options.TLS.Certificate != "",
-		"clientCertificates", options.TLS.ClientCA != "", "pollInterval", options.Poller.PollInterval,
-		"allowedPulsarHosts", options.Poller.PulsarHosts())
+	isSelf := scaler.certificate != nil
+	logger.Info("starting", "grpc", scaler.grpc.Addr().String(), "http", scaler.http.Addr().String(),
+		"tls", isSelf || options.TLS.Certificate != "", "clientCertificates", isSelf || options.TLS.ClientCA != "",
+		"pollInterval", options.Poller.PollInterval, "allowedPulsarHosts", options.Poller.PulsarHosts())
 	if err := scaler.Run(ctx); err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	Kube   kube.Options
 	Log    logs.Options
 	TLS    keda.TLSFiles
+	// Certificate is how KEDA and the scaler come to trust each other.
+	Certificate CertificateOptions
 
 	// ConnectionsFile names Pulsar clusters for triggers.
 	ConnectionsFile    string
@@ -43,6 +45,8 @@ func NewOptions() *Options {
 		Poller: poller.NewOptions(),
 		Kube:   kube.NewOptions(),
 		Log:    logs.NewOptions(),
+
+		Certificate: newCertificateOptions(),
 
 		GRPCBindAddress:    ":9090",
 		MetricsBindAddress: ":8080",
@@ -74,6 +78,7 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
 		"File with the PEM certificates that sign KEDA's client certificate. Without one, every client that reaches the "+
 			"port is answered.")
+	o.addCertificateFlags(fs)
 	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
 		"How long the last known answer is held while a trigger is unknown, from 1m to 24h; an error follows, for which a "+
 			"ScaledObject has fallback.")
@@ -112,7 +117,8 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	return errors.Join(slices.Concat(o.checkServing(), o.Poller.Check(), o.Kube.Check(), o.checkProcess())...)
+	return errors.Join(slices.Concat(o.checkServing(), o.checkCertificate(), o.Poller.Check(), o.Kube.Check(),
+		o.checkProcess())...)
 }
 
 func (o *Options) checkServing() []error {

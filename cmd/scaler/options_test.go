@@ -51,6 +51,25 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--client-ca-file=/ca",
 			`--client-ca-file is "/ca" and --tls-cert-file is "": clients show certificates over TLS alone`,
 		},
+		"a certificate has a source": {
+			"--serving-certificate=Insecure", `--serving-certificate is "Insecure": it must be one of Files, Self`,
+		},
+		"a certificate has one source": {
+			"--serving-certificate=Self --tls-cert-file=a --tls-private-key-file=b",
+			`--serving-certificate is Self, --tls-cert-file is "a" and --client-ca-file is "": leave the files out`,
+		},
+		"a certificate lasts": {
+			"--serving-certificate-lifetime=1s", "--serving-certificate-lifetime is 1s: it must be from 1m0s to 8760h0m0s",
+		},
+		"a certificate is for a host": {
+			"--serving-certificate-host=a:1", `--serving-certificate-host is "a:1": a lowercase RFC 1123 subdomain`,
+		},
+		"KEDA's certificate has a namespace": {
+			"--keda-certificate-secret=a", `--keda-certificate-secret is "a": it must be namespace/name`,
+		},
+		"KEDA's certificate has a name": {
+			"--keda-certificate-secret=a/", `--keda-certificate-secret is "a/": it must be namespace/name`,
+		},
 		"an answer is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
 		"an answer is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
 		"connections live for a while": {

@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/serving"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
@@ -42,6 +43,8 @@ type scaler struct {
 	pulsar   *poller.Parts
 	server   *keda.Server
 	registry registry
+	// certificate is what KEDA is shown; nil where it is in files, or there is none.
+	certificate *serving.Certificate
 	// grpc is where KEDA is answered, http where metrics and probes are.
 	grpc, http net.Listener
 	// stopping turns true when KEDA has to find other replicas.
@@ -63,6 +66,9 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry re
 		return nil, err
 	}
 	if err := s.wire(ctx, store, lease); err != nil {
+		return nil, err
+	}
+	if s.certificate, err = o.Certificate.setup(s.manager, lease.Namespace); err != nil {
 		return nil, err
 	}
 	return s, s.listen(ctx)
@@ -132,18 +138,23 @@ func (s *scaler) Run(ctx context.Context) error {
 	metrics := registries.FirstWins{s.registry, ctrlmetrics.Registry}
 	alive := func() error { return s.pulsar.Poller.Alive(time.Now()) }
 	return program.Run(ctx, program.Parts{
-		Serve: func(ctx context.Context) error {
-			return keda.Serve(ctx, keda.ServeConfig{
-				Server: s.server, Listener: s.grpc, TLS: s.options.TLS, Ready: s.ready,
-				MaxConnectionAge: s.options.MaxConnectionAge, Logger: s.logger,
-			})
-		},
+		Serve: s.serve,
 		Drain: s.drain,
 		Background: []func(context.Context) error{
 			s.pulsar.Poller.Run,
 			s.runManager,
 			func(ctx context.Context) error { return serveHTTP(ctx, s.http, handler(metrics, alive, s.ready)) },
 		},
+	})
+}
+
+func (s *scaler) serve(ctx context.Context) error {
+	if !s.awaitCertificate(ctx) {
+		return nil
+	}
+	return keda.Serve(ctx, keda.ServeConfig{
+		Server: s.server, Listener: s.grpc, TLS: s.tls(), Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge,
+		Logger: s.logger,
 	})
 }
 
@@ -169,6 +180,11 @@ func (s *scaler) drain(ctx context.Context) {
 func (s *scaler) ready() error {
 	if s.stopping.Load() {
 		return errors.New("the process is about to end")
+	}
+	if s.certificate != nil {
+		if err := s.certificate.Ready(); err != nil {
+			return err
+		}
 	}
 	return s.reading.Ready()
 }

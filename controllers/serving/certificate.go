@@ -29,6 +29,7 @@ type Certificate struct {
 	changed func()
 
 	mu          sync.Mutex
+	authorities []byte
 	certificate []byte
 	key         []byte
 	before      dynamiccertificates.CertKeyContentProvider
@@ -85,6 +86,7 @@ func (c *Certificate) follow(ctx context.Context, object any) {
 		return
 	}
 	c.mu.Lock()
+	c.authorities = secret.Data[keyAuthorities]
 	if string(c.certificate) == string(certificate) {
 		c.mu.Unlock()
 		return
@@ -104,8 +106,8 @@ func (c *Certificate) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.certificate) == 0 {
-		return errors.New("no serving certificate is known: the Lease's holder writes it to Secret " + c.secret.String() +
-			", for which the adapter needs deploy/rbac/certificate.yaml")
+		return errors.New("no serving certificate is known: Secret " + c.secret.String() +
+			" gets it, which takes the permissions of docs/certificates.md")
 	}
 	return nil
 }
@@ -129,6 +131,13 @@ func (c *Certificate) CurrentCertKeyContent() (certificate, key []byte) {
 		return c.before.CurrentCertKeyContent()
 	}
 	return c.certificate, c.key
+}
+
+// Authorities are those that have signed what clients and servers show, in PEM.
+func (c *Certificate) Authorities() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.authorities
 }
 
 // AddListener implements dynamiccertificates.Notifier.

@@ -55,7 +55,7 @@ func take(s stage, data map[string][]byte, now time.Time, host string, l lifetim
 
 // newAuthority returns PEM of a certificate and its key.
 func newAuthority(now time.Time, lasting time.Duration) (certificate, key []byte, err error) {
-	template, err := newTemplate(fmt.Sprintf("pulsar-autoscaler-adapter@%d", now.Unix()), now, lasting)
+	template, err := newTemplate(fmt.Sprintf("pulsar-autoscaler@%d", now.Unix()), now, lasting)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +75,13 @@ func (c content) issue(now time.Time, host string, lasting time.Duration) (certi
 		return nil, nil, err
 	}
 	template.DNSNames = []string{host}
-	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	return c.sign(template)
+}
+
+// sign returns PEM of a certificate of the newest authority, and its key.
+func (c content) sign(template *x509.Certificate) (certificate, key []byte, err error) {
+	template.KeyUsage = x509.KeyUsageDigitalSignature
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	acorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,16 +29,33 @@ const (
 	retryInterval = 2 * time.Second
 )
 
-// Config is what Setup needs; all fields are required.
+// Config is what Setup needs.
 type Config struct {
-	// Secret is where authority and certificate are, which every replica may read and the Lease's holder writes.
+	// Secret is where authority and certificate are, which every replica may read. The Lease's holder writes it, or every
+	// replica of a program that has no Lease.
 	Secret types.NamespacedName
+	// Host is the name that clients verify.
+	Host string
 	// Lifetime is that of a serving certificate.
 	Lifetime time.Duration
-	// APIServices trust the authority.
-	APIServices APIServices
+	// APIServices trust the authority; nil with Client.
+	APIServices *APIServices
+	// Client is the Secret of the one client, which gets the authorities and a certificate of its own.
+	Client types.NamespacedName
 	// Ready says why this replica cannot answer requests yet; nil when it can.
 	Ready func() error
+}
+
+func (config Config) check() error {
+	switch {
+	case config.Secret.Name == "" || config.Host == "" || config.Lifetime <= 0 || config.Ready == nil:
+		return errors.New("serving: Secret, Host, Lifetime and Ready must be set")
+	case config.APIServices != nil:
+		return config.APIServices.check()
+	case config.Client.Name == "" || config.Client.Namespace == "":
+		return errors.New("serving: APIServices or Client must be set")
+	}
+	return nil
 }
 
 // publisher has clients trust the authorities of the Secret's data.
@@ -62,10 +80,7 @@ type keeper struct {
 
 // Setup adds what writes and what follows the Secret to the manager, and returns the certificate to serve.
 func Setup(mgr manager.Manager, config Config) (*Certificate, error) {
-	if config.Secret.Name == "" || config.Lifetime <= 0 || config.Ready == nil {
-		return nil, errors.New("serving: Secret, Lifetime and Ready must be set")
-	}
-	if err := config.APIServices.check(); err != nil {
+	if err := config.check(); err != nil {
 		return nil, err
 	}
 	direct, err := newClient(mgr)
@@ -97,10 +112,14 @@ func newClient(mgr manager.Manager) (client.Client, error) {
 }
 
 func newKeeper(config Config, direct client.Client) *keeper {
-	return &keeper{
-		secret: config.Secret, host: config.APIServices.Host(), lifetime: lifetime(config.Lifetime), ready: config.Ready,
-		clients: newRegistrar(config.APIServices, direct), client: direct, changed: make(chan struct{}, 1),
+	k := &keeper{
+		secret: config.Secret, host: config.Host, lifetime: lifetime(config.Lifetime), ready: config.Ready,
+		clients: clientSecret{config.Client, direct}, client: direct, changed: make(chan struct{}, 1),
 	}
+	if config.APIServices != nil {
+		k.clients = newRegistrar(*config.APIServices, direct)
+	}
+	return k
 }
 
 func (k *keeper) notify() {
@@ -160,7 +179,9 @@ func (k *keeper) sync(ctx context.Context, logger logr.Logger, now time.Time) er
 			return err
 		}
 	}
-	if err := k.write(ctx, secret.ResourceVersion, data); err != nil {
+	if err := writeSecret(ctx, k.client, k.secret, secret.ResourceVersion, data); apierrors.IsConflict(err) {
+		return nil // another replica was first, and the watch of the Secret calls again
+	} else if err != nil {
 		return err
 	}
 	logger.Info("changed the serving certificate", "stage", stage, "secret", k.secret.String())
@@ -192,14 +213,15 @@ func (k *keeper) publish(ctx context.Context, logger logr.Logger, data map[strin
 	return nil
 }
 
-// write fails when the Secret has changed since it was read.
-func (k *keeper) write(ctx context.Context, version string, data map[string][]byte) error {
-	name := k.secret
+// writeSecret fails when the Secret no longer has the version, unless that is empty.
+func writeSecret(ctx context.Context, writer client.Client, name types.NamespacedName, version string,
+	data map[string][]byte,
+) error {
 	secret := acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
 	if version != "" {
 		secret.WithResourceVersion(version)
 	}
-	if err := k.client.Apply(ctx, secret, client.FieldOwner(plan.FieldManager), client.ForceOwnership); err != nil {
+	if err := writer.Apply(ctx, secret, client.FieldOwner(plan.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing Secret %s: %w", name, err)
 	}
 	return nil

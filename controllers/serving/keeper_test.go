@@ -57,7 +57,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	}).Build()
 	b.keeper = newKeeper(Config{
 		Secret:      types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter-serving"},
-		APIServices: apiServices(), Lifetime: time.Duration(month), Ready: func() error { return b.ready },
+		APIServices: new(apiServices()), Host: host, Lifetime: time.Duration(month), Ready: func() error { return b.ready },
 	}, server)
 	return b
 }

@@ -53,7 +53,8 @@ type ServeConfig struct {
 	Server *Server
 	// Listener takes connections; Serve closes it.
 	Listener net.Listener
-	TLS      TLSFiles
+	// TLS is called at each handshake, so that a change takes effect; nil for connections in the clear.
+	TLS func() (TLSContent, error)
 	// Ready says why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
 	// MaxConnectionAge is after how long clients have to connect again, so that they see all replicas of the scaler: from
@@ -73,7 +74,7 @@ func (config *ServeConfig) complete() error {
 	if age := config.MaxConnectionAge; age < leastConnectionAge || age > mostConnectionAge {
 		return fmt.Errorf("keda: MaxConnectionAge is %s, must be from %s to %s", age, leastConnectionAge, mostConnectionAge)
 	}
-	return config.TLS.check()
+	return nil
 }
 
 // Serve answers on the listener until the context ends: then health is NOT_SERVING, streams end without an error, and
@@ -129,7 +130,7 @@ func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOptio
 		grpc.ConnectionTimeout(handshakeWithin), grpc.StatsHandler(connections{}),
 		grpc.UnaryInterceptor(between.unary), grpc.StreamInterceptor(between.stream),
 	}
-	if config.TLS.used() {
+	if config.TLS != nil {
 		certificates, err := newCertificates(config.TLS, config.Logger)
 		if err != nil {
 			return nil, err

@@ -14,50 +14,59 @@ import (
 	"time"
 )
 
-// TLSFiles are PEM files. They are read again at each handshake, so that a change of a mounted Secret takes effect.
-type TLSFiles struct {
-	// Certificate with its chain, and its Key. Both, or neither for connections in the clear.
-	Certificate, Key string
-	// ClientCA has the authorities that must sign clients' certificates; empty for clients without one.
-	ClientCA string
+// TLSContent is what the server shows and demands, in PEM.
+type TLSContent struct {
+	// Certificate with its chain, and its Key.
+	Certificate, Key []byte
+	// VerifyClients says that clients must show a certificate that ClientCA has signed.
+	VerifyClients bool
+	ClientCA      []byte
 }
 
-// used says whether connections are encrypted.
-func (f TLSFiles) used() bool { return f.Certificate != "" }
+// TLSFiles are PEM files with a TLSContent; ClientCA may be empty.
+type TLSFiles struct{ Certificate, Key, ClientCA string }
 
-func (f TLSFiles) check() error {
-	switch {
-	case (f.Certificate == "") != (f.Key == ""):
-		return errors.New("keda: TLS: Certificate and Key must be set together")
-	case f.ClientCA != "" && !f.used():
-		return errors.New("keda: TLS: ClientCA is set, which needs Certificate and Key too")
+// Read reads the files.
+func (f TLSFiles) Read() (TLSContent, error) {
+	content := TLSContent{VerifyClients: f.ClientCA != ""}
+	for path, to := range map[string]*[]byte{
+		f.Certificate: &content.Certificate, f.Key: &content.Key, f.ClientCA: &content.ClientCA,
+	} {
+		if path == "" {
+			continue
+		}
+		read, err := os.ReadFile(path)
+		if err != nil {
+			return TLSContent{}, err
+		}
+		*to = read
 	}
-	return nil
+	return content, nil
 }
 
-// certificates follow the files. It is safe for concurrent use.
+// certificates follow what is read. It is safe for concurrent use.
 type certificates struct {
-	files  TLSFiles
+	read   func() (TLSContent, error)
 	logger *slog.Logger
 
 	// mu guards all below.
 	mu sync.Mutex
-	// config is that of the last good files.
+	// config is that of the last good content.
 	config *tls.Config
-	// problem is why the files are not used now, as it was logged; empty while they are.
+	// problem is why the content is not used now, as it was logged; empty while it is.
 	problem string
 }
 
-// newCertificates fails when the files cannot be used from the start.
-func newCertificates(files TLSFiles, logger *slog.Logger) (*certificates, error) {
-	config, err := files.load()
+// newCertificates fails when the content cannot be used from the start.
+func newCertificates(read func() (TLSContent, error), logger *slog.Logger) (*certificates, error) {
+	config, err := load(read)
 	if err != nil {
 		return nil, err
 	}
-	return &certificates{files: files, logger: logger, config: config}, nil
+	return &certificates{read: read, logger: logger, config: config}, nil
 }
 
-// serverConfig reads the files at each handshake.
+// serverConfig reads at each handshake.
 func (c *certificates) serverConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
@@ -65,47 +74,46 @@ func (c *certificates) serverConfig() *tls.Config {
 	}
 }
 
-// current returns the configuration by the files as they are now, or were last while they cannot be used, such as half
+// current returns the configuration by the content as it is now, or was last while it cannot be used, such as half
 // written.
 func (c *certificates) current() *tls.Config {
-	config, err := c.files.load()
+	config, err := load(c.read)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
 		leaf, before := config.Certificates[0].Leaf, c.config.Certificates[0].Leaf
 		if !leaf.Equal(before) || !config.ClientCAs.Equal(c.config.ClientCAs) {
-			c.logger.Info("TLS files have changed", "certificateExpires", leaf.NotAfter.UTC().Format(time.RFC3339))
+			c.logger.Info("TLS certificates have changed", "certificateExpires", leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 		c.config, c.problem = config, ""
 	case err.Error() != c.problem:
 		c.problem = err.Error()
-		c.logger.Error("TLS files cannot be used, using the last good ones", "error", err)
+		c.logger.Error("TLS certificates cannot be used, using the last good ones", "error", err)
 	}
 	return c.config
 }
 
-// load reads the files. There are no session tickets: one would let in a client with an authority that is not trusted
-// any more.
-func (f TLSFiles) load() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
+// load has no session tickets: one would let in a client with an authority that is not trusted any more.
+func load(read func() (TLSContent, error)) (*tls.Config, error) {
+	content, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("keda: TLS: %s and %s: %w", f.Certificate, f.Key, err)
+		return nil, fmt.Errorf("keda: TLS: %w", err)
+	}
+	pair, err := tls.X509KeyPair(content.Certificate, content.Key)
+	if err != nil {
+		return nil, fmt.Errorf("keda: TLS: certificate and key: %w", err)
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair},
 		SessionTicketsDisabled: true,
 	}
-	if f.ClientCA == "" {
+	if !content.VerifyClients {
 		return config, nil
 	}
-	authorities, err := os.ReadFile(f.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("keda: TLS: %w", err)
-	}
 	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("keda: TLS: %s has no certificate in PEM", f.ClientCA)
+	if !config.ClientCAs.AppendCertsFromPEM(content.ClientCA) {
+		return nil, errors.New("keda: TLS: the authorities of clients have no certificate in PEM")
 	}
 	return config, nil
 }

@@ -104,7 +104,7 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	files.ClientCA = ""
 	certificate, key := first.issue(t, 2)
 	write(t, files, certificate, key, nil)
-	s := serve(t, func(c *ServeConfig) { c.TLS = files })
+	s := serve(t, func(c *ServeConfig) { c.TLS = files.Read })
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
 	require.NoError(t, s.call(t, first.clientConfig(t, nil)))
 	require.Error(t, s.call(t, nil), "in the clear")
@@ -130,7 +130,7 @@ func TestClientsNeedACertificateOfTheirAuthority(t *testing.T) {
 	files := filesIn(t.TempDir())
 	certificate, key := servers.issue(t, 2)
 	write(t, files, certificate, key, clients.pem)
-	s := serve(t, func(c *ServeConfig) { c.TLS = files })
+	s := serve(t, func(c *ServeConfig) { c.TLS = files.Read })
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
 	require.NoError(t, s.call(t, servers.clientConfig(t, &clients)))
 	require.Error(t, s.call(t, servers.clientConfig(t, nil)), "without a certificate")

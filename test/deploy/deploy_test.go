@@ -43,8 +43,11 @@ const ofChart = "chart"
 // ofRollouts is for clusters that have them.
 const ofRollouts = "rbac/rollouts.yaml"
 
-// ofCertificate is for --serving-certificate=Self.
-const ofCertificate = "rbac/certificate.yaml"
+// ofCertificate is for --serving-certificate=Self, as is ofScalersCertificate.
+const (
+	ofCertificate        = "rbac/certificate.yaml"
+	ofScalersCertificate = ofScaler + "certificate.yaml"
+)
 
 // ofAPIServices is applied when a pod serves.
 const ofAPIServices = "adapter/apiservices.yaml"
@@ -147,7 +150,8 @@ func TestTheKustomizationsListEveryManifest(t *testing.T) {
 				slices.Contains([]string{ofRollouts, ofCertificate, ofAPIServices}, name)
 		})
 	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is applied last")
-	scalers := slices.DeleteFunc(files(t), func(name string) bool { return !isScalers(name) })
+	scalers := slices.DeleteFunc(files(t),
+		func(name string) bool { return !isScalers(name) || name == ofScalersCertificate })
 	require.ElementsMatch(t, scalers, listed(t, ofScaler))
 }
 

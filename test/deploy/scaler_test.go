@@ -4,6 +4,7 @@
 package deploy_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,10 +51,10 @@ func TestEveryBindingOfTheScalerGrantsIt(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 4)
+	require.Len(t, subjects, 6)
 }
 
-// It writes nothing.
+// It writes nothing but two Secrets, with --serving-certificate=Self.
 func TestTheScalerMayReadThisAndNoMore(t *testing.T) {
 	read := []string{"get", "list", "watch"}
 	require.Equal(t, map[string][]string{
@@ -70,11 +71,22 @@ func TestTheScalerMayReadThisAndNoMore(t *testing.T) {
 		"pods":                                     {"list", "watch"},
 	}, rightsOf(t, where[*rbacv1.ClusterRole](t, isScalers)))
 
-	roles := where[*rbacv1.Role](t, isScalers)
-	require.Len(t, roles, 1)
-	require.Equal(t, []rbacv1.PolicyRule{{
-		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-		ResourceNames: []string{"pulsar-autoscaler-adapter"}, Verbs: read,
-	}}, roles[0].Rules)
-	require.Equal(t, all[*appsv1.Deployment](t)[0].Namespace, roles[0].Namespace, "the Lease is where the adapter is")
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, role := range where[*rbacv1.Role](t, isScalers) {
+		rules[role.Namespace+"/"+role.Name] = role.Rules
+	}
+	require.Equal(t, map[string][]rbacv1.PolicyRule{
+		"pulsar-autoscaler/scaler-lease": {{ // the Lease is where the adapter is
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+			ResourceNames: []string{"pulsar-autoscaler-adapter"}, Verbs: read,
+		}},
+		"pulsar-autoscaler/scaler-serving": {{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"scaler-serving"},
+			Verbs: append(slices.Clone(read), "create", "patch"),
+		}},
+		"keda/pulsar-autoscaler-scaler": {{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"pulsar-autoscaler-scaler"},
+			Verbs: []string{"get", "create", "patch"},
+		}},
+	}, rules)
 }

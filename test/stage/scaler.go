@@ -62,7 +62,9 @@ func (s *Stage) applyScaler(ctx context.Context, config Config) error {
 	if err != nil {
 		return fmt.Errorf("listing manifests: %w", err)
 	}
-	manifests = slices.DeleteFunc(manifests, func(path string) bool { return filepath.Base(path) == "kustomization.yaml" })
+	manifests = slices.DeleteFunc(manifests, func(path string) bool {
+		return slices.Contains([]string{"kustomization.yaml", "certificate.yaml"}, filepath.Base(path))
+	})
 	if err := s.Cluster.ApplyFiles(ctx, manifests...); err != nil {
 		return err
 	}

@@ -1,0 +1,77 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// clientName is the common name of the client's certificate.
+const clientName = "keda"
+
+// clientSecret is the Secret of the one client that may call.
+type clientSecret struct {
+	name   types.NamespacedName
+	client client.Client
+}
+
+// publish writes the authorities into the Secret, and a certificate of the newest authority. That certificate is valid
+// as long as the authority: clients such as KEDA read it again only after a failed request.
+func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
+	secret := &corev1.Secret{}
+	if err := client.IgnoreNotFound(s.client.Get(ctx, s.name, secret)); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", s.name, err)
+	}
+	server, held := decode(data), decode(secret.Data)
+	wanted := map[string][]byte{
+		keyAuthorities: data[keyAuthorities], keyCertificate: secret.Data[keyCertificate],
+		keyPrivateKey: secret.Data[keyPrivateKey],
+	}
+	now := time.Now()
+	if !server.admits(held.leaf, now) {
+		if server.signer == nil {
+			return nil // the next stage creates an authority
+		}
+		authority := server.authorities[0]
+		template, err := newTemplate(clientName, now, authority.NotAfter.Sub(now))
+		if err != nil {
+			return err
+		}
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+		if wanted[keyCertificate], wanted[keyPrivateKey], err = server.sign(template); err != nil {
+			return fmt.Errorf("issuing a client certificate: %w", err)
+		}
+	}
+	if bytes.Equal(wanted[keyAuthorities], secret.Data[keyAuthorities]) &&
+		bytes.Equal(wanted[keyCertificate], secret.Data[keyCertificate]) {
+		return nil
+	}
+	if err := writeSecret(ctx, s.client, s.name, "", wanted); err != nil {
+		return err
+	}
+	logger.Info("changed the client's certificate", "secret", s.name.String())
+	return nil
+}
+
+// admits says whether a client's certificate is of the newest authority, and valid.
+func (c content) admits(leaf *x509.Certificate, now time.Time) bool {
+	if leaf == nil || len(c.authorities) == 0 {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c.authorities[0])
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err == nil
+}
