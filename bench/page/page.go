@@ -50,7 +50,8 @@ type Chart struct {
 	Series []Series
 }
 
-// Series is a curve of points in the order of time.
+// Series is a curve of points in the order of time. Of very many, the curve has the least and the largest value of
+// each few.
 type Series struct {
 	Name    string
 	Seconds []float64

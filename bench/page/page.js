@@ -99,7 +99,7 @@
       { label: chart.start === null ? "Time since the start" : "Time", value: (u, x) => (x == null ? "–" : data.time(x)) },
       ...chart.series.map((s, i) => ({
         label: s.name, stroke: () => color("series-" + (i % colors)), width: 2,
-        dash: dashes[Math.floor(i / colors) % dashes.length],
+        dash: dashes[(Math.floor(i / colors) + (s.step ? i : 0)) % dashes.length], // equal steps hide no other
         paths: s.step ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
         points: { show: s.values.length === 1 },
         value: (u, value, series, at) => (at == null ? "–" : text(value, "")),

@@ -120,6 +120,7 @@ func encode(charts []Chart) ([]byte, error) {
 			one.Start = &start
 		}
 		for _, s := range chart.Series {
+			s = s.thin()
 			s.Seconds, s.Values = append([]float64{}, s.Seconds...), append([]*float64{}, s.Values...) // [], not null
 			one.Series = append(one.Series, curve(s))
 		}
