@@ -155,7 +155,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	return o, nil
 }
 
-// report shows the summary, and writes it and the plot.
+// report shows the summary, and writes it, the plot and the page.
 func (d *demo) report(s summary, o outcome) error {
 	d.screen.end()
 	s.print(d.out)
@@ -164,7 +164,8 @@ func (d *demo) report(s summary, o outcome) error {
 	if err != nil {
 		return err
 	}
-	image, err := newPicture(o, s).image()
+	p := newPicture(o, s)
+	image, err := p.image()
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,16 @@ func (d *demo) report(s summary, o outcome) error {
 	if err := output.File(png, image); err != nil {
 		return err
 	}
-	output.Printf(d.out, "  files      %s, %s\n", path, png)
-	output.Printf(d.out, "\nNext, on your own cluster: docs/install.md, and a policy with mode: Recommend.\n")
+	text, err := p.html(s)
+	if err != nil {
+		return err
+	}
+	html := filepath.Join(d.options.out, "demo.html")
+	if err := output.File(html, text); err != nil {
+		return err
+	}
+	output.Printf(d.out, "  files      %s, %s, %s\n", path, png, html)
+	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts.\n", html)
+	output.Printf(d.out, "Next, on your own cluster: docs/install.md, and a policy with mode: Recommend.\n")
 	return nil
 }

@@ -41,6 +41,9 @@ func TestTheDemoOnRealParts(t *testing.T) {
 	require.NoError(t, err)
 	_, err = png.Decode(bytes.NewReader(image))
 	require.NoError(t, err)
+	text, err = os.ReadFile(filepath.Join(dir, "demo.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "<!doctype html>")
 	for _, part := range []string{d.scenario.manifest(), header(), "none lost", "Summary"} {
 		require.Contains(t, out.String(), part)
 	}

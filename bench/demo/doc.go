@@ -4,7 +4,7 @@
 // Command demo shows the product at work on this machine: a real Pulsar broker, a real Kubernetes control plane with
 // its HorizontalPodAutoscaler controller, the adapter as a process with the rights of its manifests, and a Function of
 // Pulsar's own Java function instances. A load steps up and down; the table shows what the autoscaler makes of it, and
-// at the end stand a summary and a plot.
+// at the end stand a summary, a plot and an HTML page.
 //
 // Usage: go run ./bench/demo [-keep] [-out DIR] [-short-run]
 //

@@ -1,0 +1,58 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+)
+
+func TestThePageHasWhatThePlotAndTheSummaryHave(t *testing.T) {
+	o := filmed()
+	s := summarize(o)
+	got := newPicture(o, s).page(s)
+	require.Equal(t, []page.Verdict{
+		{Name: "scale-up", Limit: "after the load has stepped up", Measured: "after 5.2 s", Met: true},
+		{Name: "scale-down", Limit: "1 replica at the end", Measured: "1", Met: true},
+		{Name: "messages done", Limit: "all of 11000", Measured: "11000", Met: true},
+	}, got.Verdicts)
+	require.Equal(t, []string{"time from publish to done, p99", "28.0 s"}, got.Tables[0].Rows[2])
+	require.Len(t, got.Charts, 3)
+	backlog, replicas := got.Charts[1].Series[0], got.Charts[2].Series
+	require.Len(t, backlog.Seconds, len(o.samples))
+	require.Equal(t, 160.0, backlog.Seconds[len(o.samples)-1])
+	require.Equal(t, float64(o.samples[40].backlog()), *backlog.Values[40])
+	require.Equal(t, "desired (spec.replicas)", replicas[1].Name)
+	require.True(t, replicas[1].Step)
+}
+
+func TestAPageIsWrittenOfEveryOutcome(t *testing.T) {
+	for name, o := range map[string]outcome{
+		"a whole demo":         filmed(),
+		"one without a sample": worked(),
+		"one without anything": {scenario: full()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := summarize(o)
+			text, err := newPicture(o, s).html(s)
+			require.NoError(t, err)
+			require.Contains(t, string(text), newPicture(o, s).title)
+		})
+	}
+}
+
+func TestThePageShowsWhatFailed(t *testing.T) {
+	o := filmed()
+	o.timeline, o.done = o.timeline[:3], 1
+	s := summarize(o)
+	require.Error(t, s.verdict())
+	verdicts := newPicture(o, s).page(s).Verdicts
+	require.Equal(t, page.Verdict{
+		Name: "scale-up", Limit: "after the load has stepped up", Measured: "none",
+	}, verdicts[0])
+	require.False(t, verdicts[2].Met)
+}
