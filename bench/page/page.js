@@ -8,6 +8,7 @@
   const colors = 7;
   const dashes = [[], [8, 4], [2, 3]];
   const height = 260;
+  const paper = 680; // what A4 and Letter have between their margins, so that the browser does not shrink the text
   const intervals = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
     43200, 86400, 172800, 604800, 1209600, 2419200];
 
@@ -218,6 +219,9 @@
   const redraw = () => all.forEach((one) => one.plot.redraw(false));
   const print = (on) => {
     document.documentElement.classList.toggle("print", on);
+    for (const { plot, element } of all) {
+      plot.setSize({ width: on ? Math.min(paper, element.clientWidth) : element.clientWidth, height });
+    }
     redraw();
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

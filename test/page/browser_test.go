@@ -22,8 +22,8 @@ import (
 const (
 	width  = 1000
 	height = 1500
-	// patience is for a start of Chromium on a busy machine.
-	patience = 60 * time.Second
+	// patience is for all tests on a busy machine.
+	patience = 2 * time.Minute
 )
 
 // find is the path of a Chromium.
@@ -41,23 +41,10 @@ func find(t *testing.T) string {
 	return ""
 }
 
-// tab is a page that is open in a browser of its own.
-type tab struct {
-	t   *testing.T
-	ctx context.Context //nolint:containedctx // it is the browser's handle
-	// complaints are what the console said until now.
-	complaints func() []string
-}
-
-func open(t *testing.T, p page.Page) tab {
+// start returns the context of a browser.
+func start(t *testing.T) context.Context {
 	t.Helper()
 	path := find(t)
-	file := filepath.Join(t.TempDir(), "page.html")
-	out, err := os.Create(file)
-	require.NoError(t, err)
-	require.NoError(t, p.Write(out))
-	require.NoError(t, out.Close())
-
 	deadline, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
@@ -68,6 +55,28 @@ func open(t *testing.T, p page.Page) tab {
 	allocator, cancel := chromedp.NewExecAllocator(deadline, options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	require.NoError(t, chromedp.Do(ctx))
+	return ctx
+}
+
+// tab shows a page.
+type tab struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // it is the tab's handle
+	// complaints are what the console said until now.
+	complaints func() []string
+}
+
+func open(browser context.Context, t *testing.T, p page.Page) tab {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "page.html")
+	out, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, p.Write(out))
+	require.NoError(t, out.Close())
+
+	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	messages := chromedp.Console(ctx)
 	one := tab{t: t, ctx: ctx, complaints: func() (all []string) {

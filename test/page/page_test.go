@@ -64,19 +64,31 @@ func sampled() page.Page {
 	}
 }
 
-func TestTheBrowserHasNothingToComplainAbout(t *testing.T) {
-	one := open(t, sampled())
+func TestThePageInABrowser(t *testing.T) {
+	chromium := start(t)
+	for name, test := range map[string]func(*testing.T, tab){
+		"opens without a complaint":         opensWithoutComplaints,
+		"loads nothing":                     loadsNothing,
+		"reads and zooms by mouse":          followsTheMouse,
+		"reads and zooms by keyboard":       followsTheKeyboard,
+		"follows the light and dark scheme": followsTheScheme,
+		"prints all charts on light paper":  prints,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, sampled())) })
+	}
+}
+
+func opensWithoutComplaints(t *testing.T, one tab) {
 	require.Equal(t, float64(3), one.number("document.querySelectorAll('.plot canvas').length"))
 	require.Zero(t, one.number("performance.getEntriesByType('resource').length"), "it loads nothing")
 	require.Equal(t, "undefined", one.text("typeof window.broken"), "texts are no scripts")
 	require.Empty(t, one.complaints())
 }
 
-func TestTheBrowserLoadsNothingForThePage(t *testing.T) {
+func loadsNothing(t *testing.T, one tab) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer server.Close()
-	one := open(t, sampled())
 	for name, attempt := range map[string]string{
 		"a request": "fetch('" + server.URL + "').then(() => 'loaded', () => 'refused')",
 		"an image": "new Promise((done) => { const image = new Image(); image.onload = () => done('loaded'); " +
@@ -92,8 +104,7 @@ func TestTheBrowserLoadsNothingForThePage(t *testing.T) {
 	require.Zero(t, requests.Load())
 }
 
-func TestTheMouseReadsAndZooms(t *testing.T) {
-	one := open(t, sampled())
+func followsTheMouse(t *testing.T, one tab) {
 	one.hover("0", "0.5")
 	require.Equal(t, "Time since the start 1:20, published 80, done 72", one.legend("0"))
 	require.Contains(t, one.legend("1"), "1:20, desired 5, running 5", "charts of the same start share the cursor")
@@ -117,8 +128,7 @@ func TestTheMouseReadsAndZooms(t *testing.T) {
 	require.Empty(t, one.complaints())
 }
 
-func TestTheKeyboardReadsAndZooms(t *testing.T) {
-	one := open(t, sampled())
+func followsTheKeyboard(t *testing.T, one tab) {
 	const active = "document.activeElement.className + ' ' + document.activeElement.getAttribute('aria-labelledby')"
 	for range 10 {
 		one.do(chromedp.KeyEvent(kb.Tab))
@@ -135,6 +145,9 @@ func TestTheKeyboardReadsAndZooms(t *testing.T) {
 	}
 	press(kb.ArrowRight, "0:00: published 0 messages/s, done 0 messages/s")
 	press(kb.ArrowRight, "0:02: published 2 messages/s, done 1.8 messages/s")
+	press(kb.End, "2:40: published 160 messages/s, done 144 messages/s")
+	one.do(chromedp.KeyEvent(kb.ArrowLeft, chromedp.KeyModifiers(kb.ModifierShift)))
+	require.Equal(t, "2:20: published 140 messages/s, done 126 messages/s", one.reading("0"), "ten times as far")
 	press(kb.End, "2:40: published 160 messages/s, done 144 messages/s")
 	press(kb.ArrowLeft, "2:38: published 158 messages/s, done 142.2 messages/s")
 	one.do(chromedp.KeyEvent("++")) // a quarter of all, up to the end
@@ -169,8 +182,7 @@ const (
 	paper     = "getComputedStyle(document.body).backgroundColor"
 )
 
-func TestThePageFollowsTheScheme(t *testing.T) {
-	one := open(t, sampled())
+func followsTheScheme(t *testing.T, one tab) {
 	for _, scheme := range []struct{ name, paper, blue, other string }{
 		{"light", "rgb(255, 255, 255)", lightBlue, darkBlue},
 		{"dark", "rgb(20, 23, 28)", darkBlue, lightBlue},
@@ -189,17 +201,21 @@ func TestThePageFollowsTheScheme(t *testing.T) {
 	require.Empty(t, one.complaints())
 }
 
-func TestThePagePrints(t *testing.T) {
-	one := open(t, sampled())
+func prints(t *testing.T, one tab) {
 	one.scheme("dark")
-	one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => window.printed = " + drawn(lightBlue) + "))"))
+	const width = "document.querySelector('.uplot').clientWidth"
+	before := one.number(width)
+	one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
+		"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))
 	pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
 	require.NoError(t, err)
 	one.keep("page.pdf", pdf)
 	require.Equal(t, 3, grids(t, pdf), "all charts are in the PDF")
 	require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
+	require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
 	one.scheme("dark")
 	require.Greater(t, one.number(drawn(darkBlue)), 10.0, "the screen is dark again")
+	require.Equal(t, before, one.number(width), "the screen is wide again")
 	require.Empty(t, one.complaints())
 }
 
