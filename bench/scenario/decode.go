@@ -1,0 +1,86 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxBytes of a scenario: a recorded load is a file of its own.
+const maxBytes = 1 << 20
+
+// Decode reads a scenario and sets its defaults. It does not open recordings.
+func Decode(from io.Reader) (Scenario, error) {
+	text, err := io.ReadAll(io.LimitReader(from, maxBytes+1))
+	if err != nil {
+		return Scenario{}, fmt.Errorf("reading the scenario: %w", err)
+	}
+	if len(text) > maxBytes {
+		return Scenario{}, errors.New("the scenario is larger than 1 MiB: put a recorded load into a CSV file of its own")
+	}
+	var s Scenario
+	if err := yaml.UnmarshalStrict(text, &s); err != nil {
+		return Scenario{}, fmt.Errorf("decoding the scenario: %w", err)
+	}
+	s.setDefaults()
+	return s, s.validate()
+}
+
+func (s *Scenario) setDefaults() {
+	const replicas = 10
+	s.Pulsar.Namespace = cmp.Or(s.Pulsar.Namespace, "public/default")
+	s.Messages = s.Messages.WithDefaults()
+	s.LatencyObjective.Duration = cmp.Or(s.LatencyObjective.Duration, time.Minute)
+	s.MaxReplicas = cmp.Or(s.MaxReplicas, replicas)
+	if s.MinReplicas == nil {
+		s.MinReplicas = new(int32(1))
+	}
+	s.Order = cmp.Or(s.Order, InTurn)
+	s.WatchAfter.Duration = cmp.Or(s.WatchAfter.Duration, time.Minute)
+	s.Function.ClassName = cmp.Or(s.Function.ClassName, "pulsarautoscaler.PacedFunction")
+	s.Function.Jar = cmp.Or(s.Function.Jar, "/pulsar/paced-function.jar")
+	s.Function.CPU = cmp.Or(s.Function.CPU, "200m")
+	s.Function.Memory = cmp.Or(s.Function.Memory, "256Mi")
+	s.Local.HPASyncPeriod.Duration = cmp.Or(s.Local.HPASyncPeriod.Duration, 15*time.Second)
+	for i := range s.Contenders {
+		s.Contenders[i].setDefaults()
+	}
+}
+
+func (c *Contender) setDefaults() {
+	const threshold, percentage = 10, 80
+	if c.Policy != nil {
+		c.Policy.Actuator = cmp.Or(c.Policy.Actuator, ActuatorHPA)
+	}
+	if c.KEDAPulsar != nil {
+		c.KEDAPulsar.Threshold = cmp.Or(c.KEDAPulsar.Threshold, threshold)
+	}
+	if c.CPU != nil {
+		c.CPU.Percentage = cmp.Or(c.CPU.Percentage, percentage)
+	}
+}
+
+// NeedsKEDA says whether a contender is scaled by KEDA.
+func (s Scenario) NeedsKEDA() bool {
+	for _, c := range s.Contenders {
+		if c.KEDAPulsar != nil || c.Policy != nil && c.Policy.Actuator == ActuatorKEDA {
+			return true
+		}
+	}
+	return false
+}
+
+// Reached is where Functions and autoscalers reach Pulsar.
+func (p Pulsar) Reached() Addresses {
+	return Addresses{
+		AdminURL:   cmp.Or(p.InCluster.AdminURL, p.AdminURL),
+		ServiceURL: cmp.Or(p.InCluster.ServiceURL, p.ServiceURL),
+	}
+}

@@ -1,0 +1,148 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+)
+
+// The type of a scenario file.
+const (
+	APIVersion = "bench.pulsar-autoscaler.io/v1alpha1"
+	Kind       = "Scenario"
+)
+
+// Scenario is a benchmark.
+type Scenario struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	// Pulsar is where topics are made. Required, but for a run on this machine.
+	Pulsar Pulsar `json:"pulsar,omitzero"`
+	// Load is published to each contender, and Messages say what it consists of.
+	Load     load.Shape    `json:"load"`
+	Messages load.Messages `json:"messages,omitzero"`
+	// Partitions of each input topic. Absent: the topics have no partitions.
+	Partitions int      `json:"partitions,omitempty"`
+	Function   Function `json:"function"`
+	// LatencyObjective is the time from when a message is due until its result is published. Later messages are late.
+	// Absent: 1m.
+	LatencyObjective metav1.Duration `json:"latencyObjective,omitzero"`
+	// MinReplicas and MaxReplicas bound each contender. Absent: 1 and 10.
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	MaxReplicas int32  `json:"maxReplicas,omitempty"`
+	// Contenders get the same load. The limits are those of the first one.
+	Contenders []Contender `json:"contenders"`
+	// Order is InTurn (the default) or SideBySide.
+	Order Order `json:"order,omitempty"`
+	// WatchAfter is how long replicas are watched after the load. Messages without a result by then count as late.
+	// Absent: 1m.
+	WatchAfter metav1.Duration `json:"watchAfter,omitzero"`
+	Limits     Limits          `json:"limits,omitzero"`
+	// Local says how a run on this machine differs from how everything ships.
+	Local Local `json:"local,omitzero"`
+}
+
+// Metadata names the scenario.
+type Metadata struct {
+	Name string `json:"name"`
+}
+
+// Pulsar is a cluster, as the machine of the tool reaches it.
+type Pulsar struct {
+	AdminURL   string `json:"adminURL,omitempty"`
+	ServiceURL string `json:"serviceURL,omitempty"`
+	// Namespace of the topics, as tenant/namespace. Absent: public/default.
+	Namespace string `json:"namespace,omitempty"`
+	// InCluster is where Functions and autoscalers reach it, if that differs.
+	InCluster Addresses `json:"inCluster,omitzero"`
+}
+
+// Addresses of a Pulsar cluster.
+type Addresses struct {
+	AdminURL   string `json:"adminURL,omitempty"`
+	ServiceURL string `json:"serviceURL,omitempty"`
+}
+
+// Function is the one that each contender scales. It copies each message to its output after the service time.
+type Function struct {
+	// Image has a runner of Function Mesh and the example Function. Required, but for a run on this machine.
+	Image string `json:"image,omitempty"`
+	// ClassName and Jar are those of the example Function in the image.
+	ClassName string `json:"className,omitempty"`
+	Jar       string `json:"jar,omitempty"`
+	// ServiceTime is what one message costs.
+	ServiceTime metav1.Duration `json:"serviceTime"`
+	// CPU and Memory are requested for each replica. Absent: 200m and 256Mi.
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+}
+
+// Order of contenders.
+type Order string
+
+// The orders.
+const (
+	InTurn     Order = "InTurn"
+	SideBySide Order = "SideBySide"
+)
+
+// Contender is what scales a Function: exactly one of its kinds.
+type Contender struct {
+	Name string `json:"name"`
+	// Policy is an AutoscalingPolicy.
+	Policy *Policy `json:"policy,omitempty"`
+	// KEDAPulsar is a ScaledObject with KEDA's own pulsar scaler.
+	KEDAPulsar *KEDAPulsar `json:"kedaPulsar,omitempty"`
+	// CPU is a HorizontalPodAutoscaler on CPU.
+	CPU *CPU `json:"cpu,omitempty"`
+	// Fixed replicas are not scaled.
+	Fixed *Fixed `json:"fixed,omitempty"`
+}
+
+// Policy has the bounds and the objective of the scenario.
+type Policy struct {
+	// Actuator is HPA (the default) or KEDA.
+	Actuator string `json:"actuator,omitempty"`
+}
+
+// KEDAPulsar is a trigger with KEDA's defaults otherwise.
+type KEDAPulsar struct {
+	// Threshold is msgBacklogThreshold. Absent: 10, KEDA's default.
+	Threshold int64 `json:"threshold,omitempty"`
+}
+
+// CPU is a utilization.
+type CPU struct {
+	// Percentage of the request. Absent: 80.
+	Percentage int32 `json:"percentage,omitempty"`
+}
+
+// Fixed is a number of replicas.
+type Fixed struct {
+	Replicas int32 `json:"replicas"`
+}
+
+// Limits are what the first contender must not exceed. Absent ones do not count.
+type Limits struct {
+	// MaxLateRatio is of late messages among all that were due, from 0 to 1.
+	MaxLateRatio *float64 `json:"maxLateRatio,omitempty"`
+	// MaxP99 is of the latency.
+	MaxP99 *metav1.Duration `json:"maxP99,omitempty"`
+	// MaxReplicaHours are of all replicas, while they were watched.
+	MaxReplicaHours *float64 `json:"maxReplicaHours,omitempty"`
+	// MaxScaleChanges is how often spec.replicas may change.
+	MaxScaleChanges *int `json:"maxScaleChanges,omitempty"`
+	// MaxDuplicates is how many results may come twice.
+	MaxDuplicates *int64 `json:"maxDuplicates,omitempty"`
+}
+
+// Local is a run on this machine.
+type Local struct {
+	// AdapterFlags and HPASyncPeriod make it faster, or slower, than what ships.
+	AdapterFlags  []string        `json:"adapterFlags,omitempty"`
+	HPASyncPeriod metav1.Duration `json:"hpaSyncPeriod,omitzero"`
+}
