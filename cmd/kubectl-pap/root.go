@@ -30,6 +30,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newSimulate(streams))
+	root.AddCommand(newSimulate(streams), newBench(streams))
 	return root
 }

@@ -45,6 +45,9 @@ func TestTheAPIServerTakesTheExamples(t *testing.T) {
 	shown, objects := map[string]bool{}, map[string]string{}
 	for _, entry := range entries {
 		name := entry.Name()
+		if entry.IsDir() {
+			continue // bench has no objects of the API server
+		}
 		require.Equal(t, ".yaml", filepath.Ext(name), "examples/%s is not applied by this test", name)
 		text, err := os.ReadFile(filepath.Join(root, "examples", name))
 		require.NoError(t, err)

@@ -49,7 +49,7 @@ type Config struct {
 	FeatureGates string
 	// KEDA runs beside, with what it is given here, and a scaler for it; nil for neither.
 	KEDA *keda.Config
-	// Guests lets light replicas run Functions that are not put there by AddFunction, in any namespace.
+	// Guests lets light replicas run Functions with an output that are not put there by AddFunction, in any namespace.
 	Guests bool
 	// ScalerFlags come after those that the stage needs of a scaler, such as --poll-interval=2s.
 	ScalerFlags []string
@@ -242,7 +242,7 @@ func (r *runners) Start(ctx context.Context, in replica.Instance) (replica.Repli
 	r.mu.Lock()
 	runner := r.byFunction[in.Name]
 	r.mu.Unlock()
-	if runner == nil && r.guests != nil {
+	if runner == nil && r.guests != nil && in.Output != "" {
 		return r.guests.Start(ctx, in)
 	}
 	if runner == nil {

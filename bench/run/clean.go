@@ -1,0 +1,117 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// cleanTimeout bounds each step of a clean-up: a pod may take its grace period.
+const cleanTimeout = 2 * time.Minute
+
+// Leftovers are the namespaces of runs that did not clean up, and of those that are under way.
+func Leftovers(ctx context.Context, kube client.Client) ([]string, error) {
+	var list corev1.NamespaceList
+	err := kube.List(ctx, &list, client.MatchingLabels{labelManagedBy: managedBy}, client.HasLabels{labelRun})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces of runs: %w", err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// Clean removes what a run made: its autoscalers, its Functions, then its topics, and its namespace last, which names
+// the topics. It may be called again after an error. adminURL is of Pulsar; empty is what the run used.
+func Clean(ctx context.Context, kube client.Client, name, adminURL string) error {
+	namespace := &corev1.Namespace{}
+	err := kube.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading namespace %s: %w", name, err)
+	case namespace.Labels[labelManagedBy] != managedBy || namespace.Labels[labelRun] == "":
+		return fmt.Errorf("namespace %s is of no run: it lacks the labels %s=%s and %s", name, labelManagedBy, managedBy,
+			labelRun)
+	}
+	if err := removeObjects(ctx, kube, name); err != nil {
+		return err
+	}
+	if adminURL == "" {
+		adminURL = namespace.Annotations[annotationAdmin]
+	}
+	for topic := range strings.FieldsSeq(namespace.Annotations[annotationTopics]) {
+		err = errors.Join(err, admin{adminURL}.remove(ctx, topic))
+	}
+	if err != nil {
+		return err
+	}
+	if err := kube.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting namespace %s: %w", name, err)
+	}
+	return waitFor(ctx, "namespace "+name+" to go", cleanTimeout, func(ctx context.Context) (bool, string, error) {
+		err := kube.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		return apierrors.IsNotFound(err), string(namespace.Status.Phase), client.IgnoreNotFound(err)
+	})
+}
+
+// removeObjects deletes autoscalers and then Functions, and waits for the end of their pods, which would create their
+// topics again.
+func removeObjects(ctx context.Context, kube client.Client, namespace string) error {
+	for _, kind := range []schema.GroupVersionKind{
+		policies(), scaledObjects(), autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), functions(),
+	} {
+		if err := removeAll(ctx, kube, namespace, kind); err != nil {
+			return err
+		}
+	}
+	return awaitNone(ctx, kube, namespace, corev1.SchemeGroupVersion.WithKind("Pod"))
+}
+
+// removeAll deletes all objects of a kind and waits until they are gone. Kinds that the cluster does not have are none.
+func removeAll(ctx context.Context, kube client.Client, namespace string, kind schema.GroupVersionKind) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	err := kube.DeleteAllOf(ctx, object, client.InNamespace(namespace))
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("deleting %s objects of %s: %w", kind.Kind, namespace, err)
+	}
+	return awaitNone(ctx, kube, namespace, kind)
+}
+
+func awaitNone(ctx context.Context, kube client.Client, namespace string, kind schema.GroupVersionKind) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	what := fmt.Sprintf("%s objects of %s to go", kind.Kind, namespace)
+	return waitFor(ctx, what, cleanTimeout, func(ctx context.Context) (bool, string, error) {
+		if err := kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return false, "", err
+		}
+		return len(list.Items) == 0, fmt.Sprintf("%d left", len(list.Items)), nil
+	})
+}
+
+// isTransient says whether a request may succeed when it is made again.
+func isTransient(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)
+}

@@ -1,0 +1,112 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
+)
+
+// The kinds that a run makes, besides those of Kubernetes.
+func functions() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "compute.functionmesh.io", Version: "v1alpha1", Kind: "Function"}
+}
+
+func scaledObjects() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+}
+
+func podMetrics() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "PodMetrics"}
+}
+
+func policies() schema.GroupVersionKind { return v1alpha1.GroupVersion().WithKind("AutoscalingPolicy") }
+
+// NewClient makes a client of all kinds that a run needs.
+func NewClient(config *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 50, 100 // a few requests a second for each contender
+	kube, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	return kube, nil
+}
+
+// checkCluster fails when the cluster lacks what the scenario needs.
+func checkCluster(kube client.Client, s scenario.Scenario) error {
+	type need struct {
+		kind schema.GroupVersionKind
+		fix  string
+	}
+	needs := []need{{functions(), "install Function Mesh"}}
+	for _, c := range s.Contenders {
+		switch {
+		case c.Policy != nil:
+			needs = append(needs, need{policies(), "install pulsar-autoscaler"})
+		case c.CPU != nil:
+			needs = append(needs, need{podMetrics(), "install metrics-server, or remove the contender with cpu"})
+		}
+	}
+	if s.NeedsKEDA() {
+		needs = append(needs, need{scaledObjects(), "install KEDA, or remove the contenders that need it"})
+	}
+	for _, n := range needs {
+		_, err := kube.RESTMapper().RESTMapping(n.kind.GroupKind(), n.kind.Version)
+		switch {
+		case meta.IsNoMatchError(err):
+			return fmt.Errorf("the cluster has no %s of %s: %s", n.kind.Kind, n.kind.GroupVersion(), n.fix)
+		case err != nil:
+			return fmt.Errorf("looking for %s: %w", n.kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// pollEvery is how often is looked whether something has come about.
+const pollEvery = 500 * time.Millisecond
+
+// waitFor waits until done says so, and fails at the limit with what it said last.
+func waitFor(ctx context.Context, what string, limit time.Duration,
+	done func(ctx context.Context) (ok bool, seen string, err error),
+) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		ok, seen, err := done(limited)
+		switch {
+		case ok && err == nil:
+			return nil
+		case err != nil && limited.Err() == nil && !isTransient(err):
+			return fmt.Errorf("waiting for %s: %w", what, err)
+		case err != nil:
+			seen = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+		case <-limited.Done():
+			return fmt.Errorf("waiting for %s: not within %s; last seen: %s", what, limit, seen)
+		case <-ticker.C:
+		}
+	}
+}

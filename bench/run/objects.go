@@ -1,0 +1,168 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"fmt"
+	"strconv"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
+)
+
+// The labels of all that a run makes, and the annotations of its namespace.
+const (
+	labelManagedBy   = "app.kubernetes.io/managed-by"
+	managedBy        = "kubectl-pap"
+	labelRun         = "bench.pulsar-autoscaler.io/run"
+	annotationAdmin  = "bench.pulsar-autoscaler.io/pulsar-admin-url"
+	annotationTopics = "bench.pulsar-autoscaler.io/topics"
+)
+
+// entrant is a contender with the names of what it gets.
+type entrant struct {
+	scenario.Contender
+
+	run, namespace string
+	scenario       scenario.Scenario
+}
+
+// function is the name of the Function, of its autoscaler and of its subscription.
+func (e entrant) function() string { return e.Name + "-" + e.run }
+
+func (e entrant) topic(end string) string {
+	return fmt.Sprintf("persistent://%s/pap-bench-%s-%s-%s", e.scenario.Pulsar.Namespace, e.run, e.Name, end)
+}
+
+func (e entrant) input() string  { return e.topic("in") }
+func (e entrant) output() string { return e.topic("out") }
+
+func (e entrant) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: e.namespace, Name: e.function(), Labels: map[string]string{labelManagedBy: managedBy, labelRun: e.run},
+	}
+}
+
+func (e entrant) unstructured(kind schema.GroupVersionKind, spec map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(e.namespace)
+	object.SetName(e.function())
+	object.SetLabels(e.meta().Labels)
+	return object
+}
+
+// replicas to begin with: Function Mesh refuses 0.
+func (e entrant) replicas() int32 {
+	if e.Fixed != nil {
+		return e.Fixed.Replicas
+	}
+	return max(1, *e.scenario.MinReplicas)
+}
+
+// connection says where the Function reaches Pulsar, as Function Mesh wants it.
+func (e entrant) connection() *corev1.ConfigMap {
+	reached := e.scenario.Pulsar.Reached()
+	return &corev1.ConfigMap{ObjectMeta: e.meta(), Data: map[string]string{
+		"webServiceURL": reached.AdminURL, "brokerServiceURL": reached.ServiceURL,
+	}}
+}
+
+// functionObject is the example Function, which copies its input to its output.
+func (e entrant) functionObject() *unstructured.Unstructured {
+	f := e.scenario.Function
+	size := map[string]any{"cpu": f.CPU, "memory": f.Memory}
+	const bytes = "[B"
+	return e.unstructured(functions(), map[string]any{
+		"className": f.ClassName, "image": f.Image,
+		"java":             map[string]any{"jar": f.Jar},
+		"input":            map[string]any{"typeClassName": bytes, "topics": []any{e.input()}},
+		"output":           map[string]any{"typeClassName": bytes, "topic": e.output()},
+		"pulsar":           map[string]any{"pulsarConfig": e.function()},
+		"subscriptionName": e.function(),
+		"resources":        map[string]any{"requests": size, "limits": size},
+		"replicas":         int64(e.replicas()), "minReplicas": int64(1),
+		"autoAck": true, "forwardSourceMessageProperty": true,
+		"funcConfig": map[string]any{"serviceTimeMillis": f.ServiceTime.Milliseconds()},
+	})
+}
+
+// autoscaler is what a user of the contender creates; nil for fixed replicas.
+func (e entrant) autoscaler() client.Object {
+	switch {
+	case e.Policy != nil:
+		return &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
+			},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
+				LatencyObjective: e.scenario.LatencyObjective, Actuator: v1alpha1.Actuator(e.Policy.Actuator),
+			},
+		}}
+	case e.KEDAPulsar != nil:
+		return e.scaledObject()
+	case e.CPU != nil:
+		return &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: e.meta(),
+			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+					APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
+				},
+				MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
+				Metrics: []autoscalingv2.MetricSpec{{
+					Type: autoscalingv2.ResourceMetricSourceType,
+					Resource: &autoscalingv2.ResourceMetricSource{
+						Name: corev1.ResourceCPU,
+						Target: autoscalingv2.MetricTarget{
+							Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &e.CPU.Percentage,
+						},
+					},
+				}},
+			},
+		}
+	default:
+		return nil
+	}
+}
+
+// scaledObject has KEDA's defaults but for the bounds and the threshold.
+func (e entrant) scaledObject() *unstructured.Unstructured {
+	metadata := map[string]any{
+		"adminURL": e.scenario.Pulsar.Reached().AdminURL, "topic": e.input(), "subscription": e.function(),
+		"msgBacklogThreshold": strconv.FormatInt(e.KEDAPulsar.Threshold, 10),
+		"isPartitionedTopic":  strconv.FormatBool(e.scenario.Partitions > 0),
+	}
+	return e.unstructured(scaledObjects(), map[string]any{
+		"scaleTargetRef": map[string]any{
+			"apiVersion": functions().GroupVersion().String(), "kind": functions().Kind, "name": e.function(),
+		},
+		"minReplicaCount": int64(*e.scenario.MinReplicas), "maxReplicaCount": int64(e.scenario.MaxReplicas),
+		"triggers": []any{map[string]any{"type": "pulsar", "metadata": metadata}},
+	})
+}
+
+// setting says in words what scales the Function.
+func (e entrant) setting() string {
+	s := e.scenario
+	bounds := fmt.Sprintf("%d to %d replicas", *s.MinReplicas, s.MaxReplicas)
+	switch {
+	case e.Policy != nil:
+		return fmt.Sprintf("AutoscalingPolicy by %s, latencyObjective %s, %s", e.Policy.Actuator,
+			s.LatencyObjective.Duration, bounds)
+	case e.KEDAPulsar != nil:
+		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, %s", e.KEDAPulsar.Threshold, bounds)
+	case e.CPU != nil:
+		return fmt.Sprintf("HorizontalPodAutoscaler on CPU at %d %%, %s", e.CPU.Percentage, bounds)
+	default:
+		return fmt.Sprintf("%d fixed replicas", e.Fixed.Replicas)
+	}
+}

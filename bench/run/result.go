@@ -1,0 +1,156 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
+)
+
+// ResultKind is the kind of a Result.
+const ResultKind = "Result"
+
+// Result is what a run measured. Its JSON follows docs/bench.schema.json.
+type Result struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Scenario is the name of the scenario, and Run identifies this run.
+	Scenario string    `json:"scenario"`
+	Run      string    `json:"run"`
+	Begun    time.Time `json:"begun"`
+	// Differs are the flags that differ from what ships; absent on a cluster of the user's own, of which they are unknown.
+	Differs []string `json:"differs,omitempty"`
+	// LatencyObjectiveSeconds, LoadSeconds and WatchSeconds are those of the scenario.
+	LatencyObjectiveSeconds float64     `json:"latencyObjectiveSeconds"`
+	LoadSeconds             float64     `json:"loadSeconds"`
+	WatchSeconds            float64     `json:"watchSeconds"`
+	Contenders              []Contender `json:"contenders"`
+	Verdict                 Verdict     `json:"verdict"`
+}
+
+// Contender is what was measured of one.
+type Contender struct {
+	Name    string    `json:"name"`
+	Setting string    `json:"setting"`
+	Begun   time.Time `json:"begun"`
+	// Messages are counts and latencies, and Usage is of replicas.
+	Messages load.Result `json:"messages"`
+	Usage    Usage       `json:"usage"`
+	Samples  []Sample    `json:"samples"`
+}
+
+func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
+	return Result{
+		APIVersion: scenario.APIVersion, Kind: ResultKind, Scenario: s.Metadata.Name, Run: id,
+		LatencyObjectiveSeconds: s.LatencyObjective.Seconds(), LoadSeconds: schedule.End().Seconds(),
+		WatchSeconds: s.WatchAfter.Seconds(),
+	}
+}
+
+// row of the table: a figure of each contender.
+type row struct {
+	title string
+	cell  func(c Contender) string
+}
+
+func rows() []row {
+	return []row{
+		{"late messages, %", func(c Contender) string { return percent(c.Messages.LateRatio) }},
+		{"latency p50, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P50) }},
+		{"latency p99, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P99) }},
+		{"latency max, s", func(c Contender) string { return latency(c, c.Messages.Latencies.Max) }},
+		{"replica-hours", func(c Contender) string { return decimals(c.Usage.ReplicaHours, 3) }},
+		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
+		{"most replicas", func(c Contender) string { return strconv.Itoa(c.Usage.MostReplicas) }},
+		{"messages due", func(c Contender) string { return whole(c.Messages.Due) }},
+		{"messages done", func(c Contender) string { return whole(c.Messages.Done) }},
+		{"without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
+		{"results twice", func(c Contender) string { return whole(c.Messages.Duplicates) }},
+		{"lag of the tool p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
+	}
+}
+
+func decimals(value float64, places int) string { return strconv.FormatFloat(value, 'f', places, 64) }
+func percent(ratio float64) string              { return decimals(100*ratio, 2) }
+func whole(value int64) string                  { return strconv.FormatInt(value, 10) }
+
+// latency is unknown where no message was done.
+func latency(c Contender, value time.Duration) string {
+	if c.Messages.Done == 0 {
+		return output.Unknown
+	}
+	return decimals(value.Seconds(), 3)
+}
+
+// cells are the figures of all contenders, below a head with their names.
+func (r Result) cells() [][]string {
+	head := []string{""}
+	for _, c := range r.Contenders {
+		head = append(head, c.Name)
+	}
+	cells := [][]string{head}
+	for _, line := range rows() {
+		one := []string{line.title}
+		for _, c := range r.Contenders {
+			one = append(one, line.cell(c))
+		}
+		cells = append(cells, one)
+	}
+	return cells
+}
+
+// WriteTable writes the result for a terminal.
+func (r Result) WriteTable(out io.Writer) error {
+	if err := output.Table(out, r.summary(), r.cells()); err != nil {
+		return err
+	}
+	for _, c := range r.Contenders {
+		output.Printf(out, "%s: %s\n", c.Name, c.Setting)
+	}
+	for _, note := range r.notes() {
+		output.Printf(out, "%s\n", note)
+	}
+	output.Printf(out, "\n")
+	for _, check := range r.Verdict.Checks {
+		met := "MISSED"
+		if check.Met {
+			met = "met"
+		}
+		output.Printf(out, "%-8s%s of %s: %s, limit %s\n", met, check.Name, r.Contenders[0].Name, check.Measured, check.Limit)
+	}
+	_, err := fmt.Fprintf(out, "Verdict: %s\n", r.Verdict.Text())
+	if err != nil {
+		return fmt.Errorf("writing the verdict: %w", err)
+	}
+	return nil
+}
+
+func (r Result) summary() string {
+	return fmt.Sprintf("Scenario %s, run %s: %g s of load, watched for %g s after it, objective %g s", r.Scenario, r.Run,
+		r.LoadSeconds, r.WatchSeconds, r.LatencyObjectiveSeconds)
+}
+
+// notes are what a reader has to know to judge the figures.
+func (r Result) notes() []string {
+	notes := []string{
+		"Latency counts from when a message was due by the load, whatever held the publisher up, until its result was " +
+			"published. Late messages took longer than the objective, or had no result when the watch ended.",
+	}
+	for _, flag := range r.Differs {
+		notes = append(notes, "Differs from what ships: "+flag)
+	}
+	for _, c := range r.Contenders {
+		if c.Messages.Skew > 0 {
+			notes = append(notes, fmt.Sprintf("%s: clocks differ by at least %s, and latencies are wrong by as much.", c.Name,
+				c.Messages.Skew))
+		}
+	}
+	return notes
+}

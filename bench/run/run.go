@@ -1,0 +1,206 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
+)
+
+// Config says what to run where. All fields are required but Differs.
+type Config struct {
+	Scenario scenario.Scenario
+	Schedule load.Schedule
+	Kube     client.Client
+	// Differs are flags of the cluster that differ from what ships.
+	Differs []string
+	// Progress is told what is going on.
+	Progress io.Writer
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Kube == nil || c.Progress == nil:
+		return errors.New("run.Config lacks Kube or Progress: set both")
+	case len(c.Scenario.Contenders) == 0:
+		return errors.New("run.Config.Scenario has no contenders: it must come from scenario.Decode")
+	case c.Scenario.Pulsar.AdminURL == "" || c.Scenario.Pulsar.ServiceURL == "":
+		return errors.New("the scenario lacks pulsar.adminURL or pulsar.serviceURL: set both, or run with --local")
+	}
+	return nil
+}
+
+// runner is a run.
+type runner struct {
+	Config
+
+	id, namespace string
+	kube          client.Client
+	schedule      load.Schedule
+	begun         time.Time
+}
+
+// Run measures all contenders and cleans up, also after an error and when ctx has ended. After an error of the clean-up
+// alone the result has its verdict.
+func Run(ctx context.Context, config Config) (result Result, err error) {
+	if err := config.validate(); err != nil {
+		return Result{}, err
+	}
+	if err := checkCluster(config.Kube, config.Scenario); err != nil {
+		return Result{}, err
+	}
+	r := newRunner(config)
+	pulsarClient, err := connect(config.Scenario.Pulsar.ServiceURL)
+	if err != nil {
+		return Result{}, err
+	}
+	defer pulsarClient.Close()
+	defer func() { err = errors.Join(err, r.clean(ctx)) }()
+	if err := r.createNamespace(ctx); err != nil {
+		return Result{}, err
+	}
+	result = newResult(config.Scenario, config.Schedule, r.id)
+	result.Begun, result.Differs = r.begun.UTC(), config.Differs
+	if result.Contenders, err = r.measureAll(ctx, pulsarClient); err != nil {
+		return Result{}, err
+	}
+	result.Verdict = judge(result.Contenders, config.Scenario.Limits)
+	return result, nil
+}
+
+func newRunner(config Config) *runner {
+	const bytes = 3
+	id := make([]byte, bytes)
+	_, _ = rand.Read(id) // never fails
+	name := hex.EncodeToString(id)
+	return &runner{
+		Config: config, id: name, namespace: "pap-bench-" + name, kube: config.Kube, schedule: config.Schedule,
+		begun: time.Now(),
+	}
+}
+
+// connect makes a client that logs nothing. It connects when it is used.
+func connect(serviceURL string) (pulsar.Client, error) {
+	const timeout = 10 * time.Second
+	pulsarClient, err := pulsar.NewClient(pulsar.ClientOptions{
+		URL: serviceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
+		ConnectionTimeout: timeout, OperationTimeout: timeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", serviceURL, err)
+	}
+	return pulsarClient, nil
+}
+
+func (r *runner) tell(format string, args ...any) {
+	output.Printf(r.Progress, "%4.0f s  "+format+"\n", append([]any{time.Since(r.begun).Seconds()}, args...)...)
+}
+
+// due is how many messages the load has.
+func (r *runner) due() (messages int64) {
+	for range r.schedule.Due() {
+		messages++
+	}
+	return messages
+}
+
+func (r *runner) entrants() []entrant {
+	var all []entrant
+	for _, c := range r.Scenario.Contenders {
+		all = append(all, entrant{Contender: c, run: r.id, namespace: r.namespace, scenario: r.Scenario})
+	}
+	return all
+}
+
+// createNamespace makes the namespace before anything else: it says which topics are to be deleted.
+func (r *runner) createNamespace(ctx context.Context) error {
+	var topics []string
+	for _, e := range r.entrants() {
+		topics = append(topics, e.input(), e.output())
+	}
+	r.tell("creating namespace %s", r.namespace)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: r.namespace, Labels: map[string]string{labelManagedBy: managedBy, labelRun: r.id},
+		Annotations: map[string]string{
+			annotationAdmin: r.Scenario.Pulsar.AdminURL, annotationTopics: strings.Join(topics, " "),
+		},
+	}}
+	if err := r.kube.Create(ctx, namespace); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", r.namespace, err)
+	}
+	return nil
+}
+
+// measureAll measures contenders in turn or side by side.
+func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]Contender, error) {
+	entrants := r.entrants()
+	measured := make([]Contender, len(entrants))
+	if r.Scenario.Order == scenario.SideBySide {
+		if err := r.each(ctx, func(ctx context.Context, i int) error { return r.create(ctx, entrants[i]) }); err != nil {
+			return nil, err
+		}
+		err := r.each(ctx, func(ctx context.Context, i int) (err error) {
+			measured[i], err = r.measure(ctx, pulsarClient, entrants[i])
+			return err
+		})
+		return measured, err
+	}
+	for i, e := range entrants {
+		err := r.create(ctx, e)
+		if err == nil {
+			measured[i], err = r.measure(ctx, pulsarClient, e)
+		}
+		if err == nil {
+			err = r.remove(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return measured, nil
+}
+
+// each does the same for all contenders at once, and cancels the others after an error.
+func (r *runner) each(ctx context.Context, do func(ctx context.Context, index int) error) error {
+	group, grouped := errgroup.WithContext(ctx)
+	for i := range r.Scenario.Contenders {
+		group.Go(func() error { return do(grouped, i) })
+	}
+	return group.Wait()
+}
+
+// remove ends a contender, so that the next one has the cluster alone.
+func (r *runner) remove(ctx context.Context) error {
+	return removeObjects(ctx, r.kube, r.namespace)
+}
+
+// clean removes all that was made. It goes on when ctx has ended, for a limited time.
+func (r *runner) clean(ctx context.Context) error {
+	const limit = 5 * time.Minute
+	r.tell("cleaning up")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if err := Clean(ctx, r.kube, r.namespace, r.Scenario.Pulsar.AdminURL); err != nil {
+		return fmt.Errorf("%w; clean up with kubectl pap bench clean", err)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const text = `apiVersion: bench.pulsar-autoscaler.io/v1alpha1
+kind: Scenario
+metadata: {name: step}
+pulsar: {adminURL: 'http://a:8080', serviceURL: 'pulsar://a:6650', inCluster: {serviceURL: 'pulsar://b:6650'}}
+load: {duration: 1m, constant: {rate: 10}}
+partitions: 3
+function: {serviceTime: 20ms}
+contenders:
+- {name: ours, policy: {actuator: KEDA}}
+- {name: keda, kedaPulsar: {threshold: 50}}
+- {name: cpu, cpu: {}}
+- {name: fixed, fixed: {replicas: 4}}
+local: {adapterFlags: [--poll-interval=1s], hpaSyncPeriod: 2s}
+`
+
+func sampleScenario(t *testing.T) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Decode(strings.NewReader(text))
+	require.NoError(t, err)
+	return s
+}
+
+func sampleResult(t *testing.T) Result {
+	t.Helper()
+	s := sampleScenario(t)
+	schedule, err := s.Load.Schedule(nil)
+	require.NoError(t, err)
+	r := newResult(s, schedule, "3f9a1c")
+	r.Begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	_, r.Differs = localFlags(s)
+	measured := load.Result{
+		Counts: load.Counts{Done: 590, Late: 5, Duplicates: 1}, Due: 600, Published: 600, Missing: 10, LateRatio: 0.025,
+		Latencies: load.Latencies{Count: 590, P50: time.Second, P99: 4 * time.Second, Max: 5 * time.Second},
+		Skew:      3 * time.Millisecond,
+	}
+	r.Contenders = []Contender{
+		{
+			Name: "ours", Setting: "a policy", Begun: r.Begun, Messages: measured, Usage: Usage{0.125, 3, 4},
+			Samples: samples(),
+		},
+		{Name: "none", Setting: "no replica", Begun: r.Begun, Messages: load.Result{Due: 600}},
+	}
+	r.Verdict = judge(r.Contenders, scenario.Limits{MaxLateRatio: new(0.01), MaxScaleChanges: new(5)})
+	return r
+}
+
+func samples() []Sample {
+	return []Sample{
+		{Seconds: 0, SpecReplicas: new(1), Pods: new(1), ReadyReplicas: new(1)},
+		{Seconds: 10, SpecReplicas: new(4), Pods: new(1), ReadyReplicas: new(1), Published: 100, Done: 50},
+		{Seconds: 20},
+		{Seconds: 30, SpecReplicas: new(4), Pods: new(4), ReadyReplicas: new(4), P50Seconds: new(0.5)},
+	}
+}
+
+func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
+	r := sampleResult(t)
+	var table bytes.Buffer
+	require.NoError(t, r.WriteTable(&table))
+	golden.Equal(t, *update, "table.txt", table.Bytes())
+	encoded, err := json.MarshalIndent(r, "", "  ")
+	require.NoError(t, err)
+	golden.Equal(t, *update, "result.json", append(encoded, '\n'))
+	var html bytes.Buffer
+	require.NoError(t, r.Page().Write(&html))
+	require.Contains(t, html.String(), "Benchmark step")
+}
+
+func TestUsageCountsPodsFromSampleToSample(t *testing.T) {
+	known := slices.Delete(samples(), 2, 3)
+	usage, err := usageOf(known, 40)
+	require.NoError(t, err)
+	require.InDelta(t, (10*1+20*1+10*4)/3600.0, usage.ReplicaHours, 1e-9)
+	usage.ReplicaHours = 0
+	require.Equal(t, Usage{ScaleChanges: 1, MostReplicas: 4}, usage)
+
+	_, err = usageOf(samples(), 40)
+	require.ErrorContains(t, err, "did not tell the replicas", "a quarter of the samples is unknown")
+	_, err = usageOf(nil, 40)
+	require.Error(t, err)
+}
+
+func TestVerdict(t *testing.T) {
+	good := Contender{Name: "ours", Messages: load.Result{
+		Counts: load.Counts{Done: 1000}, Due: 1000, Latencies: load.Latencies{P99: time.Second}, LateRatio: 0.01,
+	}, Usage: Usage{ReplicaHours: 0.5, ScaleChanges: 3}}
+	limits := scenario.Limits{
+		MaxLateRatio: new(0.01), MaxP99: &metav1.Duration{Duration: time.Second}, MaxReplicaHours: new(0.5),
+		MaxScaleChanges: new(3), MaxDuplicates: new(int64(0)),
+	}
+	for name, test := range map[string]struct {
+		edit func(all []Contender)
+		want Outcome
+		code int
+	}{
+		"limits that are just met":        {func([]Contender) {}, Met, 0},
+		"late messages":                   {func(all []Contender) { all[0].Messages.LateRatio = 0.011 }, Missed, 1},
+		"one slow in a hundred":           {func(all []Contender) { all[0].Messages.Latencies.P99 *= 2 }, Missed, 1},
+		"results that did not come":       {func(all []Contender) { all[0].Messages.Done = 900 }, Missed, 1},
+		"too many replicas":               {func(all []Contender) { all[0].Usage.ReplicaHours = 0.51 }, Missed, 1},
+		"too many changes":                {func(all []Contender) { all[0].Usage.ScaleChanges = 4 }, Missed, 1},
+		"duplicates":                      {func(all []Contender) { all[0].Messages.Duplicates = 1 }, Missed, 1},
+		"another contender is not judged": {func(all []Contender) { all[1].Messages.LateRatio = 1 }, Met, 0},
+		"the tool was the bottleneck":     {func(all []Contender) { all[1].Messages.Bottleneck = "slow" }, NotMeasured, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []Contender{good, good}
+			test.edit(all)
+			v := judge(all, limits)
+			require.Equal(t, test.want, v.Outcome)
+			require.Equal(t, test.code, v.ExitCode())
+		})
+	}
+	require.Equal(t, "the scenario has no limits", judge([]Contender{good}, scenario.Limits{}).Text())
+}
+
+func TestContendersGetWhatTheirUserWouldCreate(t *testing.T) {
+	r := newRunner(Config{Scenario: sampleScenario(t)})
+	r.id, r.namespace = "3f9a1c", "pap-bench-3f9a1c"
+	var objects []any
+	for _, e := range r.entrants() {
+		objects = append(objects, e.setting())
+		if object := e.autoscaler(); object != nil {
+			objects = append(objects, object)
+		}
+	}
+	objects = append(objects, r.entrants()[0].functionObject().Object, r.entrants()[0].connection())
+	encoded, err := json.MarshalIndent(objects, "", "  ")
+	require.NoError(t, err)
+	golden.Equal(t, *update, "objects.json", append(encoded, '\n'))
+}
+
+func TestFlagsThatDifferAreTold(t *testing.T) {
+	s := sampleScenario(t)
+	args, differs := localFlags(s)
+	require.Equal(t, []string{"-keda", "-hpa-sync=2s", "-adapter-flag=--poll-interval=1s"}, args)
+	require.Len(t, differs, 2)
+	s.Local, s.Contenders = scenario.Local{HPASyncPeriod: metav1.Duration{Duration: 15 * time.Second}}, nil
+	args, differs = localFlags(s)
+	require.Equal(t, []string{"-hpa-sync=15s"}, args)
+	require.Empty(t, differs)
+}

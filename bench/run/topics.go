@@ -1,0 +1,124 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// adminTimeout bounds one request: the first topic on a busy broker took 3 s.
+	adminTimeout = 20 * time.Second
+	// adminTries are how often a request is made that Pulsar does not answer.
+	adminTries = 4
+	adminPause = time.Second
+	adminBytes = 4 << 10
+)
+
+// admin is the admin service of a Pulsar cluster.
+type admin struct{ url string }
+
+// create makes a topic, with partitions if there are any. One that exists is an error.
+func (a admin) create(ctx context.Context, topic string, partitions int) error {
+	path, body := adminPath(topic), ""
+	if partitions > 0 {
+		path, body = path+"/partitions", strconv.Itoa(partitions)
+	}
+	_, err := a.request(ctx, call{method: http.MethodPut, path: path, body: body, accepted: []int{http.StatusNoContent}})
+	if err != nil {
+		return fmt.Errorf("creating topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// remove deletes a topic with its subscriptions, partitioned or not. One that is gone is no error.
+func (a admin) remove(ctx context.Context, topic string) error {
+	path := adminPath(topic)
+	var found struct {
+		Partitions int `json:"partitions"`
+	}
+	answer, err := a.request(ctx, call{
+		method: http.MethodGet, path: path + "/partitions?checkAllowAutoCreation=false",
+		accepted: []int{http.StatusOK, http.StatusNotFound},
+	})
+	if err == nil {
+		err = json.Unmarshal(answer, &found)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting topic %s: reading its partitions: %w", topic, err)
+	}
+	if found.Partitions > 0 {
+		path += "/partitions"
+	}
+	_, err = a.request(ctx, call{
+		method: http.MethodDelete, path: path + "?force=true", accepted: []int{http.StatusNoContent, http.StatusNotFound},
+	})
+	if err != nil {
+		return fmt.Errorf("deleting topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// call is a request and the status codes that are an answer to it.
+type call struct {
+	method, path, body string
+	accepted           []int
+}
+
+// adminPath of a complete topic name.
+func adminPath(topic string) string { return "/admin/v2/" + strings.Replace(topic, "://", "/", 1) }
+
+// request tries again while Pulsar does not answer, or says that it is busy.
+func (a admin) request(ctx context.Context, c call) (answer []byte, err error) {
+	for try := range adminTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-time.After(adminPause << (try - 1)):
+			}
+		}
+		var again bool
+		if answer, again, err = a.once(ctx, c); !again {
+			return answer, err
+		}
+	}
+	return nil, err
+}
+
+func (a admin) once(ctx context.Context, c call) (answer []byte, again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, c.method, strings.TrimSuffix(a.url, "/")+c.path,
+		strings.NewReader(c.body))
+	if err != nil {
+		return nil, false, fmt.Errorf("making a request: %w", err)
+	}
+	if c.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, true, fmt.Errorf("calling Pulsar: %w; check pulsar.adminURL", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	answer, err = io.ReadAll(io.LimitReader(response.Body, adminBytes))
+	if err != nil {
+		return nil, true, fmt.Errorf("reading Pulsar's answer: %w", err)
+	}
+	if slices.Contains(c.accepted, response.StatusCode) {
+		return answer, false, nil
+	}
+	err = fmt.Errorf("pulsar answered %s: %s", response.Status, bytes.TrimSpace(answer))
+	return nil, response.StatusCode >= http.StatusInternalServerError, err
+}
