@@ -156,6 +156,12 @@ generate: ## Regenerate the CRD, deep copies and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
 	$(GO) test -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update
 
+# Not a part of generate, which must not need helm: a test compares the manifests with what is rendered.
+.PHONY: manifests
+manifests: ## Render the manifests of deploy/ from the chart, and write the chart's README from its values (builds helm, 4 minutes the first time)
+	$(GO) test -run TestTheManifestsAreRenderedFromTheChart ./test/deploy -update
+	$(GO) test -run TestTheReadmeHasEveryValue ./test/chart -update
+
 .PHONY: pictures
 pictures: ## Draw docs/architecture.svg of its source (needs npx)
 	npx --yes @hpcc-js/wasm-graphviz-cli@1.11.2 -T svg docs/architecture.dot > docs/architecture.svg

@@ -42,9 +42,9 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Start(ctx, cluster.Config{CRDs: crds, Progress: os.Stderr})
 }
 
-// operatorKinds are what a cluster with the Prometheus operator says that it has.
+// operatorKinds are what a cluster with the Prometheus operator and KEDA says that it has.
 func operatorKinds() []string {
-	var args []string
+	args := []string{"--api-versions=keda.sh/v1alpha1/ClusterTriggerAuthentication"}
 	for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
 		args = append(args, "--api-versions=monitoring.coreos.com/v1/"+kind)
 	}
@@ -60,7 +60,7 @@ func valueFiles(t *testing.T) map[string]string {
 	for _, path := range paths {
 		files[strings.TrimSuffix(filepath.Base(path), "-values.yaml")] = path
 	}
-	require.Len(t, files, 5)
+	require.Len(t, files, 6)
 	return files
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ import (
 
 // isForeign says that a kind is of a project which the control plane of these tests does not have.
 func isForeign(group string) bool {
-	return group == "monitoring.coreos.com" || group == "cert-manager.io"
+	return slices.Contains([]string{"monitoring.coreos.com", "cert-manager.io", "keda.sh"}, group)
 }
 
 func namespaceOf(name string) *corev1.Namespace {
@@ -45,7 +46,7 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 		t.Skip("needs helm and a real control plane")
 	}
 	people := administrator(t)
-	for _, name := range []string{namespace, "media", "billing"} {
+	for _, name := range []string{namespace, "media", "billing", "scaling"} {
 		require.NoError(t, client.IgnoreAlreadyExists(people.Create(t.Context(), namespaceOf(name))))
 	}
 	for name, values := range valueFiles(t) {

@@ -40,16 +40,24 @@ const ofScaler = "scaler/"
 // ofChart has templates, which are no manifests.
 const ofChart = "chart"
 
-// ofRollouts is for clusters that have them.
-const ofRollouts = "rbac/rollouts.yaml"
+// Files for what not every cluster has, and what not every adapter may.
+const (
+	ofKEDA     = "rbac/keda.yaml"
+	ofRollouts = "rbac/rollouts.yaml"
+	ofSecrets  = "rbac/secrets.yaml"
+	ofTakeOver = "rbac/takeover.yaml"
+)
 
-// ofCertificate is for --serving-certificate=Self, as is ofScalersCertificate.
+// Files for programs that create their certificates; the adapter's is for writing APIServices too.
 const (
 	ofCertificate        = "rbac/certificate.yaml"
 	ofScalersCertificate = ofScaler + "certificate.yaml"
 )
 
-// ofAPIServices is applied when a pod serves.
+// ofUsers is what users may do, and nothing of the programs.
+const ofUsers = "rbac/users.yaml"
+
+// ofAPIServices is for adapters that do not write the APIServices.
 const ofAPIServices = "adapter/apiservices.yaml"
 
 // ofMonitoring is the folder of what a Prometheus needs, whose rules are no manifest.
@@ -66,7 +74,7 @@ func files(t *testing.T) []string {
 		if err == nil && name == ofChart {
 			return fs.SkipDir
 		}
-		isManifest := path.Ext(name) == ".yaml" && path.Base(name) != kustomization && name != ofRules
+		isManifest := path.Ext(name) == ".yaml" && path.Base(name) != kustomization && name != ofRules && name != ofValues
 		if err == nil && !entry.IsDir() && isManifest {
 			found = append(found, name)
 		}
@@ -111,7 +119,7 @@ func decode(t *testing.T, name string) []runtime.Object {
 // all returns every object of a type that is deployed for the adapter.
 func all[T runtime.Object](t *testing.T) []T {
 	t.Helper()
-	return where[T](t, func(name string) bool { return !isScalers(name) && !isMonitorings(name) })
+	return where[T](t, func(name string) bool { return !isScalers(name) && !isMonitorings(name) && name != ofUsers })
 }
 
 func isMonitorings(name string) bool { return strings.HasPrefix(name, ofMonitoring) }
@@ -146,10 +154,10 @@ func TestTheDecoderRefusesUnknownFields(t *testing.T) {
 func TestTheKustomizationsListEveryManifest(t *testing.T) {
 	adapters := slices.DeleteFunc(files(t),
 		func(name string) bool {
-			return strings.HasPrefix(name, "external/") || isScalers(name) ||
-				slices.Contains([]string{ofRollouts, ofCertificate, ofAPIServices}, name)
+			return isScalers(name) || slices.Contains(handwritten(), name) ||
+				slices.Contains([]string{ofKEDA, ofRollouts, ofSecrets, ofTakeOver}, name)
 		})
-	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is applied last")
+	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is granted on demand")
 	scalers := slices.DeleteFunc(files(t),
 		func(name string) bool { return !isScalers(name) || name == ofScalersCertificate })
 	require.ElementsMatch(t, scalers, listed(t, ofScaler))
@@ -209,17 +217,15 @@ func TestImagesAreSetInOnePlace(t *testing.T) {
 	}
 }
 
-// TestTheInstallGuideAppliesAPIServicesLast: before a pod serves they keep all namespaces from being deleted.
-func TestTheInstallGuideAppliesAPIServicesLast(t *testing.T) {
-	for _, page := range []string{"../../README.md", "../../docs/install.md"} {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		require.Contains(t, string(text), "```\nkubectl apply -k deploy\n"+
-			"kubectl -n pulsar-autoscaler rollout status deployment/adapter\n"+
-			"kubectl apply -f deploy/adapter/apiservices.yaml\n```")
-	}
+// TestTheInstallGuideNeedsOneCommand of each kind: with a certificate of its own the adapter writes the APIServices.
+func TestTheInstallGuideNeedsOneCommand(t *testing.T) {
+	text, err := os.ReadFile("../../docs/install.md")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "```\nhelm install pulsar-autoscaler ")
+	require.Contains(t, string(text), "```\nkubectl apply -k deploy\n```")
 	deployment := all[*appsv1.Deployment](t)[0]
 	require.Equal(t, "pulsar-autoscaler/adapter", deployment.Namespace+"/"+deployment.Name)
+	require.Contains(t, deployment.Spec.Template.Spec.Containers[0].Args, "--serving-certificate=Self")
 }
 
 func TestTheServiceReachesTheAdapter(t *testing.T) {

@@ -28,7 +28,7 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 11)
+	require.Len(t, subjects, 14)
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {
@@ -90,7 +90,7 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 		"apps/deployments/scale":                            {"get", "patch"},
 		"argoproj.io/rollouts/scale":                        {"get", "patch"},
 		"autoscaling/horizontalpodautoscalers":              {"get", "list", "watch", "create", "patch", "delete"},
-		"keda.sh/scaledobjects":                             {"get", "list", "watch", "create", "patch", "delete"},
+		"keda.sh/scaledobjects":                             {"get", "list", "watch", "create", "patch", "delete", "patch"},
 		"autoscaling.k8s.io/verticalpodautoscalers":         {"get", "list", "watch"},
 		"apiregistration.k8s.io/apiservices":                {"create", "patch", "get", "list", "watch"},
 		"rbac.authorization.k8s.io/clusterroles":            {"get"},

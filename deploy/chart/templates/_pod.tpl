@@ -1,7 +1,7 @@
 {{/* Fields of a pod template that both programs have. Argument: dict of root, component and settings, its values. */}}
 {{- define "pulsar-autoscaler.podSettings" -}}
 serviceAccountName: {{ .component }}
-# Above --shutdown-delay plus the 5s that one request may take.
+# Above --shutdown-delay plus the 5s that a request may take.
 terminationGracePeriodSeconds: 30
 securityContext:
   runAsNonRoot: true
