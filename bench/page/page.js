@@ -6,13 +6,16 @@
   "use strict";
 
   const colors = 7;
-  const dashes = [[], [8, 4], [2, 3]];
+  const dashes = [{ line: [], border: "solid" }, { line: [8, 4], border: "dashed" }, { line: [2, 3], border: "dotted" }];
   const height = 260;
   const paper = 680; // what A4 and Letter have between their margins, so that the browser does not shrink the text
   const intervals = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
     43200, 86400, 172800, 604800, 1209600, 2419200];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  // dash tells series of one color apart, and steps that are equal, of which one would hide the other.
+  const dash = (chart, series) =>
+    dashes[(Math.floor(series / colors) + (chart.series[series].step ? series : 0)) % dashes.length];
   const ink = (series) => `var(--series-${series % colors})`;
   const charts = JSON.parse(document.getElementById("curves").textContent)
     .filter((chart) => chart.series.some((s) => s.seconds.length > 0));
@@ -78,7 +81,9 @@
       drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
       dataIdx: (u, series, at) => (series === 0 || at == null ? at : data.latest[series][at]),
     },
-    legend: { live: true, markers: { stroke: (u, i) => ink(i - 1), fill: () => "" } },
+    legend: {
+      markers: { stroke: (u, i) => ink(i - 1), fill: () => "", dash: (u, i) => dash(chart, i - 1).border },
+    },
     scales: {
       x: { time: chart.start !== null },
       y: { range: (u, low, high) => uPlot.rangeNum(Math.min(0, low ?? 0), Math.max(high ?? 1, 1e-9), 0.1, true) },
@@ -100,7 +105,7 @@
       { label: chart.start === null ? "Time since the start" : "Time", value: (u, x) => (x == null ? "–" : data.time(x)) },
       ...chart.series.map((s, i) => ({
         label: s.name, stroke: () => color("series-" + (i % colors)), width: 2,
-        dash: dashes[(Math.floor(i / colors) + (s.step ? i : 0)) % dashes.length], // equal steps hide no other
+        dash: dash(chart, i).line,
         paths: s.step ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
         points: { show: s.values.length === 1 },
         value: (u, value, series, at) => (at == null ? "–" : text(value, "")),

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -132,6 +134,7 @@ func (o tab) hover(chart, share string) {
 	o.t.Helper()
 	x, y := o.point(chart, share)
 	o.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+	o.settle()
 }
 
 // legend is what a chart's legend shows.
@@ -147,13 +150,39 @@ func (o tab) reading(chart string) string {
 	return o.text("document.querySelectorAll('.reading')[" + chart + "].textContent")
 }
 
+// name is what a screen reader calls the first element of a role.
+func (o tab) name(role string) string {
+	o.t.Helper()
+	tree, err := chromedp.Call(o.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	require.NoError(o.t, err)
+	for _, node := range tree.Nodes {
+		if node.Role != nil && string(node.Role.Value) == strconv.Quote(role) {
+			name, err := strconv.Unquote(string(node.Name.Value))
+			require.NoError(o.t, err)
+			return name
+		}
+	}
+	return ""
+}
+
 func (o tab) scheme(name string) {
 	o.t.Helper()
 	_, err := chromedp.Call(o.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	})
 	require.NoError(o.t, err)
-	// Charts are drawn again in the frame after.
+	o.settle()
+}
+
+func (o tab) resize(width int64) {
+	o.t.Helper()
+	o.do(chromedp.EmulateViewport(width, height))
+	o.settle()
+}
+
+// settle waits until charts are drawn again, which is in the frame after.
+func (o tab) settle() {
+	o.t.Helper()
 	o.text("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))")
 }
 

@@ -137,6 +137,7 @@ func followsTheKeyboard(t *testing.T, one tab) {
 		}
 	}
 	require.Equal(t, "plot chart-0", one.text(active), "the Tab key reaches the chart")
+	require.Equal(t, "Load messages/s", one.name("application"), "a screen reader names the chart")
 	require.Equal(t, "polite", one.text("document.querySelector('.reading').ariaLive"))
 	press := func(keys, want string) {
 		t.Helper()
@@ -195,7 +196,7 @@ func followsTheScheme(t *testing.T, one tab) {
 		one.hover("0", "0.6")
 		one.screenshot(scheme.name + ".png")
 	}
-	one.do(chromedp.EmulateViewport(380, height))
+	one.resize(380)
 	require.LessOrEqual(t, one.number("document.documentElement.scrollWidth"), 380.0, "nothing is wider than a telephone")
 	one.screenshot("narrow.png")
 	require.Empty(t, one.complaints())
