@@ -33,8 +33,8 @@ type plant struct {
 	random         *rand.Rand
 	// exact says that parts of messages count too.
 	exact bool
-	// acked is how many seconds after its call a message is acknowledged; Pulsar counts those that replicas work on, and
-	// those. 0 for a Pulsar that counts what waits alone.
+	// acked is how many seconds after its call a message is acknowledged. Pulsar then counts messages in hand, which are
+	// part of its backlog; 0 for a Pulsar that counts only messages that wait.
 	acked float64
 	// change the input before it is decided on.
 	change func(second int, in *policy.Input)

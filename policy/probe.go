@@ -66,7 +66,7 @@ func (h InHand) spare(c *LearnedCapacity) float64 {
 // quicker says that messages are with replicas for clearly shorter than at the last attempt that failed, by more than
 // the change of the load per replica explains.
 func (h InHand) quicker(c *LearnedCapacity) bool {
-	if c.Turnover == 0 || h.Replicas == 0 {
+	if c.Turnover == 0 {
 		return false
 	}
 	return h.turnover(c, disprovedDeviations)*min(1, c.Spare/h.spare(c)) > quicker*c.Turnover
@@ -74,7 +74,7 @@ func (h InHand) quicker(c *LearnedCapacity) bool {
 
 // reference is the turnover, 0 if too few messages were seen to compare others with, and the spare capacity.
 func (h InHand) reference(c *LearnedCapacity) (turnover, spare float64) {
-	if h.Messages < enoughMessages {
+	if h.Messages < enoughMessages || h.Replicas == 0 {
 		return 0, 0
 	}
 	return h.turnover(c, 0), h.spare(c)

@@ -134,6 +134,19 @@ func TestMessagesInHandCountOnlyWhereNothingElseTells(t *testing.T) {
 	}
 }
 
+// A checkpoint may have any numbers.
+func TestMessagesInHandOfNoReplicaAreNoReference(t *testing.T) {
+	t.Parallel()
+	p := newPlant(10, 200, 10).knowing()
+	p.covered, p.state.Capacity.Coverage, p.state.Capacity.Probe = 0, 0, 20
+	p.state.InHand = policy.InHand{Messages: 100}
+	p.run(60)
+	require.Positive(t, p.state.Capacity.Failed)
+	require.Zero(t, p.state.Capacity.Turnover)
+	_, err := p.state.Encode()
+	require.NoError(t, err)
+}
+
 // Code that was fast, became slow and is fast again: the comparison is with what was last, not with the best.
 func TestMessagesInHandShowThatASlowDependencyIsOver(t *testing.T) {
 	t.Parallel()
