@@ -76,6 +76,8 @@ type keeper struct {
 	// published is the bundle that clients have, since then.
 	published []byte
 	since     time.Time
+	// problem is why the last look failed, as logged; empty when it did not.
+	problem string
 }
 
 // Setup adds what writes and what follows the Secret to the manager, and returns the certificate to serve.
@@ -143,7 +145,11 @@ func (k *keeper) Start(ctx context.Context) error {
 		if k.published == nil {
 			interval = min(interval, retryInterval)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			k.problem = ""
+		case ctx.Err() == nil && err.Error() != k.problem: // the first of several
+			k.problem = err.Error()
 			logger.Error(err, "keeping the serving certificate", "retryInterval", interval.String())
 		}
 		again.Reset(interval)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // bench is a keeper on a fake API server. The test sets what fails.
@@ -236,5 +238,21 @@ func TestTheKeeperRenewsInTime(t *testing.T) {
 		require.Equal(t, string(first[keyAuthorities]), string(b.secret(t)[keyAuthorities]))
 		stop()
 		require.NoError(t, <-done)
+	})
+}
+
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, owner())
+		b.applyFails = errors.New("forbidden")
+		lines := 0
+		logger := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})
+		ctx, stop := context.WithCancel(log.IntoContext(t.Context(), logger))
+		done := make(chan error, 1)
+		go func() { done <- b.Start(ctx) }()
+		time.Sleep(time.Minute)
+		stop()
+		require.NoError(t, <-done)
+		require.Equal(t, 1, lines)
 	})
 }
