@@ -46,10 +46,14 @@ func TestMain(m *testing.M) { shared.Main(m) }
 // scene is a control plane with two replicas, of which the aggregator reaches the first.
 type scene struct {
 	*cluster.Cluster
-	people   kubernetes.Interface
-	dynamic  dynamic.Interface
-	ports    []int
-	replicas []*proc.Process
+	people  kubernetes.Interface
+	dynamic dynamic.Interface
+	// built is the adapter's executable, and rbac the files of its permissions.
+	built      string
+	kubeconfig string
+	rbac       []string
+	ports      []int
+	replicas   []*proc.Process
 }
 
 func start(t *testing.T) *scene {
@@ -60,13 +64,12 @@ func start(t *testing.T) *scene {
 	sources := filepath.Join("..", "..")
 	crds, err := filepath.Glob(filepath.Join(sources, "deploy", "crd", "*.yaml"))
 	require.NoError(t, err)
-	rbac, err := filepath.Glob(filepath.Join(sources, "deploy", "rbac", "*.yaml"))
+	crds = append(crds, filepath.Join(sources, "test", "stage", "crd", "scaledobjects.yaml"))
+	s := &scene{built: filepath.Join(t.TempDir(), "adapter")}
+	s.rbac, err = filepath.Glob(filepath.Join(sources, "deploy", "rbac", "*.yaml"))
 	require.NoError(t, err)
-	built := filepath.Join(t.TempDir(), "adapter")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, "../../cmd/adapter").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.built, "../../cmd/adapter").CombinedOutput()
 	require.NoError(t, err, string(out))
-
-	s := &scene{}
 	s.Cluster, err = cluster.Start(t.Context(), cluster.Config{CRDs: crds, Progress: os.Stderr})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
@@ -74,30 +77,39 @@ func start(t *testing.T) *scene {
 	require.NoError(t, err)
 	s.dynamic, err = dynamic.NewForConfig(s.RESTConfig())
 	require.NoError(t, err)
-	require.NoError(t, s.ApplyFiles(t.Context(),
-		append([]string{filepath.Join(sources, "deploy", "adapter", "namespace.yaml")}, rbac...)...))
+	require.NoError(t, s.ApplyFiles(t.Context(), filepath.Join(sources, "deploy", "adapter", "namespace.yaml")))
+	require.NoError(t, s.ApplyFiles(t.Context(), s.rbac...))
 	require.NoError(t, s.Apply(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "adapter", "namespace": namespace},
 		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	}}))
 	s.ports, err = proc.FreePorts(2)
 	require.NoError(t, err)
-	kubeconfig, err := s.ServiceAccountKubeconfig(t.Context(), namespace, "adapter")
+	s.kubeconfig, err = s.ServiceAccountKubeconfig(t.Context(), namespace, "adapter")
 	require.NoError(t, err)
+	return s
+}
+
+// adapters runs both replicas until the test ends, and applies their permissions again.
+func (s *scene) adapters(t *testing.T, flags ...string) {
+	t.Helper()
+	require.NoError(t, s.ApplyFiles(t.Context(), s.rbac...))
+	s.replicas = nil
 	for i, port := range s.ports {
-		replica, err := proc.Start(t.Context(), proc.Config{
-			Name: fmt.Sprintf("adapter %d", i+1), Path: built, Args: []string{
-				"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace, "--bind-address=127.0.0.1",
+		replica, err := proc.Start(context.WithoutCancel(t.Context()), proc.Config{
+			Name: fmt.Sprintf("adapter %d", i+1), Path: s.built, Args: append([]string{
+				"--kubeconfig=" + s.kubeconfig, "--lease-namespace=" + namespace, "--bind-address=127.0.0.1",
 				"--secure-port=" + strconv.Itoa(port), "--service-port=" + strconv.Itoa(s.ports[0]),
-				"--serving-certificate=Self", "--serving-certificate-lifetime=2m", "--apiservice-owner=" + owner,
-				"--log-format=text", "--shutdown-delay=0s",
-			},
+				"--apiservice-owner=" + owner, "--log-format=text", "--shutdown-delay=0s",
+			}, flags...),
 		})
 		require.NoError(t, err)
-		t.Cleanup(replica.Kill)
+		t.Cleanup(func() {
+			const grace = 10 * time.Second
+			require.NoError(t, replica.Stop(grace)) // the Lease is free for the next test
+		})
 		s.replicas = append(s.replicas, replica)
 	}
-	return s
 }
 
 // await shows the replicas' logs when something does not come to hold.
@@ -149,37 +161,57 @@ func (s *scene) settled(ctx context.Context) (bool, string, error) {
 			return false, fmt.Sprintf("port %d serves another certificate: %v", port, err), nil
 		}
 	}
+	return s.trusts(ctx, held.Data["ca.crt"])
+}
+
+// bundle is what an APIService trusts, empty for nothing.
+func (s *scene) bundle(ctx context.Context, version string) (string, error) {
+	service, err := s.dynamic.Resource(apiServices()).Get(ctx, version+".custom.metrics.k8s.io", metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	text, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	return string(bundle), err
+}
+
+// trusts says whether both APIServices have these authorities.
+func (s *scene) trusts(ctx context.Context, authorities []byte) (bool, string, error) {
 	for _, version := range []string{"v1beta1", "v1beta2"} {
-		service, err := s.dynamic.Resource(apiServices()).Get(ctx, version+".custom.metrics.k8s.io", metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		bundle, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
-		if bundle != base64.StdEncoding.EncodeToString(held.Data["ca.crt"]) {
-			return false, "another bundle in APIService " + version, nil
+		bundle, err := s.bundle(ctx, version)
+		if err != nil || bundle != string(authorities) {
+			return false, fmt.Sprintf("APIService %s has another bundle: %v", version, err), nil
 		}
 	}
 	return true, "", nil
 }
 
-// load sends requests through the aggregator until it is stopped, and returns how many, and the failures.
-func (s *scene) load(t *testing.T) (stop func() (sent int, failures []error)) {
+// load is requests through the aggregator.
+type load struct {
+	cancel  context.CancelFunc
+	clients sync.WaitGroup
+
+	// mu guards all below.
+	mu       sync.Mutex
+	sent     int
+	failures []error
+}
+
+// load sends requests until they are stopped.
+func (s *scene) load(t *testing.T) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	var sent int
-	var failures []error
-	var clients sync.WaitGroup
+	l := &load{cancel: cancel}
 	for range 4 {
-		clients.Go(func() {
+		l.clients.Go(func() {
 			for ctx.Err() == nil {
 				err := s.people.Discovery().RESTClient().Get().AbsPath(group).Do(ctx).Error()
-				mu.Lock()
-				sent++
+				l.mu.Lock()
+				l.sent++
 				if err != nil && ctx.Err() == nil {
-					failures = append(failures, err)
+					l.failures = append(l.failures, err)
 				}
-				mu.Unlock()
+				l.mu.Unlock()
 				select {
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
@@ -187,21 +219,39 @@ func (s *scene) load(t *testing.T) (stop func() (sent int, failures []error)) {
 			}
 		})
 	}
-	return func() (int, []error) {
-		cancel()
-		clients.Wait()
-		return sent, failures
-	}
+	return l
 }
 
-func TestTheAuthorityIsReplacedUnderLoad(t *testing.T) {
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent
+}
+
+// requireNoFailure stops the load.
+func (l *load) requireNoFailure(t *testing.T) {
+	t.Helper()
+	l.cancel()
+	l.clients.Wait()
+	require.Greater(t, l.sent, 100)
+	require.Empty(t, l.failures, "of %d requests", l.sent)
+}
+
+func TestServingCertificates(t *testing.T) {
 	s := start(t)
+	t.Run("Self replaces its authority under load", s.self)
+	t.Run("Files replaces its authority under load", s.files)
+	t.Run("Insecure verifies nothing", s.insecure)
+}
+
+func (s *scene) self(t *testing.T) {
+	s.adapters(t, "--serving-certificate=Self", "--serving-certificate-lifetime=2m")
 	s.await(t, "both replicas to serve a certificate that the APIServices trust", s.settled)
 	require.NoError(t, s.WaitMetricsAPI(t.Context()))
 	before, err := s.secret(t.Context())
 	require.NoError(t, err)
 
-	stop := s.load(t)
+	load := s.load(t)
 	_, err = s.people.CoreV1().Secrets(namespace).Patch(t.Context(), secret, types.JSONPatchType,
 		[]byte(`[{"op": "remove", "path": "/data/ca.key"}]`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -215,9 +265,7 @@ func TestTheAuthorityIsReplacedUnderLoad(t *testing.T) {
 		}
 		return s.settled(ctx)
 	})
-	sent, failures := stop()
-	require.Greater(t, sent, 100)
-	require.Empty(t, failures, "of %d requests", sent)
+	load.requireNoFailure(t)
 
 	t.Run("the APIServices leave with their owner", func(t *testing.T) {
 		require.NoError(t, s.people.RbacV1().ClusterRoles().Delete(t.Context(), owner, metav1.DeleteOptions{}))
