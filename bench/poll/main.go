@@ -114,7 +114,9 @@ func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) 
 				return fmt.Errorf("%s polling %d topic-partitions: %w", name, partitions, err)
 			}
 			measured.Results = append(measured.Results,
-				result{Contender: name, TopicPartitions: partitions, Topics: s.Topics, figures: one})
+				result{
+					Contender: name, TopicPartitions: partitions, Topics: s.Topics, Flags: s.flagsThatDiffer(name), figures: one,
+				})
 		}
 	}
 	if err := measured.writeTable(out); err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// ours is the poller of the adapter with its default limits: a request may take 3 s, 16 run at once against a cluster.
+// ours is the poller of the adapter with its default limits: a request may take 3 s, 16 run at once against a cluster,
+// and flagsThatDiffer says where the requests to a host are not bounded as they ship.
 type ours struct {
 	store         *backlog.Store
 	poller        *poll.Poller
@@ -35,7 +36,7 @@ func newOurs(s setting, admin string) (*ours, error) {
 	}
 	source, err := pulsar.New(pulsar.Config{
 		Registerer: prometheus.NewRegistry(), AllowedHosts: []string{u.Host},
-		MaxRequestsPerSecondPerHost: 100_000, // one fake broker stands for all that such a cluster has
+		MaxRequestsPerSecondPerHost: s.requestsPerHost(),
 	})
 	if err != nil {
 		return nil, err
@@ -53,6 +54,26 @@ func newOurs(s setting, admin string) (*ours, error) {
 		o.store.Track(s.topic(i), one)
 	}
 	return o, nil
+}
+
+// manyRequests is the most that the adapter's --max-requests-per-second allows.
+const manyRequests = 100_000
+
+// requestsPerHost is the adapter's default where that is twice what polling takes. Beyond that one fake broker stands
+// for all that such a cluster has.
+func (s setting) requestsPerHost() int {
+	if float64(2*s.Topics)/s.Interval.Seconds() <= pulsar.DefaultMaxRequestsPerSecondPerHost {
+		return pulsar.DefaultMaxRequestsPerSecondPerHost
+	}
+	return manyRequests
+}
+
+// flagsThatDiffer are those of the adapter that a contender has and that do not ship; "" if there are none.
+func (s setting) flagsThatDiffer(contender string) string {
+	if limit := s.requestsPerHost(); contender == nameOurs && limit != pulsar.DefaultMaxRequestsPerSecondPerHost {
+		return fmt.Sprintf("--max-requests-per-second=%d", limit)
+	}
+	return ""
 }
 
 func (o *ours) run(ctx context.Context) error { return o.poller.Run(ctx) }

@@ -157,6 +157,19 @@ func TestEveryContenderMeasuresEverySize(t *testing.T) {
 	}
 }
 
+func TestOursIsAsShippedWhereThatSuffices(t *testing.T) {
+	s := setting{Topics: 5000, Interval: 10 * time.Second}
+	require.Equal(t, pulsar.DefaultMaxRequestsPerSecondPerHost, s.requestsPerHost())
+	require.Empty(t, s.flagsThatDiffer(nameOurs))
+	s.Topics++
+	require.Equal(t, "--max-requests-per-second=100000", s.flagsThatDiffer(nameOurs))
+	require.Empty(t, s.flagsThatDiffer(namePerTrigger))
+	r := report{Results: []result{{Contender: nameOurs, Flags: s.flagsThatDiffer(nameOurs)}}}
+	var out bytes.Buffer
+	require.NoError(t, r.writeTable(&out))
+	require.Contains(t, out.String(), "--max-requests-per-second=100000")
+}
+
 func TestFlagsAreChecked(t *testing.T) {
 	tests := map[string]struct{ flag, want string }{
 		"a topic has partitions":               {"-partitions=0", "-partitions is 0"},

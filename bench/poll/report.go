@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,13 +25,15 @@ type result struct {
 	TopicPartitions int    `json:"topic_partitions"`
 	// Topics are as many as functions.
 	Topics int `json:"topics"`
+	// Flags of the adapter that do not ship; absent if there are none.
+	Flags string `json:"flags_that_differ,omitempty"`
 	figures
 }
 
 func (r report) writeTable(out io.Writer) error {
 	rows := [][]string{{
 		"partitions", "contender", "requests/s", "KB/s", "CPU s per 1k functions and minute", "memory MB", "freshness p99 s",
-		"unknown",
+		"unknown", "flags that differ",
 	}}
 	for _, one := range r.Results {
 		const kilo, mega = 1e3, 1e6
@@ -38,7 +41,7 @@ func (r report) writeTable(out io.Writer) error {
 		rows = append(rows, []string{
 			strconv.Itoa(one.TopicPartitions), one.Contender, output.Number(&one.RequestsPerSecond, 0),
 			output.Number(&kilobytes, 0), output.Number(&one.CPUSeconds, 2), output.Number(&megabytes, 1),
-			output.Number(&one.Freshness, 1), strconv.Itoa(one.Unknown),
+			output.Number(&one.Freshness, 1), strconv.Itoa(one.Unknown), cmp.Or(one.Flags, "none"),
 		})
 	}
 	title := fmt.Sprintf("every %.0f s, %d partitions a topic, %d %% of the topics with a backlog, everything on %d CPUs",
