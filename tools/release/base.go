@@ -126,7 +126,8 @@ func tarball(files []file) ([]byte, error) {
 			return nil, fmt.Errorf("packing %s: %w", f.name, err)
 		}
 	}
-	return out.Bytes(), writer.Close()
+	err := writer.Close() // before the bytes are looked at: it writes the last of them
+	return out.Bytes(), err
 }
 
 func parents(files []file) map[string]bool {
