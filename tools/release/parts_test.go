@@ -132,3 +132,20 @@ func TestNotesAreOfTheVersion(t *testing.T) {
 		})
 	}
 }
+
+func TestATarballHasItsEnd(t *testing.T) {
+	packed, err := tarball([]file{{name: "a", mode: 0o644, data: []byte("text")}})
+	require.NoError(t, err)
+	const header, content, end = 512, 512, 1024
+	require.Len(t, packed, header+content+end)
+	require.Equal(t, make([]byte, end), packed[header+content:])
+}
+
+// TestTheChartOfThisCheckoutCanBeReleased: it has the lines that a release sets.
+func TestTheChartOfThisCheckoutCanBeReleased(t *testing.T) {
+	r := release{root: filepath.Join("..", ".."), version: "v1.2.3"}
+	_, err := r.chart(map[string]string{"adapter": "sha256:a", "scaler": "sha256:b"})
+	require.NoError(t, err)
+	_, err = r.chart(map[string]string{"another": "sha256:c"})
+	require.ErrorContains(t, err, "values.yaml must have the line")
+}

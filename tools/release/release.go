@@ -52,11 +52,12 @@ func (r release) run(ctx context.Context) (err error) {
 	if err := os.RemoveAll(r.dist); err != nil {
 		return fmt.Errorf("emptying %s: %w", r.dist, err)
 	}
-	if err := r.writeImages(ctx, binaries); err != nil {
+	digests, err := r.writeImages(ctx, binaries)
+	if err != nil || r.version == "" {
 		return err
 	}
-	if r.version == "" {
-		return nil
+	if documents[r.chartFile()], err = r.chart(digests); err != nil {
+		return err
 	}
 	return r.writeFiles(binaries, documents)
 }
@@ -87,19 +88,20 @@ func (r release) checkVersion(b binary) error {
 		b.program, b.version(), r.version)
 }
 
-// writeImages writes an image of each program that runs in a cluster, and prints their digests.
-func (r release) writeImages(ctx context.Context, binaries []binary) error {
+// writeImages writes an image of each program that runs in a cluster, and prints their digests. It returns those of
+// programs that the chart deploys.
+func (r release) writeImages(ctx context.Context, binaries []binary) (map[string]string, error) {
 	goroot, err := r.goTool(ctx, serverPlatforms()[0], "env", "GOROOT")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files, err := base(filepath.Join(goroot, "lib", "time", "zoneinfo.zip"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	baseLayer, err := layer(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	byProgram := map[string][]binary{}
 	for _, b := range binaries {
@@ -109,18 +111,22 @@ func (r release) writeImages(ctx context.Context, binaries []binary) error {
 	}
 	names, err := programs(r.root)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	digests := map[string]string{}
 	for _, name := range names {
 		digest, err := r.writeImage(byProgram[name], baseLayer)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := fmt.Fprintln(r.out, name, byProgram[name][0].version(), digest); err != nil {
-			return err
+			return nil, err
+		}
+		if !isPlugin(name) {
+			digests[name] = digest.String()
 		}
 	}
-	return nil
+	return digests, nil
 }
 
 func (r release) writeImage(binaries []binary, baseLayer v1.Layer) (v1.Hash, error) {

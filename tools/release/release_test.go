@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,11 +38,18 @@ func checkout(t *testing.T) string {
 		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says hello.\n",
 		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
+
+		"deploy/chart/Chart.yaml":           "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n",
+		"deploy/chart/values.yaml":          "image:\n  digests:\n    hello: \"\"\n",
+		"deploy/chart/templates/hello.yaml": "kind: Deployment\n",
+		"deploy/chart/ci/values.yaml":       "a: b\n",
 	} {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "deploy", "chart", "files"), 0o700))
+	require.NoError(t, os.Symlink("../../crd/a.yaml", filepath.Join(root, "deploy", "chart", "files", "a.yaml")))
 	git(t, root, "init", "-q", "-b", "main")
 	git(t, root, "add", "-A")
 	git(t, root, "commit", "-q", "-m", "Say hello")
@@ -81,6 +89,7 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 		require.Equal(t, 2, strings.Count(read(t, dists[0], "crds.yaml"), "---\nkind: CustomResourceDefinition\n"))
 	})
 	t.Run("the image runs as its user with what programs need", func(t *testing.T) { checkImage(t, dists[0]) })
+	t.Run("the chart has version and digest", func(t *testing.T) { checkChart(t, dists[0], digests[0].String()) })
 	t.Run("the bill of materials names the program", func(t *testing.T) { checkMaterials(t, dists[0]) })
 }
 
@@ -103,8 +112,30 @@ func checkSums(t *testing.T, dist string) {
 	}
 	require.Equal(t, []string{
 		"crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json", "hello-linux-arm64",
-		"hello-linux-arm64.cdx.json", "release-notes.md",
+		"hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz", "release-notes.md",
 	}, names)
+}
+
+func checkChart(t *testing.T, dist, printed string) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(dist, "pulsar-autoscaler-1.2.3.tgz"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	archive, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	texts := map[string]string{}
+	for name, data := range unpack(t, archive) {
+		if !strings.HasSuffix(name, "/") {
+			texts[name] = string(data)
+		}
+	}
+	digest := strings.Fields(printed)[2]
+	require.Equal(t, map[string]string{
+		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n",
+		"pulsar-autoscaler/values.yaml":          "image:\n  digests:\n    hello: " + digest + "\n",
+		"pulsar-autoscaler/templates/hello.yaml": "kind: Deployment\n",
+		"pulsar-autoscaler/files/a.yaml":         "---\nkind: CustomResourceDefinition\n",
+	}, texts)
 }
 
 func checkImage(t *testing.T, dist string) {

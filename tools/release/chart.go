@@ -1,0 +1,86 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+const chartName = "pulsar-autoscaler"
+
+// chartFile is what Helm calls the archive of the chart.
+func (r release) chartFile() string { return chartName + "-" + r.chartVersion() + ".tgz" }
+
+// chartVersion is without the v of Go modules, as is usual for charts.
+func (r release) chartVersion() string { return strings.TrimPrefix(r.version, "v") }
+
+// chart is the archive of deploy/chart for this version, with the digests of its images by program.
+func (r release) chart(digests map[string]string) ([]byte, error) {
+	files, err := r.chartFiles()
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]map[string]string{ // by file: a line, and what takes its place
+		"Chart.yaml":  {"version: 0.0.0": "version: " + r.chartVersion(), "appVersion: VERSION": "appVersion: " + r.version},
+		"values.yaml": {},
+	}
+	for program, digest := range digests {
+		set["values.yaml"][fmt.Sprintf("    %s: %q", program, "")] = fmt.Sprintf("    %s: %s", program, digest)
+	}
+	for i, f := range files {
+		for line, value := range set[strings.TrimPrefix(f.name, chartName+"/")] {
+			old := []byte("\n" + line + "\n")
+			if bytes.Count(f.data, old) != 1 {
+				return nil, fmt.Errorf("%s must have the line %q once: a release sets it", f.name, line)
+			}
+			files[i].data = bytes.Replace(files[i].data, old, []byte("\n"+value+"\n"), 1)
+		}
+	}
+	return compressed(files)
+}
+
+// chartFiles are the files of deploy/chart by their names in the archive, without what only tests need.
+func (r release) chartFiles() ([]file, error) {
+	dir := filepath.Join(r.root, "deploy", "chart")
+	var files []file
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "ci" || entry.Name() == "tests"):
+			return fs.SkipDir
+		case entry.IsDir() || entry.Name() == ".helmignore":
+			return nil
+		}
+		data, err := os.ReadFile(name) // of a symbolic link, the file that it names
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(dir, name)
+		files = append(files, file{name: path.Join(chartName, filepath.ToSlash(below)), mode: 0o644, data: data})
+		return err
+	})
+	return files, err
+}
+
+func compressed(files []file) ([]byte, error) {
+	packed, err := tarball(files)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	writer := gzip.NewWriter(&out)
+	if _, err := writer.Write(packed); err != nil {
+		return nil, fmt.Errorf("compressing the chart: %w", err)
+	}
+	err = writer.Close() // before the bytes are looked at: it writes the last of them
+	return out.Bytes(), err
+}
