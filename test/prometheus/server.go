@@ -31,14 +31,14 @@ const (
 	logLines = 25
 )
 
-// Job is what is scraped over HTTPS, under one label job.
+// Job is what is scraped, under one label job: over HTTPS, or over HTTP where CAFile is empty.
 type Job struct {
 	Name string
 	// Addresses are host:port; each becomes the label instance.
 	Addresses []string
 	// ServerName is what the certificate must be for, and CAFile the authority that signed it.
 	ServerName, CAFile string
-	// TokenFile has the bearer token.
+	// TokenFile has the bearer token; empty is none.
 	TokenFile string
 	// Labels are those that service discovery would add. What is scraped wins over them (honor_labels).
 	Labels map[string]string
@@ -124,12 +124,18 @@ func (c Config) write() (path string, err error) {
 	interval := model.Duration(cmp.Or(c.Interval, defaultInterval)).String()
 	jobs := make([]map[string]any, 0, len(c.Jobs))
 	for _, job := range c.Jobs {
-		jobs = append(jobs, map[string]any{
-			"job_name": job.Name, "scheme": "https", "honor_labels": true,
-			"tls_config":     map[string]any{"ca_file": job.CAFile, "server_name": job.ServerName},
-			"authorization":  map[string]any{"credentials_file": job.TokenFile},
+		one := map[string]any{
+			"job_name": job.Name, "honor_labels": true,
 			"static_configs": []map[string]any{{"targets": job.Addresses, "labels": job.Labels}},
-		})
+		}
+		if job.CAFile != "" {
+			one["scheme"] = "https"
+			one["tls_config"] = map[string]any{"ca_file": job.CAFile, "server_name": job.ServerName}
+		}
+		if job.TokenFile != "" {
+			one["authorization"] = map[string]any{"credentials_file": job.TokenFile}
+		}
+		jobs = append(jobs, one)
 	}
 	content, err := yaml.Marshal(map[string]any{
 		"global": map[string]any{

@@ -1,0 +1,117 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// plugin builds kubectl-pap as users get it.
+func plugin(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubectl-pap")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./cmd/kubectl-pap")
+	build.Dir = filepath.Join("..", "..")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// simulated is what the test reads of the plugin's JSON.
+type simulated struct {
+	Load struct {
+		Messages float64 `json:"messages"`
+		Seconds  float64 `json:"seconds"`
+	} `json:"load"`
+	Function struct {
+		Capacity struct {
+			Expected float64 `json:"expected"`
+			Source   string  `json:"source"`
+		} `json:"messagesPerSecondPerReplica"`
+	} `json:"function"`
+	Contenders []struct {
+		Name string `json:"name"`
+	} `json:"contenders"`
+}
+
+func (s simulated) names() (names []string) {
+	for _, one := range s.Contenders {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// simulate runs the plugin for the last 40 s and decodes its JSON.
+func simulate(t *testing.T, path string, args ...string) (found simulated) {
+	t.Helper()
+	args = append([]string{"simulate", "-o", "json", "--since", "40s", "--step", "5s"}, args...)
+	command := exec.CommandContext(t.Context(), path, args...)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	out, err := command.Output()
+	require.NoError(t, err, "%s", problems.String())
+	require.NoError(t, json.Unmarshal(out, &found))
+	return found
+}
+
+func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
+	t.Parallel()
+	const name, rate = "cli-simulated", 60.0
+	fromAdapter := observed(t)
+	fromBroker, err := prometheus.Start(t.Context(), prometheus.Config{
+		Dir: t.TempDir(), Interval: 2 * time.Second, Jobs: []prometheus.Job{{
+			Name: "pulsar", Addresses: []string{strings.TrimPrefix(scene.Broker.AdminURL(), "http://")},
+		}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(fromBroker.Stop)
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, Replicas: 2})
+	p := newPolicy(name)
+	addPolicy(t, p)
+	begin := time.Now()
+	publish(t, f, load.Constant(rate))
+	path := plugin(t)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	awaitSample(t, f, `min_over_time(pulsar_autoscaler_policy_capacity_messages_per_second{policy="`+name+`"}[2s])`,
+		time.Minute, func(value float64) bool { return value > 0 })
+	timer := time.NewTimer(time.Until(begin.Add(50 * time.Second)))
+	<-timer.C // the load is what is measured
+
+	p.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "AutoscalingPolicy"}
+	manifest, err := yaml.Marshal(map[string]any{
+		"apiVersion": p.APIVersion, "kind": p.Kind, "metadata": map[string]any{"name": name, "namespace": stage.Namespace},
+		"spec": p.Spec,
+	})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	require.NoError(t, os.WriteFile(file, manifest, 0o600))
+	page := filepath.Join(t.TempDir(), "result.html")
+
+	ours := simulate(t, path, "-f", file, "--prometheus", fromAdapter.URL, "--html", page)
+	require.InDelta(t, rate, ours.Load.Messages/ours.Load.Seconds, rate/4, "as published")
+	require.InDelta(t, 50, ours.Function.Capacity.Expected, 15, "20 ms a message")
+	require.Contains(t, ours.Function.Capacity.Source, "capacity_messages_per_second")
+	require.Equal(t, []string{"pulsar-autoscaler", "keda", "keda-tuned", "hpa-cpu", "fixed", "recorded"}, ours.names())
+	require.FileExists(t, page)
+
+	pulsars := simulate(t, path, "--prometheus", fromBroker.URL, "--topic", f.Topic, "--capacity", "40-60")
+	require.InDelta(t, rate, pulsars.Load.Messages/pulsars.Load.Seconds, rate/4, "as published")
+	require.NotContains(t, pulsars.names(), "recorded", "the broker knows no replicas")
+}
