@@ -74,6 +74,9 @@ func expert(s model.Scenario, seconds int) Controller {
 
 func (k *keda) Replicas(system *model.System) int {
 	s, current := system.Scenario(), system.Replicas()
+	if !every(hpaSync, system) { // of which kedaPolling and all gauges are multiples
+		return current
+	}
 	seen, err := system.Rough()
 	if err != nil {
 		return current
@@ -96,7 +99,7 @@ func (k *keda) Replicas(system *model.System) int {
 			return 0
 		}
 	}
-	if !every(hpaSync, system) || current == 0 {
+	if current == 0 {
 		return current
 	}
 	return k.hpa.replicas(system, math.Max(entries/k.threshold, more))
