@@ -46,7 +46,7 @@ func TestTheAPIServerTakesTheExamples(t *testing.T) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if entry.IsDir() {
-			continue // bench has no objects of the API server
+			continue // bench and simulate have no objects of the API server
 		}
 		require.Equal(t, ".yaml", filepath.Ext(name), "examples/%s is not applied by this test", name)
 		text, err := os.ReadFile(filepath.Join(root, "examples", name))

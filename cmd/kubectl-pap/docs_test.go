@@ -1,0 +1,52 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
+)
+
+var update = flag.Bool("update", false, "write the output into docs/simulate.md")
+
+// The page shows a command and its output; both are run again here.
+func TestThePageShowsTheRealOutput(t *testing.T) {
+	const page = "../../docs/simulate.md"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(text), "\n$ kubectl pap ")
+	require.True(t, found, "the page has no example")
+	block, after, found := strings.Cut(rest, "```")
+	require.True(t, found)
+	shown, output, found := strings.Cut(block, "0.05\n")
+	require.True(t, found, "the command ends with the cost")
+	args := strings.Fields(strings.ReplaceAll(shown+"0.05", "\\\n", ""))
+	for i := range args {
+		args[i] = strings.Replace(args[i], "examples/", "../../examples/", 1)
+	}
+	out, err := kubectlPap(t, "", args...)
+	require.NoError(t, err)
+	if *update {
+		text := before + "\n$ kubectl pap " + shown + "0.05\n" + out + "```" + after
+		require.NoError(t, os.WriteFile(page, []byte(text), 0o600))
+		return
+	}
+	require.Equal(t, output, out, "write it again with -update")
+}
+
+func TestThePageNamesAllSeries(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulate.md")
+	require.NoError(t, err)
+	for _, name := range history.Names() {
+		if name != "pulsar_autoscaler_policy_capacity_uncertainty_ratio" { // beside the capacity itself
+			require.Contains(t, string(text), name)
+		}
+	}
+}
