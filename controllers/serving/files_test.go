@@ -131,6 +131,22 @@ func TestAnIntermediateAuthorityMayBeInTheCertificate(t *testing.T) {
 	require.True(t, decode(data).serves(start(), host))
 }
 
+func TestAnAuthorityThatIsRenewedWithItsKeyStaysTrusted(t *testing.T) {
+	data := taken(t, nil, start(), addAuthority, issueCertificate)
+	old := decode(data)
+	later := start().Add(time.Duration(month))
+	template := *old.authorities[0]
+	template.SerialNumber, template.NotBefore = big.NewInt(2), later
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, template.PublicKey, old.signer)
+	require.NoError(t, err)
+	before := data[keyAuthorities]
+	data[keyAuthorities] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	data = taken(t, data, later, issueCertificate)
+	require.True(t, decode(data).serves(later, host))
+	data[keyAuthorities] = before
+	require.True(t, decode(data).serves(later, host), "by clients that have the authority as it was")
+}
+
 func TestInsecureAPIServicesVerifyNothing(t *testing.T) {
 	f := newFollowing(t)
 	services := apiServices()
