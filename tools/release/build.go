@@ -104,8 +104,13 @@ func (r release) buildAll(ctx context.Context, dir string, names []string) ([]bi
 	targets := map[platform][]string{}
 	for _, name := range names {
 		for _, p := range platforms(name) {
-			targets[p] = append(targets[p], name)
+			if r.only == "" || r.only == p.String() {
+				targets[p] = append(targets[p], name)
+			}
 		}
+	}
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("platform %q is none that programs are built for: use one such as linux-amd64", r.only)
 	}
 	order := make([]platform, 0, len(targets))
 	for p := range targets {

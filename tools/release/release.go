@@ -20,14 +20,18 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// release is what to build from which checkout. Without a version it is the images alone.
+// release is what to build from which checkout. Without a version it is the images alone, for the platform only or,
+// when that is empty, for all.
 type release struct {
-	root, dist, version string
+	root, dist, version, only string
 	out                 io.Writer
 }
 
 func (r release) run(ctx context.Context) (err error) {
 	var documents map[string][]byte
+	if r.version != "" && r.only != "" {
+		return errors.New("a release has all platforms: leave -platform out")
+	}
 	if r.version != "" {
 		if documents, err = r.documents(); err != nil {
 			return err
