@@ -28,7 +28,7 @@ type APIServices struct {
 	External bool
 	// Insecure has the API server verify no certificate.
 	Insecure bool
-	// Owner is the ClusterRole with which the APIServices are deleted; empty for none.
+	// Owner is the ClusterRole with which APIServices and Secret are deleted; empty for none.
 	Owner string
 }
 
@@ -74,7 +74,7 @@ func newAPIService(name string) *unstructured.Unstructured {
 
 // publish applies the APIServices of every group that has no other server.
 func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
-	owner, err := r.owner(ctx)
+	owner, err := ownerOf(ctx, r.client, r.config.Owner)
 	if err != nil {
 		return err
 	}

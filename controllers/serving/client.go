@@ -56,7 +56,7 @@ func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[
 		bytes.Equal(wanted[keyCertificate], secret.Data[keyCertificate]) {
 		return nil
 	}
-	if err := writeSecret(ctx, s.client, s.name, "", wanted); err != nil {
+	if err := apply(ctx, s.client, newSecret(s.name, wanted)); err != nil {
 		return err
 	}
 	logger.Info("changed the client's certificate", "secret", s.name.String())

@@ -22,6 +22,7 @@ func newClientBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.clients = clientSecret{types.NamespacedName{Namespace: "keda", Name: "scaler"}, b.client}
+	b.owner = "" // it goes with the namespace
 	return b
 }
 

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	acorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	ametav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -66,6 +67,7 @@ type publisher interface {
 // keeper takes the stages.
 type keeper struct {
 	secret   types.NamespacedName
+	owner    string // the ClusterRole with which the Secret is deleted; empty for none
 	host     string
 	lifetime lifetime
 	ready    func() error
@@ -119,7 +121,7 @@ func newKeeper(config Config, direct client.Client) *keeper {
 		clients: clientSecret{config.Client, direct}, client: direct, changed: make(chan struct{}, 1),
 	}
 	if config.APIServices != nil {
-		k.clients = newRegistrar(*config.APIServices, direct)
+		k.clients, k.owner = newRegistrar(*config.APIServices, direct), config.APIServices.Owner
 	}
 	return k
 }
@@ -185,7 +187,7 @@ func (k *keeper) sync(ctx context.Context, logger logr.Logger, now time.Time) er
 			return err
 		}
 	}
-	if err := writeSecret(ctx, k.client, k.secret, secret.ResourceVersion, data); apierrors.IsConflict(err) {
+	if err := k.write(ctx, secret.ResourceVersion, data); apierrors.IsConflict(err) {
 		return nil // another replica was first, and the watch of the Secret calls again
 	} else if err != nil {
 		return err
@@ -219,16 +221,30 @@ func (k *keeper) publish(ctx context.Context, logger logr.Logger, data map[strin
 	return nil
 }
 
-// writeSecret fails when the Secret no longer has the version, unless that is empty.
-func writeSecret(ctx context.Context, writer client.Client, name types.NamespacedName, version string,
-	data map[string][]byte,
-) error {
-	secret := acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
+// write fails when the Secret no longer has the version.
+func (k *keeper) write(ctx context.Context, version string, data map[string][]byte) error {
+	owners, err := ownerOf(ctx, k.client, k.owner)
+	if err != nil {
+		return err
+	}
+	secret := newSecret(k.secret, data)
 	if version != "" {
 		secret.WithResourceVersion(version)
 	}
+	for _, owner := range owners {
+		secret.WithOwnerReferences(ametav1.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).
+			WithName(owner.Name).WithUID(owner.UID))
+	}
+	return apply(ctx, k.client, secret)
+}
+
+func newSecret(name types.NamespacedName, data map[string][]byte) *acorev1.SecretApplyConfiguration {
+	return acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
+}
+
+func apply(ctx context.Context, writer client.Client, secret *acorev1.SecretApplyConfiguration) error {
 	if err := writer.Apply(ctx, secret, client.FieldOwner(plan.FieldManager), client.ForceOwnership); err != nil {
-		return fmt.Errorf("writing Secret %s: %w", name, err)
+		return fmt.Errorf("writing Secret %s/%s: %w", *secret.Namespace, *secret.Name, err)
 	}
 	return nil
 }

@@ -114,6 +114,10 @@ func TestTheFirstCertificateComesBeforeTheAPIServices(t *testing.T) {
 	b.look(t, start())
 	require.True(t, decode(b.secret(t)).serves(start(), host))
 	require.Nil(t, b.apiService(t, "v1beta1"), "no APIService before requests are answered")
+	secret := &corev1.Secret{}
+	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, secret))
+	require.Len(t, secret.OwnerReferences, 1, "who deletes the ClusterRole deletes the Secret")
+	require.Equal(t, "owner", secret.OwnerReferences[0].Name)
 
 	b.ready = nil
 	b.look(t, start())
@@ -213,8 +217,8 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 
 func TestAMissingOwnerIsAnError(t *testing.T) {
 	b := newBench(t)
-	b.look(t, start())
 	err := b.sync(t.Context(), logr.Discard(), start())
+	require.Zero(t, b.applied, "what has no owner would stay behind")
 	require.ErrorContains(t, err, "reading ClusterRole owner, which owns the APIServices")
 }
 

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// owner refers to the ClusterRole with which the APIServices are deleted: an APIService that stays behind would keep
-// every namespace of the cluster from being deleted.
-func (r *registrar) owner(ctx context.Context) ([]metav1.OwnerReference, error) {
-	if r.config.Owner == "" {
+// ownerOf refers to the ClusterRole with which all is deleted that the adapter creates: an APIService that stays behind
+// would keep every namespace of the cluster from being deleted.
+func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.OwnerReference, error) {
+	if name == "" {
 		return nil, nil
 	}
 	role := &metav1.PartialObjectMetadata{}
 	kind := schema.GroupVersionKind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}
 	role.SetGroupVersionKind(kind)
-	if err := r.client.Get(ctx, client.ObjectKey{Name: r.config.Owner}, role); err != nil {
-		return nil, fmt.Errorf("reading ClusterRole %s, which owns the APIServices: %w", r.config.Owner, err)
+	if err := direct.Get(ctx, client.ObjectKey{Name: name}, role); err != nil {
+		return nil, fmt.Errorf("reading ClusterRole %s, which owns the APIServices: %w", name, err)
 	}
 	return []metav1.OwnerReference{{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: role.Name, UID: role.UID,
