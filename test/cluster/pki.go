@@ -158,7 +158,9 @@ func newIdentities() (ids identities, err error) {
 		}
 	}
 	issue(&ids.apiServer, func() (certificate, error) {
-		return ids.ca.server("kubernetes", "kubernetes.default", "kubernetes.default.svc")
+		template := serving("kubernetes", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+		template.IPAddresses = append(template.IPAddresses, net.IPv4(10, 0, 0, 1)) // Service kubernetes, for pods
+		return ids.ca.issue(template)
 	})
 	issue(&ids.controllerManager, func() (certificate, error) { return ids.ca.server("kube-controller-manager") })
 	issue(&ids.admin, func() (certificate, error) { return ids.ca.client("kubernetes-admin", "system:masters") })

@@ -39,6 +39,8 @@ type Config struct {
 	LogPath string
 	// Grace is the time between SIGTERM and SIGKILL when the context of Start is done; 0 is 5 s.
 	Grace time.Duration
+	// Isolate changes how the child is started, such as its namespaces; nil is for no change.
+	Isolate func(*syscall.SysProcAttr)
 }
 
 func (c Config) validate() error {
@@ -86,6 +88,9 @@ func Start(ctx context.Context, config Config) (*Process, error) {
 	p.cmd.Dir = config.Dir
 	p.cmd.Stdout, p.cmd.Stderr = log.file, log.file
 	p.cmd.SysProcAttr = attributes()
+	if config.Isolate != nil {
+		config.Isolate(p.cmd.SysProcAttr)
+	}
 	p.cmd.Cancel = p.terminate
 	p.cmd.WaitDelay = config.Grace
 

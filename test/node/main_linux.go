@@ -1,0 +1,96 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+const (
+	// variableInside says that this process is in the node's namespaces already.
+	variableInside = "PULSAR_AUTOSCALER_NODE"
+	// Gateway is the node's address for pods.
+	Gateway = "10.244.0.1"
+
+	bridge     = "pods0"
+	podNetwork = "10.244.0.0/16"
+	// serviceNetwork is that of test/cluster.
+	serviceNetwork = "10.0.0.0/24"
+)
+
+// Main is for a TestMain: it returns, in a process that has the namespaces of a node, with done false. In the process
+// before, which has the network of the machine, it calls prepare and then runs that other process; with done true, code
+// is what to exit with. It also is the first process of each pod, and then does not return.
+func Main(ctx context.Context, prepare func(context.Context) error) (code int, done bool) {
+	if path := os.Getenv(variableContainer); path != "" {
+		fmt.Fprintln(os.Stderr, "starting the container:", enterContainer(path))
+		return exitContainer, true
+	}
+	if os.Getenv(variableInside) != "" {
+		if err := network(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "node:", err)
+			return 1, true
+		}
+		return 0, false
+	}
+	if err := prepare(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return again(ctx), true
+}
+
+// again runs this program again, in the namespaces of a node.
+func again(ctx context.Context) int {
+	command := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	command.Env = append(os.Environ(), variableInside+"=1")
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Pdeathsig:  syscall.SIGKILL,
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+		// One user is all that an unprivileged user may map.
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	err := command.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return max(exit.ExitCode(), 1)
+	}
+	fmt.Fprintf(os.Stderr, "starting this program in namespaces of its own: %v: allow user namespaces "+
+		"(sysctl kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces), or run as root\n", err)
+	return 1
+}
+
+// network makes the loopback device, the bridge of the pods, and all cluster IPs addresses of this node.
+func network(ctx context.Context) error {
+	return errors.Join(
+		ip(ctx, "link set lo up"),
+		ip(ctx, "link add "+bridge+" type bridge"),
+		ip(ctx, "addr add "+Gateway+"/16 dev "+bridge),
+		ip(ctx, "link set "+bridge+" up"),
+		ip(ctx, "route add local "+serviceNetwork+" dev lo"),
+	)
+}
+
+// ip runs the ip command of iproute2.
+func ip(ctx context.Context, args string) error {
+	out, err := exec.CommandContext(ctx, "ip", strings.Fields(args)...).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("ip %s: %w: install iproute2", args, err)
+	}
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", args, err, out)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// probe is one of a container, with what it has found. The zero spec is no probe, which always succeeds.
+type probe struct {
+	spec      *corev1.Probe
+	successes int32
+	failures  int32
+	next      time.Time
+}
+
+func newProbe(spec *corev1.Probe, started time.Time) probe {
+	p := probe{spec: spec}
+	if spec != nil {
+		p.next = started.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)
+	}
+	return p
+}
+
+// succeeds after successThreshold in a row, until failureThreshold in a row.
+func (p probe) succeeds() bool {
+	return p.spec == nil || p.successes >= p.spec.SuccessThreshold
+}
+
+// fails after failureThreshold in a row.
+func (p probe) fails() bool { return p.spec != nil && p.failures >= p.spec.FailureThreshold }
+
+// after is the probe with one more result.
+func (p probe) after(now time.Time, err error) probe {
+	p.next = now.Add(time.Duration(p.spec.PeriodSeconds) * time.Second)
+	if err == nil {
+		p.successes, p.failures = p.successes+1, 0
+		return p
+	}
+	if p.failures++; p.failures >= p.spec.FailureThreshold {
+		p.successes = 0
+	}
+	return p
+}
+
+func (p probe) due(now time.Time) bool { return p.spec != nil && !now.Before(p.next) }
+
+// check makes one request to the container at the address.
+func check(ctx context.Context, c corev1.Container, spec *corev1.Probe, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(spec.TimeoutSeconds)*time.Second)
+	defer cancel()
+	switch {
+	case spec.HTTPGet != nil:
+		port, err := portOf(c, spec.HTTPGet.Port)
+		if err != nil {
+			return err
+		}
+		scheme := strings.ToLower(string(cmp.Or(spec.HTTPGet.Scheme, corev1.URISchemeHTTP)))
+		return checkHTTP(ctx, scheme+"://"+net.JoinHostPort(address, port)+spec.HTTPGet.Path)
+	case spec.TCPSocket != nil:
+		port, err := portOf(c, spec.TCPSocket.Port)
+		if err != nil {
+			return err
+		}
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(address, port))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	case spec.GRPC != nil:
+		return checkGRPC(ctx, net.JoinHostPort(address, strconv.Itoa(int(spec.GRPC.Port))), spec.GRPC.Service)
+	}
+	return errors.New("the probe has no handler that this node knows")
+}
+
+func portOf(c corev1.Container, port intstr.IntOrString) (string, error) {
+	if port.Type == intstr.Int {
+		return port.String(), nil
+	}
+	for _, p := range c.Ports {
+		if p.Name == port.StrVal {
+			return strconv.Itoa(int(p.ContainerPort)), nil
+		}
+	}
+	return "", fmt.Errorf("couldn't find port %s of container %s", port.StrVal, c.Name)
+}
+
+// checkHTTP verifies no certificate, as a kubelet does not.
+func checkHTTP(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // G402: as a kubelet does
+		DisableKeepAlives: true,
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("HTTP probe failed with statuscode: %d", response.StatusCode)
+	}
+	return nil
+}
+
+func checkGRPC(ctx context.Context, address string, service *string) (err error) {
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, connection.Close()) }()
+	request := &grpc_health_v1.HealthCheckRequest{}
+	if service != nil {
+		request.Service = *service
+	}
+	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, request)
+	if err != nil {
+		return err
+	}
+	if answer.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("service unhealthy (responded with %q)", answer.Status)
+	}
+	return nil
+}
