@@ -51,6 +51,10 @@ type Config struct {
 	KEDA *keda.Config
 	// Guests lets light replicas run Functions with an output that are not put there by AddFunction, in any namespace.
 	Guests bool
+	// WithoutAdapter leaves the product to the test, with its CRDs; Adapter is nil then.
+	WithoutAdapter bool
+	// Controllers of kube-controller-manager besides those that always run.
+	Controllers []string
 	// ScalerFlags come after those that the stage needs of a scaler, such as --poll-interval=2s.
 	ScalerFlags []string
 }
@@ -115,6 +119,9 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 			return nil, err
 		}
 	}
+	if config.WithoutAdapter {
+		return s, nil
+	}
 	if s.Adapter, err = startAdapter(ctx, s, config); err != nil {
 		return nil, err
 	}
@@ -153,6 +160,9 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	if err := errors.Join(err, errOthers); err != nil {
 		return fmt.Errorf("listing our CRDs: %w", err)
 	}
+	if config.WithoutAdapter {
+		ours = nil
+	}
 	// The first of two builds that need both cores is better alone.
 	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
 		return err
@@ -170,7 +180,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	starting.Go(func() (err error) {
 		s.Cluster, err = cluster.Start(ctx, cluster.Config{
 			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: slices.Concat(crds, ours, others),
-			APIServerArgs: gates, ControllerManagerArgs: gates,
+			Controllers: config.Controllers, APIServerArgs: gates, ControllerManagerArgs: gates,
 		})
 		return err
 	})
@@ -186,7 +196,9 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
 		return err
 	})
-	starting.Go(func() error { return s.build(ctx, "./cmd/adapter", s.built) })
+	if !config.WithoutAdapter {
+		starting.Go(func() error { return s.build(ctx, "./cmd/adapter", s.built) })
+	}
 	return starting.Wait()
 }
 

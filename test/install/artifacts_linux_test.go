@@ -1,0 +1,121 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// variableArtifacts is the directory of images and Helm, for the process that runs the tests.
+const variableArtifacts = "PULSAR_AUTOSCALER_TEST_ARTIFACTS"
+
+// artifacts are what users get, by their places.
+type artifacts struct{ dir string }
+
+func (a artifacts) image(program string) string {
+	return filepath.Join(a.dir, "dist", "images", program)
+}
+
+func (a artifacts) helm() string { return filepath.Join(a.dir, "helm") }
+
+func (a artifacts) remove() error {
+	if a.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(a.dir)
+}
+
+// buildArtifacts builds images and Helm into a new directory, which the environment names from then on.
+func buildArtifacts(ctx context.Context) (a artifacts, err error) {
+	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
+		return a, err
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		return a, err
+	}
+	helm, err := run(ctx, filepath.Join(root, "tools", "helm"), "go", "tool", "-n", "helm")
+	if err != nil {
+		return a, fmt.Errorf("building Helm: %w", err)
+	}
+	if err := os.Symlink(strings.TrimSpace(helm), a.helm()); err != nil {
+		return a, err
+	}
+	checkout, err := stamped(ctx, root, filepath.Join(a.dir, "checkout"))
+	if err != nil {
+		return a, fmt.Errorf("copying the checkout: %w", err)
+	}
+	_, err = run(ctx, filepath.Join(root, "tools", "release"), "go", "run", ".", "-root", checkout, "-out",
+		filepath.Join(a.dir, "dist"), "-platform", "linux-"+runtime.GOARCH)
+	if err != nil {
+		return a, fmt.Errorf("building images: %w", err)
+	}
+	return a, os.Setenv(variableArtifacts, a.dir)
+}
+
+// stamped is a checkout of the files in root that the go command knows the commit of: root itself, or a copy where root
+// is a linked work tree.
+func stamped(ctx context.Context, root, directory string) (string, error) {
+	if info, err := os.Stat(filepath.Join(root, ".git")); err != nil || info.IsDir() {
+		return root, err
+	}
+	if _, err := run(ctx, root, "git", "clone", "-q", "--shared", "--no-checkout", root, directory); err != nil {
+		return "", err
+	}
+	if _, err := run(ctx, directory, "git", "reset", "-q"); err != nil {
+		return "", err
+	}
+	list, err := run(ctx, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return "", err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+		if err := copyFile(filepath.Join(directory, name), filepath.Join(root, name)); err != nil {
+			return "", err
+		}
+	}
+	return directory, nil
+}
+
+// copyFile copies a file that may have been deleted.
+func copyFile(to, from string) (err error) {
+	source, err := os.Open(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}
+
+// run returns what a command prints.
+func run(ctx context.Context, dir, name string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Dir = dir
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s%s", name, strings.Join(args, " "), err, problems.String(), out.String())
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,9 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install tests deploy/chart as users have it: Helm installs it on a real control plane, and test/node runs its
+// pods from the files of the images.
+//
+// Floor 3. Pulsar, Function Mesh and load are those of test/stage. docs/architecture.md says what a node of a real
+// cluster does besides.
+package install

@@ -1,0 +1,50 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+)
+
+// TestMain runs the tests in the namespaces of a node. What needs a network comes before.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var built artifacts
+	code, done := node.Main(ctx, func(ctx context.Context) (err error) {
+		built, err = prepare(ctx)
+		return err
+	})
+	if done {
+		stop()
+		_ = built.remove() // what stays is in the system's directory for such things
+		os.Exit(code)
+	}
+	stop()
+	shared.Main(m, theScene)
+}
+
+// prepare builds and fetches all that tests run.
+func prepare(ctx context.Context) (artifacts, error) {
+	if _, err := cluster.Binaries(ctx, os.Stderr); err != nil {
+		return artifacts{}, err
+	}
+	if _, err := broker.Distribution(ctx, "", os.Stderr); err != nil {
+		return artifacts{}, err
+	}
+	return buildArtifacts(ctx)
+}
