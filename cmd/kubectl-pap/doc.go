@@ -5,7 +5,8 @@
 //
 //	main.go      the process: signals, exit code
 //	root.go      the command tree
-//	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load
+//	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load, with prometheus.go
+//	bench.go     kubectl pap bench: compare contenders under a real load
 //
 // Each command is a file, with its flags, help and examples. What it does is in packages below bench.
 //

@@ -12,35 +12,52 @@ const (
 	lessLate  = 0.0005
 )
 
-// better tells which contenders beat the policy, in what, and how sure that is.
+// assumption of each plan.
+func assumption(plan int) string {
+	return []string{
+		"as expected; not within the whole range of what is known",
+		"only with the lowest capacity and the longest start", "only with the highest capacity and the shortest start",
+	}[plan]
+}
+
+// better tells which contenders beat the policy, in what, and with which assumptions.
 func (r Result) better() []string {
 	found := []string{}
 	ours := r.Contenders[0]
 	for _, other := range r.Contenders[1:] {
-		cheaper := func(i int) bool { return other.hours[i] < ours.hours[i]*(1-lessHours) }
-		later := func(i int) bool { return other.late[i] > ours.late[i]+lessLate }
-		inTime := func(i int) bool { return other.late[i] < ours.late[i]-lessLate }
-		switch {
-		case cheaper(0) && !later(0):
+		later := func(plan int) bool { return other.late[plan] > ours.late[plan]+lessLate }
+		cheaper := func(plan int) bool {
+			return other.hours[plan] < ours.hours[plan]*(1-lessHours) && !later(plan)
+		}
+		sooner := func(plan int) bool { return other.late[plan] < ours.late[plan]-lessLate }
+		if plan, when, some := first(len(ours.hours), cheaper); some {
 			found = append(found, fmt.Sprintf("%s needs %.0f%% fewer replica-hours, with no more late messages%s", other.Name,
-				100*(1-other.hours[0]/ours.hours[0]), sure(len(ours.hours), func(i int) bool { return cheaper(i) && !later(i) })))
-		case inTime(0):
+				100*(1-other.hours[plan]/ours.hours[plan]), when))
+		} else if plan, when, some := first(len(ours.hours), sooner); some {
 			found = append(found, fmt.Sprintf("%s has fewer late messages, %s instead of %s, with %+.0f%% replica-hours%s",
-				other.Name, percent(other.late[0]), percent(ours.late[0]), 100*(other.hours[0]/ours.hours[0]-1),
-				sure(len(ours.hours), inTime)))
+				other.Name, percent(other.late[plan]), percent(ours.late[plan]),
+				100*(other.hours[plan]/ours.hours[plan]-1), when))
 		}
 	}
 	return found
 }
 
-// sure says whether what is expected also holds at the bounds.
-func sure(plans int, holds func(plan int) bool) string {
-	for i := range plans {
-		if !holds(i) {
-			return " (as expected; not within the whole range of what is known)"
+// first plan that holds, and what it assumes where not all do.
+func first(plans int, holds func(plan int) bool) (plan int, when string, some bool) {
+	for plan = range plans {
+		if holds(plan) {
+			break
 		}
 	}
-	return ""
+	if !holds(plan) {
+		return 0, "", false
+	}
+	for other := range plans {
+		if !holds(other) {
+			return plan, " (" + assumption(plan) + ")", true
+		}
+	}
+	return plan, "", true
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) }

@@ -144,7 +144,7 @@ func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
 	}{
 		"nothing": {Outcome{hours: []float64{110, 130, 99}, late: []float64{0.01, 0.02, 0}}, []string{}},
 		"less by luck": {
-			Outcome{hours: []float64{99.5, 119, 89}, late: []float64{0.0098, 0.02, 0}},
+			Outcome{hours: []float64{99.5, 119, 89.5}, late: []float64{0.0098, 0.02, 0}},
 			[]string{},
 		},
 		"fewer hours in all cases": {
@@ -159,6 +159,13 @@ func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
 			},
 		},
 		"fewer hours, and more late": {Outcome{hours: []float64{50, 60, 40}, late: []float64{0.2, 0.3, 0.1}}, []string{}},
+		"fewer late at a bound alone": {
+			Outcome{Name: "other", hours: []float64{150, 180, 120}, late: []float64{0.01, 0, 0}},
+			[]string{
+				"other has fewer late messages, 0.00% instead of 2.00%, with +50% replica-hours " +
+					"(only with the lowest capacity and the longest start)",
+			},
+		},
 		"fewer late, and more hours": {
 			Outcome{Name: "other", hours: []float64{150, 180, 120}, late: []float64{0, 0, 0}},
 			[]string{

@@ -68,7 +68,7 @@ func (l Load) String() string {
 
 func (r Result) verdict() string {
 	if len(r.Better) == 0 {
-		return "No contender has fewer late messages than the policy, or as few with fewer replica-hours."
+		return "No contender has fewer late messages than the policy, or as few with fewer replica-hours, in the whole range."
 	}
 	return "Better than the policy:"
 }
