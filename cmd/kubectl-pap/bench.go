@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
@@ -200,36 +201,51 @@ func writePage(path string, result run.Result) error {
 	return errors.Join(result.Page().Write(file), file.Close())
 }
 
+// benchCleanOptions are the flags of kubectl pap bench clean.
+type benchCleanOptions struct {
+	cluster  clusterFlags
+	adminURL string
+	all      bool
+}
+
 func newBenchClean(streams genericiooptions.IOStreams) *cobra.Command {
-	cluster, adminURL, dryRun := newClusterFlags(), "", false
+	o := benchCleanOptions{cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "clean [NAMESPACE...]", Short: "Remove what interrupted runs left behind",
+		Use: "clean [NAMESPACE... | --all]", Short: "Remove what interrupted runs left behind",
 		Long: "Remove what interrupted runs left behind: their Functions, topics and namespaces.\n\n" +
-			"Without arguments it removes those of all runs of the cluster, also of runs that are under way.",
-		Example: "  # What would be removed\n  kubectl pap bench clean --dry-run\n\n" +
-			"  # One run\n  kubectl pap bench clean pap-bench-3f9a1c",
-		RunE: func(command *cobra.Command, names []string) error {
-			kube, err := cluster.client()
-			if err != nil {
-				return usage(err)
-			}
-			if len(names) == 0 {
-				if names, err = run.Leftovers(command.Context(), kube); err != nil {
-					return unmeasured(err)
-				}
-			}
-			for _, name := range names {
-				fmt.Fprintln(streams.Out, name) //nolint:errcheck // a reader that has gone
-				if !dryRun {
-					err = errors.Join(err, run.Clean(command.Context(), kube, name, adminURL))
-				}
-			}
-			return unmeasured(err)
-		},
+			"Without arguments it lists the namespaces of runs, also of those that are under way.",
+		Example: "  # The namespaces of runs\n  kubectl pap bench clean\n\n" +
+			"  # Remove what one run left behind\n  kubectl pap bench clean pap-bench-3f9a1c",
+		RunE: func(command *cobra.Command, names []string) error { return o.run(command.Context(), streams, names) },
 	}
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "Only list the namespaces.")
-	command.Flags().StringVar(&adminURL, "pulsar-admin-url", "",
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	f := command.Flags()
+	f.BoolVar(&o.all, "all", false, "Remove all runs of the cluster, also those that are under way.")
+	f.StringVar(&o.adminURL, "pulsar-admin-url", "",
 		"Admin service of the Pulsar with the topics. Default: the one of the run.")
-	cluster.addTo(command.Flags())
+	o.cluster.addTo(f)
 	return command
+}
+
+func (o *benchCleanOptions) run(ctx context.Context, streams genericiooptions.IOStreams, names []string) error {
+	if o.all && len(names) > 0 {
+		return usage(errors.New("--all is set beside names of namespaces: leave out one of them"))
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return usage(err)
+	}
+	remove := o.all || len(names) > 0
+	if len(names) == 0 {
+		if names, err = run.Leftovers(ctx, kube); err != nil {
+			return unmeasured(err)
+		}
+	}
+	for _, name := range names {
+		output.Printf(streams.Out, "%s\n", name)
+		if remove {
+			err = errors.Join(err, run.Clean(ctx, kube, name, o.adminURL))
+		}
+	}
+	return unmeasured(err)
 }
