@@ -72,7 +72,7 @@ func samples() []Sample {
 	return []Sample{
 		{Seconds: 0, SpecReplicas: new(1), Pods: new(1), ReadyReplicas: new(1)},
 		{Seconds: 10, SpecReplicas: new(4), Pods: new(1), ReadyReplicas: new(1), Published: 100, Done: 50},
-		{Seconds: 20},
+		{Seconds: 20, Problem: "timeout"},
 		{Seconds: 30, SpecReplicas: new(4), Pods: new(4), ReadyReplicas: new(4), P50Seconds: new(0.5)},
 	}
 }
@@ -92,14 +92,19 @@ func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
 
 func TestUsageCountsPodsFromSampleToSample(t *testing.T) {
 	known := slices.Delete(samples(), 2, 3)
-	usage, err := usageOf(known, 40)
+	for i := range known {
+		known[i].Seconds /= 4
+	}
+	usage, err := usageOf(known, 10)
 	require.NoError(t, err)
-	require.InDelta(t, (10*1+20*1+10*4)/3600.0, usage.ReplicaHours, 1e-9)
+	require.InDelta(t, (2.5*1+5*1+2.5*4)/3600.0, usage.ReplicaHours, 1e-9)
 	usage.ReplicaHours = 0
 	require.Equal(t, Usage{ScaleChanges: 1, MostReplicas: 4}, usage)
 
 	_, err = usageOf(samples(), 40)
-	require.ErrorContains(t, err, "did not tell the replicas", "a quarter of the samples is unknown")
+	require.ErrorContains(t, err, "unknown for more than 10 s after 10 s: timeout")
+	_, err = usageOf(samples()[:2], 40)
+	require.ErrorContains(t, err, "after 10 s", "at the end")
 	_, err = usageOf(nil, 40)
 	require.Error(t, err)
 }

@@ -39,6 +39,8 @@ type Sample struct {
 	Done      int64 `json:"done"`
 	// P50Seconds is the median latency of the results since the sample before.
 	P50Seconds *float64 `json:"p50Seconds"`
+	// Problem is why replicas are not known.
+	Problem string `json:"problem,omitempty"`
 }
 
 // replicas of an entrant's Function.
@@ -100,7 +102,9 @@ func sample(ctx context.Context, kube client.Client, e entrant, c counter, begun
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var s Sample
-	if r, err := readReplicas(ctx, kube, e); err == nil {
+	if r, err := readReplicas(ctx, kube, e); err != nil {
+		s.Problem = err.Error()
+	} else {
 		s.SpecReplicas, s.Pods, s.ReadyReplicas = &r.spec, &r.pods, &r.ready
 	}
 	if e.Policy != nil {

@@ -3,10 +3,10 @@
 
 package run
 
-import "errors"
+import "fmt"
 
-// maxUnknown is the share of samples that may be unknown.
-const maxUnknown = 0.1
+// maxGap is how many seconds replicas may be unknown at a time.
+const maxGap = 10
 
 // Usage is what a contender did with replicas, from the begin of the load until its watch ended.
 type Usage struct {
@@ -17,17 +17,20 @@ type Usage struct {
 	MostReplicas int `json:"mostReplicas"`
 }
 
-// usageOf sums up the samples. A value holds until the next known one.
+// usageOf sums up the samples of so many seconds. A value holds until the next known one.
 func usageOf(samples []Sample, end float64) (Usage, error) {
 	const hour = 3600
 	var u Usage
 	var last *Sample
-	unknown := 0
+	known, problem := 0.0, "no sample"
 	for i := range samples {
 		s := &samples[i]
 		if s.SpecReplicas == nil || s.Pods == nil {
-			unknown++
+			problem = s.Problem
 			continue
+		}
+		if s.Seconds-known > maxGap {
+			break
 		}
 		u.MostReplicas = max(u.MostReplicas, *s.SpecReplicas)
 		if last != nil {
@@ -36,10 +39,10 @@ func usageOf(samples []Sample, end float64) (Usage, error) {
 				u.ScaleChanges++
 			}
 		}
-		last = s
+		last, known = s, s.Seconds
 	}
-	if last == nil || float64(unknown) > maxUnknown*float64(len(samples)) {
-		return Usage{}, errors.New("the API server did not tell the replicas in more than 10 % of the samples")
+	if last == nil || end-known > maxGap {
+		return Usage{}, fmt.Errorf("replicas are unknown for more than %d s after %.0f s: %s", maxGap, known, problem)
 	}
 	u.ReplicaHours += float64(*last.Pods) * max(0, end-last.Seconds) / hour
 	return u, nil
