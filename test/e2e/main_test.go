@@ -42,7 +42,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 			// An adapter that cannot renew in time ends: so long is no hiccup of a busy machine.
 			"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s",
 		},
-		Progress: os.Stderr,
+		Guests: true, Progress: os.Stderr,
 	})
 	return scene, err
 }

@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+)
+
+// benchScenario writes a scenario of so many seconds of load with these contenders and limits.
+func benchScenario(t *testing.T, seconds int, rest string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scenario.yaml")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `apiVersion: bench.pulsar-autoscaler.io/v1alpha1
+kind: Scenario
+metadata: {name: test}
+pulsar: {adminURL: '%s', serviceURL: '%s'}
+load: {duration: %ds, constant: {rate: 40}, arrivals: Poisson, seed: 1}
+function: {serviceTime: 20ms, image: of-no-meaning-here}
+latencyObjective: 10s
+watchAfter: 3s
+%s`, scene.Broker.AdminURL(), scene.Broker.ServiceURL(), seconds, rest), 0o600))
+	return path
+}
+
+// benched is what a run of the plugin left.
+type benched struct {
+	code   int
+	result run.Result
+	told   string
+}
+
+// benchRun runs the plugin in the checkout.
+func benchRun(t *testing.T, path string, args ...string) (b benched) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), path, append([]string{"bench", "run", "-o", "json"}, args...)...)
+	command.Dir = filepath.Join("..", "..")
+	var told bytes.Buffer
+	command.Stderr = &told
+	out, err := command.Output()
+	b.code, b.told = command.ProcessState.ExitCode(), told.String()
+	if b.code == 0 || b.code == 1 {
+		require.NoError(t, json.Unmarshal(out, &b.result), "%s", b.told)
+		return b
+	}
+	require.NoError(t, err, "%s", b.told)
+	return b
+}
+
+// benchLeftovers are the namespaces and topics of runs.
+func benchLeftovers(t *testing.T) (left []string) {
+	t.Helper()
+	var namespaces corev1.NamespaceList
+	require.NoError(t, scene.Client.List(t.Context(), &namespaces,
+		client.MatchingLabels{"app.kubernetes.io/managed-by": "kubectl-pap"}))
+	for i := range namespaces.Items {
+		left = append(left, namespaces.Items[i].Name)
+	}
+	status, answer, err := scene.Broker.Admin(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	var topics []string
+	require.NoError(t, json.Unmarshal(answer, &topics))
+	for _, topic := range topics {
+		if strings.Contains(topic, "pap-bench-") {
+			left = append(left, topic)
+		}
+	}
+	return left
+}
+
+func TestCLIBench(t *testing.T) {
+	onStage(t)
+	t.Parallel()
+	path := plugin(t)
+	t.Run("runs on a cluster", func(t *testing.T) { testBenchOnACluster(t, path) })
+	t.Run("cleans up after an interrupt", func(t *testing.T) { testBenchInterrupted(t, path) })
+}
+
+func testBenchOnACluster(t *testing.T, plugin string) {
+	t.Helper()
+	require.Empty(t, benchLeftovers(t))
+	html := filepath.Join(t.TempDir(), "result.html")
+	b := benchRun(t, plugin, "-f", benchScenario(t, 10, `order: SideBySide
+contenders:
+- {name: policy, policy: {}}
+- {name: fixed, fixed: {replicas: 2}}
+limits: {maxLateRatio: 0.5, maxDuplicates: 0}
+`), "--kubeconfig", scene.Cluster.Kubeconfig(), "--html", html)
+	require.Zero(t, b.code, b.told)
+	require.Equal(t, run.Met, b.result.Verdict.Outcome)
+	require.Len(t, b.result.Contenders, 2)
+	for _, c := range b.result.Contenders {
+		require.InDelta(t, 400, c.Messages.Due, 100, c.Name)
+		require.Equal(t, c.Messages.Due, c.Messages.Done, c.Name)
+		require.GreaterOrEqual(t, c.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time of %s", c.Name)
+		require.Positive(t, c.Usage.ReplicaHours, c.Name)
+	}
+	require.Equal(t, b.result.Contenders[0].Messages.Due, b.result.Contenders[1].Messages.Due, "the same load")
+	require.Equal(t, 2, b.result.Contenders[1].Usage.MostReplicas)
+	page, err := os.ReadFile(html)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "Benchmark test")
+	require.Empty(t, benchLeftovers(t))
+}
+
+func testBenchInterrupted(t *testing.T, plugin string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), plugin, "bench", "run", "-f",
+		benchScenario(t, 600, "contenders: [{name: interrupted, fixed: {replicas: 1}}]\n"),
+		"--kubeconfig", scene.Cluster.Kubeconfig())
+	told, err := command.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	lines := bufio.NewScanner(told)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "interrupted: publishing") {
+			require.NotEmpty(t, benchLeftovers(t))
+			require.NoError(t, command.Process.Signal(os.Interrupt))
+		}
+	}
+	require.Error(t, command.Wait())
+	require.Equal(t, run.ExitNotMeasured, command.ProcessState.ExitCode())
+	require.Empty(t, benchLeftovers(t))
+}
