@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pollEvery is how often a Meter is looked at, and forgivenSkew what the rounding of publish times may look like.
+// pollEvery is how often a Meter is looked at, and forgivenSkew what clocks of one machine may differ while they are
+// set.
 const (
 	pollEvery    = 100 * time.Millisecond
-	forgivenSkew = 2 * time.Millisecond
+	forgivenSkew = 10 * time.Millisecond
 )
 
 // Metering says what to measure. All fields are required but Run.

@@ -110,7 +110,10 @@ func (p *Publisher) send(ctx context.Context, due time.Time) {
 			return
 		}
 	}
-	p.lag.sent(due, time.Now())
+	now := time.Now()
+	p.lag.sent(due, now)
+	// By the wall clock of now, which may have been set since the load began.
+	due = now.Add(-now.Sub(due))
 	sequence := uint64(p.sent.Add(1)) //nolint:gosec // counts up from 1
 	s := stamp{run: p.config.Run, sequence: sequence, due: due}
 	message := &pulsar.ProducerMessage{Payload: s.payload(p.config.Messages.Bytes), Key: p.keyOf(sequence)}

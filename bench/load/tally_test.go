@@ -53,6 +53,7 @@ func TestSkewIsSeenAgainstDueAndReceived(t *testing.T) {
 	}{
 		"a clock that may be right": {50 * time.Millisecond, 0},
 		"rounded milliseconds":      {-time.Millisecond, 0},
+		"a clock that is being set": {-9 * time.Millisecond, 0},
 		"a clock ahead":             {400 * time.Millisecond, 300 * time.Millisecond},
 		"a clock behind":            {-time.Second, -time.Second},
 	} {

@@ -12,9 +12,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
@@ -57,7 +59,7 @@ func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, err
 
 // compile returns the jar with our function, made once per source, distribution and JDK.
 func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Writer) (jar string, err error) {
-	key, names, err := fingerprint(kit, dist)
+	key, texts, err := fingerprint(kit, dist)
 	if err != nil {
 		return "", err
 	}
@@ -66,16 +68,12 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 			"-d", filepath.Join(dir, "classes"), "-cp", filepath.Join(dist.Lib, "*"), "-proc:none", "--release",
 			"17",
 		}
-		for _, name := range names {
-			text, err := sources.ReadFile(name)
-			if err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
+		for name, text := range texts {
+			file := filepath.Join(dir, name)
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				return fmt.Errorf("writing %s: %w", file, err)
 			}
-			path := filepath.Join(dir, filepath.Base(name))
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				return fmt.Errorf("writing %s: %w", path, err)
-			}
-			args = append(args, path)
+			args = append(args, file)
 		}
 		return errors.Join(
 			runTool(ctx, "javac", kit.Javac(), args...),
@@ -89,26 +87,28 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 	return filepath.Join(dir, "function.jar"), nil
 }
 
-// fingerprint names what goes into the jar.
-func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, names []string, err error) {
-	hash := sha256.New()
+// fingerprint names what goes into the jar: our functions, and the example that they extend.
+func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, texts map[string][]byte, err error) {
+	hash, texts := sha256.New(), map[string][]byte{}
 	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
-	err = fs.WalkDir(sources, ".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(name) != ".java" {
-			return err
-		}
-		text, err := sources.ReadFile(name)
+	for _, files := range []fs.FS{sources, functions.Sources()} {
+		err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(name) != ".java" {
+				return err
+			}
+			text, err := fs.ReadFile(files, name)
+			if err != nil {
+				return err
+			}
+			texts[path.Base(name)] = text
+			_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+			return nil
+		})
 		if err != nil {
-			return err
+			return "", nil, fmt.Errorf("reading the source of the function: %w", err)
 		}
-		names = append(names, name)
-		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
-		return nil
-	})
-	if err != nil {
-		return "", nil, fmt.Errorf("reading the source of the function: %w", err)
 	}
-	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), names, nil
+	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), texts, nil
 }
 
 // runTool runs a command of the JDK to its end.

@@ -44,7 +44,17 @@ type input struct {
 }
 
 type sink struct {
-	TypeClassName string `json:"typeClassName"`
+	TypeClassName     string `json:"typeClassName"`
+	Topic             string `json:"topic,omitempty"`
+	ForwardProperties bool   `json:"forwardSourceMessageProperty,omitempty"`
+}
+
+// sinkOf is the output, with the properties of the input as by default, or none.
+func sinkOf(in Instance) sink {
+	if in.Output == "" {
+		return sink{TypeClassName: "java.lang.Void"}
+	}
+	return sink{TypeClassName: "[B", Topic: in.Output, ForwardProperties: true}
 }
 
 // userConfig is read by the functions.
@@ -72,8 +82,8 @@ func describe(in Instance, class, config string) (string, error) {
 	if in.TopicPattern != "" {
 		return "", fmt.Errorf("replica.Instance.TopicPattern is %q: only light replicas take one", in.TopicPattern)
 	}
-	if in.Output != "" {
-		return "", fmt.Errorf("replica.Instance.Output is %q: only light replicas have one", in.Output)
+	if in.Output != "" && in.AsyncRequests > 0 {
+		return "", fmt.Errorf("replica.Instance.Output is %q: an asynchronous function has none", in.Output)
 	}
 	inputs := map[string]input{}
 	for _, topic := range in.Topics {
@@ -89,7 +99,7 @@ func describe(in Instance, class, config string) (string, error) {
 			TypeClassName: "[B", InputSpecs: inputs, SubscriptionName: in.Subscription, Position: "EARLIEST",
 			SubscriptionType: strings.ToUpper(in.SubscriptionType), RedeliverMillis: in.RedeliverAfter.Milliseconds(),
 		},
-		Sink: sink{TypeClassName: "java.lang.Void"},
+		Sink: sinkOf(in),
 	})
 	if err != nil {
 		return "", fmt.Errorf("writing the details of %s: %w", in.FQFN(), err)

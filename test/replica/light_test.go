@@ -166,6 +166,12 @@ func TestLightPassesMessagesOnToItsOutput(t *testing.T) {
 	ready(t, r)
 	publish(t, b, in.Topics[0], 10)
 	got.sequences(t, 10)
+	requireOutputs(t, b, in, 10)
+}
+
+// requireOutputs reads as many messages of the output, which have to be in the order of the input.
+func requireOutputs(t *testing.T, b *broker.Broker, in Instance, count uint64) {
+	t.Helper()
 	client, err := broker.Connect(b.ServiceURL(), "")
 	require.NoError(t, err)
 	defer client.Close()
@@ -174,7 +180,7 @@ func TestLightPassesMessagesOnToItsOutput(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer reader.Close()
-	for want := range uint64(10) {
+	for want := range count {
 		message, err := reader.Next(t.Context())
 		require.NoError(t, err)
 		sequence, ok := load.Sequence(message.Payload())

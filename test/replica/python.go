@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -65,6 +68,13 @@ func (p *Python) prepare(ctx context.Context) (err error) {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}
+	example, err := fs.ReadFile(functions.Sources(), "python/work.py")
+	if err != nil {
+		return fmt.Errorf("reading the example function: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "work.py"), example, 0o600); err != nil {
+		return fmt.Errorf("writing the example function: %w", err)
+	}
 	p.collector, err = newCollector(ctx)
 	return err
 }
@@ -81,7 +91,8 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 		return proc.Config{
 			Path: p.kit.path, Args: p.arguments(in, args),
 			Env: []string{
-				"PYTHONPATH=" + p.instance + string(os.PathListSeparator) + p.packages, "PYTHONDONTWRITEBYTECODE=1",
+				strings.Join([]string{"PYTHONPATH=" + p.instance, p.packages, p.dir}, string(os.PathListSeparator)),
+				"PYTHONDONTWRITEBYTECODE=1",
 				"PACED_CONFIG=" + args.config, "PACED_METRICS_PORT=" + strconv.Itoa(args.metricsPort),
 			},
 		}

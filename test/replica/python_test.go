@@ -10,12 +10,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
 func TestPythonConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	b := sharedBroker.Need(t)
 	in := instance(t, b, "python")
 	in.ID, in.ServiceTime, in.ReceiverQueueSize = 3, time.Millisecond, 7
+	in.Output = broker.TopicName("python-out")
+	require.NoError(t, b.CreateTopic(t.Context(), in.Output, 0))
 	publish(t, b, in.Topics[0], 20)
 
 	var got completions
@@ -31,6 +35,7 @@ func TestPythonConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	ready(t, r)
 
 	got.sequences(t, 20)
+	requireOutputs(t, b, in, 20)
 	require.Eventually(t, func() bool { return observe(t, b, in).MsgBacklog == 0 }, patience, often)
 	seen := observe(t, b, in)
 	require.Equal(t, Shared, seen.Type)

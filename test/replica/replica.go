@@ -43,7 +43,8 @@ type Instance struct {
 	Subscription string
 	// SubscriptionType is Shared, Failover or Key_Shared; empty is Shared.
 	SubscriptionType string
-	// Output is a topic that gets each processed message, with its key and its properties; empty is none. Light only.
+	// Output is a topic that gets each processed message, with its key and its properties; empty is none. Not of an
+	// asynchronous function.
 	Output string
 	// ServiceURL is the broker, e.g. "pulsar://127.0.0.1:6650".
 	ServiceURL string

@@ -1,7 +1,7 @@
 # Copyright The pulsar-autoscaler Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A function whose cost per message is known. As the Java ones it tells a collector on localhost when each message was
+"""The example function with a cost per message that is known. As the Java ones it tells a collector on localhost when each message was
 published and done, and is told there what its cost is and when to fail.
 
 Environment: PACED_CONFIG, a JSON object with collector ("host:port"), token, serviceMicros, failEvery, and
@@ -15,10 +15,10 @@ import socket
 import threading
 import time
 
-from pulsar import Function
+from work import WorkFunction
 
 
-class PacedFunction(Function):
+class PacedFunction(WorkFunction):
     """Made once the input is subscribed. An exception here would go unnoticed: the instance would use the class itself."""
 
     def __init__(self):
@@ -33,7 +33,7 @@ class PacedFunction(Function):
     def process(self, input, context):
         self.connected.wait()
         received = time.monotonic()
-        time.sleep(self.service)
+        output = super().process(input, context)
         self.calls += 1
         if self.fail_every > 0 and self.calls % self.fail_every == 0:
             raise RuntimeError("told to fail every %d calls" % self.fail_every)
@@ -41,6 +41,10 @@ class PacedFunction(Function):
         sequence = int.from_bytes(message.data()[:8], "big")
         took = (time.monotonic() - received) * 1e6
         self.send("%d %d %d %d" % (message.publish_timestamp(), time.time() * 1000, took, sequence))
+        return output
+
+    def service_time(self, context):
+        return self.service
 
     def send(self, line):
         self.socket.sendall((line + "\n").encode())

@@ -1,0 +1,178 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+)
+
+const patience = 60 * time.Second
+
+// sharedBroker is the one broker of this package's tests.
+var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+}, (*broker.Broker).Discard)
+
+func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
+
+// bench publishes to a Function and measures what it publishes.
+type bench struct {
+	in        replica.Instance
+	publisher *load.Publisher
+	meter     *load.Meter
+	schedule  load.Schedule
+	running   sync.WaitGroup
+}
+
+// newBench makes topics for a constant load.
+func newBench(t *testing.T, name string, length, serviceTime time.Duration, rate float64) *bench {
+	t.Helper()
+	b := sharedBroker.Need(t)
+	input, output := broker.TopicName(name), broker.TopicName(name+"-out")
+	require.NoError(t, b.CreateTopic(t.Context(), input, 2))
+	require.NoError(t, b.CreateTopic(t.Context(), output, 0))
+	client, err := broker.Connect(b.ServiceURL(), "")
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	x := &bench{in: replica.Instance{
+		Tenant: "public", Namespace: "default", Name: name, Topics: []string{input}, Output: output,
+		ServiceURL: b.ServiceURL(), ServiceTime: serviceTime,
+	}}
+	x.publisher, err = load.NewPublisher(client, load.Publishing{
+		Topic: input, Run: name, Messages: load.Messages{Bytes: 100, Batching: load.Batching{MaxMessages: 1}, Publishers: 2},
+	})
+	require.NoError(t, err)
+	t.Cleanup(x.publisher.Close)
+	x.meter, err = load.NewMeter(client, load.Metering{Topic: output, Run: name, Objective: time.Second})
+	require.NoError(t, err)
+	t.Cleanup(x.meter.Close)
+	shape := load.Shape{Duration: metav1.Duration{Duration: length}, Constant: &load.Constant{Rate: rate}}
+	x.schedule, err = shape.Schedule(nil)
+	require.NoError(t, err)
+	return x
+}
+
+// java starts a real instance of the example Function; completed is told when each message was done.
+func (x *bench) java(t *testing.T, completed func(replica.Completion)) replica.Replica {
+	t.Helper()
+	runner, err := replica.NewJava(t.Context(), replica.JavaConfig{
+		Dist: sharedBroker.Need(t).Dist(), Progress: os.Stderr, Completed: completed,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, runner.Close()) })
+	r, err := runner.Start(t.Context(), x.in)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Kill()) })
+	select {
+	case <-r.Ready():
+	case <-time.After(patience):
+		t.Fatal("the instance is not ready")
+	}
+	return r
+}
+
+// begin measures until the end of the test and publishes the load.
+func (x *bench) begin(t *testing.T) (published chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(func() { stop(); x.running.Wait() })
+	x.running.Go(func() { _ = x.meter.Run(ctx) }) // the end of the test is no failure
+	published = make(chan error, 1)
+	x.running.Go(func() { published <- x.publisher.Run(ctx, x.schedule.Arrivals()) })
+	return published
+}
+
+func (x *bench) result() load.Result {
+	return load.NewResult(int64(x.schedule.Messages(x.schedule.End())), x.publisher, x.meter)
+}
+
+// outputs are the messages that the broker counted in the output.
+func (x *bench) outputs(t *testing.T) int64 {
+	t.Helper()
+	status, answer, err := sharedBroker.Need(t).Admin(t.Context(), http.MethodGet,
+		"/admin/v2/persistent/public/default/"+x.in.Name+"-out/stats", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+	var stats struct {
+		In int64 `json:"msgInCounter"`
+	}
+	require.NoError(t, json.Unmarshal(answer, &stats))
+	return stats.In
+}
+
+func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
+	x := newBench(t, "steady", 10*time.Second, time.Millisecond, 500)
+	truth := load.NewTally(time.Second)
+	x.java(t, func(c replica.Completion) { truth.Record(c.Sequence, c.Done.Sub(c.Published)) })
+	require.NoError(t, <-x.begin(t))
+	require.EqualValues(t, 5000, x.meter.AwaitDone(t.Context(), 5000, patience))
+	got := x.result()
+	require.Zero(t, got.Missing)
+	require.Zero(t, got.Duplicates)
+	require.Zero(t, got.Skew)
+	require.EqualValues(t, 5000, got.Published)
+	t.Logf("measured %+v, true %+v, lag %+v", got.Latencies, truth.Latencies(), got.Lag.Late)
+	const between = float64(10 * time.Millisecond) // from the call's end to the output's publish time, in milliseconds
+	want := truth.Latencies()
+	require.InDelta(t, want.P50, got.Latencies.P50, between+float64(got.Lag.Late.P50))
+	require.InDelta(t, want.P99, got.Latencies.P99, 3*between+float64(got.Lag.Late.Max))
+}
+
+func TestMeterCountsWhatAKilledInstanceLeaves(t *testing.T) {
+	x := newBench(t, "killed", 4*time.Second, time.Millisecond, 500)
+	first := x.java(t, nil)
+	published := x.begin(t)
+	require.Positive(t, x.meter.AwaitDone(t.Context(), 500, patience))
+	require.NoError(t, first.Kill())
+	require.NoError(t, <-published)
+	done := x.meter.AwaitDone(t.Context(), 2000, 500*time.Millisecond)
+	require.Equal(t, 2000-done, x.result().Missing)
+	require.Positive(t, x.result().Missing)
+
+	x.java(t, nil)
+	require.EqualValues(t, 2000, x.meter.AwaitDone(t.Context(), 2000, patience))
+	got := x.result()
+	require.Zero(t, got.Missing)
+	require.Positive(t, got.Late, "what waited for the second instance")
+	require.Eventually(t, func() bool { return x.result().Done+x.result().Duplicates == x.outputs(t) }, patience,
+		100*time.Millisecond, "the broker has as many outputs as were counted")
+}
+
+// A closed loop would have sent nothing while the broker stood still, and found one slow message.
+func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
+	x := newBench(t, "stalled", 5*time.Second, time.Millisecond, 200)
+	runner := replica.NewLight(nil)
+	defer runner.Close()
+	r, err := runner.Start(t.Context(), x.in)
+	require.NoError(t, err)
+	defer r.Kill()
+	<-r.Ready()
+	published := x.begin(t)
+	require.Positive(t, x.meter.AwaitDone(t.Context(), 200, patience))
+	const stall = 2 * time.Second
+	require.NoError(t, sharedBroker.Need(t).Pause())
+	<-time.After(stall)
+	require.NoError(t, sharedBroker.Need(t).Resume())
+	require.NoError(t, <-published)
+	require.EqualValues(t, 1000, x.meter.AwaitDone(t.Context(), 1000, patience))
+	got := x.result()
+	require.GreaterOrEqual(t, got.Late, int64(150), "200 were due in the first second of the stall")
+	require.Greater(t, got.Latencies.Max, stall-100*time.Millisecond)
+	require.Empty(t, got.Bottleneck)
+}
