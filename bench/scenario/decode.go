@@ -44,8 +44,8 @@ func (s *Scenario) setDefaults() {
 	}
 	s.Order = cmp.Or(s.Order, InTurn)
 	s.WatchAfter.Duration = cmp.Or(s.WatchAfter.Duration, time.Minute)
-	s.Function.ClassName = cmp.Or(s.Function.ClassName, "pulsarautoscaler.PacedFunction")
-	s.Function.Jar = cmp.Or(s.Function.Jar, "/pulsar/paced-function.jar")
+	s.Function.ClassName = cmp.Or(s.Function.ClassName, "pulsarautoscaler.WorkFunction")
+	s.Function.Jar = cmp.Or(s.Function.Jar, "/pulsar/example-functions-1.jar")
 	s.Function.CPU = cmp.Or(s.Function.CPU, "200m")
 	s.Function.Memory = cmp.Or(s.Function.Memory, "256Mi")
 	s.Local.HPASyncPeriod.Duration = cmp.Or(s.Local.HPASyncPeriod.Duration, 15*time.Second)
