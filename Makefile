@@ -17,6 +17,7 @@ PACKAGES     ?= 2
 SCENARIO     ?=
 SECONDS_EACH ?= 0
 VERSION      ?=
+REGISTRY     ?=
 PARTS        ?= beside,outage,burst
 
 # tool NAME is the path of a pinned tool, built on first use.
@@ -55,9 +56,9 @@ image-verify: ## Build the images twice, the second time in a clone elsewhere, a
 	  cat "$$dir/here.txt"; diff -r "$$dir/here" "$$dir/there"; diff "$$dir/here.txt" "$$dir/there.txt"
 
 .PHONY: release
-release: ## What users install, into dist/, from a tagged commit: make release VERSION=v1.2.3
+release: ## What users install, into dist/, from a tagged commit: make release VERSION=v1.2.3 REGISTRY=<where the images go>
 	$(if $(VERSION),,$(error make release needs a version, such as VERSION=v1.2.3))
-	$(call release) -version '$(VERSION)'
+	$(call release) -version '$(VERSION)' -registry '$(REGISTRY)'
 
 .PHONY: unit
 unit: ## Tests that need nothing but Go, in seconds

@@ -32,6 +32,9 @@ func (r release) chart(digests map[string]string) ([]byte, error) {
 		"Chart.yaml":  {"version: 0.0.0": "version: " + r.chartVersion(), "appVersion: VERSION": "appVersion: " + r.version},
 		"values.yaml": {},
 	}
+	if r.registry != "" {
+		set["values.yaml"]["  registry: example.invalid/pulsar-autoscaler"] = "  registry: " + r.registry
+	}
 	for program, digest := range digests {
 		set["values.yaml"][fmt.Sprintf("    %s: %q", program, "")] = fmt.Sprintf("    %s: %s", program, digest)
 	}

@@ -21,10 +21,10 @@ import (
 )
 
 // release is what to build from which checkout. Without a version it is the images alone, for the platform only or,
-// when that is empty, for all.
+// when that is empty, for all. The chart names the registry, unless it is empty.
 type release struct {
-	root, dist, version, only string
-	out                 io.Writer
+	root, dist, version, only, registry string
+	out                                 io.Writer
 }
 
 func (r release) run(ctx context.Context) (err error) {

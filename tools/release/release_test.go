@@ -40,7 +40,7 @@ func checkout(t *testing.T) string {
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
 
 		"deploy/chart/Chart.yaml":           "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n",
-		"deploy/chart/values.yaml":          "image:\n  digests:\n    hello: \"\"\n",
+		"deploy/chart/values.yaml":          "image:\n  registry: example.invalid/pulsar-autoscaler\n  digests:\n    hello: \"\"\n",
 		"deploy/chart/templates/hello.yaml": "kind: Deployment\n",
 		"deploy/chart/ci/values.yaml":       "a: b\n",
 	} {
@@ -74,7 +74,9 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 	git(t, root, "clone", "-q", root, clone)
 	var digests [2]bytes.Buffer
 	for i, from := range []string{root, clone} {
-		r := release{root: from, dist: dists[i], version: "v1.2.3", out: &digests[i]}
+		r := release{
+			root: from, dist: dists[i], version: "v1.2.3", registry: "example.org/a", out: &digests[i],
+		}
 		require.NoError(t, r.run(context.WithoutCancel(t.Context())))
 	}
 	require.Equal(t, read(t, dists[0], "SHA256SUMS"), read(t, dists[1], "SHA256SUMS"))
@@ -132,7 +134,7 @@ func checkChart(t *testing.T, dist, printed string) {
 	digest := strings.Fields(printed)[2]
 	require.Equal(t, map[string]string{
 		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n",
-		"pulsar-autoscaler/values.yaml":          "image:\n  digests:\n    hello: " + digest + "\n",
+		"pulsar-autoscaler/values.yaml":          "image:\n  registry: example.org/a\n  digests:\n    hello: " + digest + "\n",
 		"pulsar-autoscaler/templates/hello.yaml": "kind: Deployment\n",
 		"pulsar-autoscaler/files/a.yaml":         "---\nkind: CustomResourceDefinition\n",
 	}, texts)
