@@ -75,7 +75,7 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 	var digests [2]bytes.Buffer
 	for i, from := range []string{root, clone} {
 		r := release{
-			root: from, dist: dists[i], version: "v1.2.3", registry: "example.org/a", out: &digests[i],
+			root: from, dist: dists[i], version: "v1.2.3", registry: "x.org/a", out: &digests[i],
 		}
 		require.NoError(t, r.run(context.WithoutCancel(t.Context())))
 	}
@@ -134,7 +134,7 @@ func checkChart(t *testing.T, dist, printed string) {
 	digest := strings.Fields(printed)[2]
 	require.Equal(t, map[string]string{
 		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n",
-		"pulsar-autoscaler/values.yaml":          "image:\n  registry: example.org/a\n  digests:\n    hello: " + digest + "\n",
+		"pulsar-autoscaler/values.yaml":          "image:\n  registry: x.org/a\n  digests:\n    hello: " + digest + "\n",
 		"pulsar-autoscaler/templates/hello.yaml": "kind: Deployment\n",
 		"pulsar-autoscaler/files/a.yaml":         "---\nkind: CustomResourceDefinition\n",
 	}, texts)
