@@ -88,7 +88,7 @@ e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-
 
 .PHONY: e2e-install
 e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane: make e2e-install RUN=<regexp> (Linux)
-	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install
+	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals
 e2e-signals: ## What is read of a subscription compared with the truth, on each version of Pulsar in turn

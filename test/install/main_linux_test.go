@@ -19,6 +19,7 @@ import (
 
 // TestMain runs the tests in the namespaces of a node. What needs a network comes before.
 func TestMain(m *testing.M) {
+	flag.Bool("all", false, "run all tests, of which some take minutes")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())

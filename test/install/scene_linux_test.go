@@ -6,6 +6,7 @@ package install
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +100,15 @@ func open(t *testing.T) *scene {
 		}
 	})
 	return s
+}
+
+// openAll is open for tests that take minutes and go on with -all only.
+func openAll(t *testing.T) *scene {
+	t.Helper()
+	if flag.Lookup("all").Value.String() != "true" {
+		t.Skip("goes on with -all")
+	}
+	return open(t)
 }
 
 // helm runs the real Helm as an administrator.
