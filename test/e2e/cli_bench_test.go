@@ -138,3 +138,15 @@ func testBenchInterrupted(t *testing.T, plugin string) {
 	require.Equal(t, run.ExitNotMeasured, command.ProcessState.ExitCode())
 	require.Empty(t, benchLeftovers(t))
 }
+
+// TestCLIBenchOnThisMachine has a broker and a control plane of its own, and runs beside no other test for that.
+func TestCLIBenchOnThisMachine(t *testing.T) {
+	onStage(t)
+	b := benchRun(t, plugin(t), "--local", "-f", benchScenario(t, 5, `contenders: [{name: fixed, fixed: {replicas: 2}}]
+limits: {maxReplicaHours: 0}
+`))
+	require.Equal(t, run.ExitMissed, b.code, b.told)
+	require.Equal(t, run.Missed, b.result.Verdict.Outcome)
+	require.Empty(t, b.result.Differs)
+	require.Equal(t, b.result.Contenders[0].Messages.Due, b.result.Contenders[0].Messages.Done)
+}
