@@ -188,6 +188,7 @@ verify: generate ## Fail when generated files or modules are not up to date
 	git diff --exit-code -- api deploy/crd docs/metrics.md
 	$(GO) mod tidy -diff
 	cd tools/release && $(GO) mod tidy -diff
+	cd tools/helm && $(GO) mod tidy -diff
 
 .PHONY: lint
 lint: ## Static checks
