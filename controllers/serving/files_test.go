@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,7 +173,13 @@ func TestTheFilesAreFollowedOnceReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollowing(t)
 		f.write(t, taken(t, nil, time.Now(), addAuthority, issueCertificate))
-		f.ready = errors.New("not yet")
+		var ready atomic.Bool
+		f.follower.config.Ready = func() error {
+			if !ready.Load() {
+				return errors.New("not yet")
+			}
+			return nil
+		}
 		var lines bytes.Buffer
 		logger := funcr.New(func(_, line string) { lines.WriteString(line + "\n") }, funcr.Options{})
 		ctx, stop := context.WithCancel(log.IntoContext(t.Context(), logger))
@@ -180,7 +187,7 @@ func TestTheFilesAreFollowedOnceReady(t *testing.T) {
 		go func() { done <- f.follower.Start(ctx) }()
 		time.Sleep(time.Minute)
 		require.Nil(t, f.apiService(t, "v1beta1"), "no APIService before requests are answered")
-		f.ready = nil
+		ready.Store(true)
 		time.Sleep(retryInterval + time.Second)
 		require.NotNil(t, f.apiService(t, "v1beta1"))
 
