@@ -197,9 +197,14 @@ type load struct {
 	failures []error
 }
 
-// load sends requests until they are stopped.
+// load sends requests until they are stopped, from the first that is answered: the aggregator follows the condition of
+// an APIService by milliseconds.
 func (s *scene) load(t *testing.T) *load {
 	t.Helper()
+	s.await(t, "the API group to answer", func(ctx context.Context) (bool, string, error) {
+		err := s.people.Discovery().RESTClient().Get().AbsPath(group).Do(ctx).Error()
+		return err == nil, fmt.Sprint(err), nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{cancel: cancel}
 	for range 4 {
