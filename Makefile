@@ -70,13 +70,15 @@ prepare: ## Fill the cache with what tests on real parts would fetch or build at
 	PULSAR=$(PULSAR) $(GO) run ./test/prepare
 
 # The packages are not vetted, which means every package they need, with and without the race detector: lint does it.
-# Those that start no goroutine need no race detector, with which they take six times as long.
+# Those that start no goroutine need no race detector, with which they take six times as long. test/install
+# is left to e2e-install: on 2 cores its builds and pods hold up the broker of test/e2e beside it for seconds.
 .PHONY: test
-test: ## All tests: the packages, where there are goroutines with the race detector, then everything on real parts (PARALLEL=<number> of them at once in a package)
+test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install (PARALLEL=<number> of them at once in a package)
 	$(GO) test -vet=off -short ./api/... ./policy/...
 	$(GO) test -vet=off -race -short ./backlog/... ./provider/... ./controllers/... ./cmd/...
 	cd tools/release && $(GO) test -vet=off ./...
-	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) ./test/... ./bench/...
+	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
+	  $$($(GO) list ./test/... ./bench/... | grep -v /test/install)
 
 .PHONY: e2e
 e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4
@@ -87,7 +89,7 @@ e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/keda ./test/e2e/keda
 
 .PHONY: e2e-install
-e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane: make e2e-install RUN=<regexp> (Linux)
+e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane, no part of test: make e2e-install RUN=<regexp> (Linux)
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals

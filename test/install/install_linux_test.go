@@ -61,7 +61,7 @@ func TestInstallScaleUninstall(t *testing.T) {
 		"pulsar-autoscaler.io/v1alpha1/autoscalingpolicies default/"+name,
 	)
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, promptly)
+	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
 }
 
 // scales applies a policy and publishes until at least three replicas run. The load ends with the test, or
