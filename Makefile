@@ -159,8 +159,10 @@ bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no p
 	PULSAR=$(PULSAR) $(GO) run ./bench/keda -parts '$(PARTS)' -out bench/out/keda.json
 
 .PHONY: generate
-generate: ## Regenerate the CRD, deep copies and docs/metrics.md
+generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
+	$$(cd tools/apidocs && $(GO) tool -n crd-ref-docs) --log-level error --config tools/apidocs/config.yaml --templates-dir tools/apidocs \
+	  --renderer markdown --source-path api --output-path docs/api.md
 	$(GO) test -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update
 
 # Not a part of generate, which must not need helm: a test compares the manifests with what is rendered.
@@ -187,10 +189,11 @@ page-library: ## Copy the chart library of bench/page and its licence out of its
 
 .PHONY: verify
 verify: generate ## Fail when generated files or modules are not up to date
-	git diff --exit-code -- api deploy/crd docs/metrics.md
+	git diff --exit-code -- api deploy/crd docs/api.md docs/metrics.md
 	$(GO) mod tidy -diff
 	cd tools/release && $(GO) mod tidy -diff
 	cd tools/helm && $(GO) mod tidy -diff
+	cd tools/apidocs && $(GO) mod tidy -diff
 
 .PHONY: lint
 lint: ## Static checks

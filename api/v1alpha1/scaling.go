@@ -225,6 +225,8 @@ type ConflictPolicy string
 
 // The conflict policies.
 const (
-	ConflictRefuse   ConflictPolicy = "Refuse"
+	// ConflictRefuse writes nothing, and reports the other autoscaler.
+	ConflictRefuse ConflictPolicy = "Refuse"
+	// ConflictTakeOver suspends the other autoscaler, and restores it when the policy is deleted.
 	ConflictTakeOver ConflictPolicy = "TakeOver"
 )
