@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chart checks deploy/chart: that its README has every value, that the programs take the flags that it renders,
-// that a real API server takes every object, and that the admission policies deny what they say.
+// that a real API server takes every object, that the admission policies deny what they say, and that what the guides
+// in docs/guides have users run is taken.
 //
 // Floor 3. It only has tests. All but the README's need helm.
 package chart

@@ -8,8 +8,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,7 +34,23 @@ var controlPlane = shared.New("a real control plane", startControlPlane, func(c 
 	return nil
 })
 
-func TestMain(m *testing.M) { shared.Main(m, controlPlane) }
+// programs is a directory with the adapter and the scaler.
+var programs = shared.New("the programs of the chart", buildPrograms, os.RemoveAll)
+
+func TestMain(m *testing.M) { shared.Main(m, controlPlane, programs) }
+
+func buildPrograms(ctx context.Context) (string, error) {
+	dir, err := os.MkdirTemp("", "pulsar-autoscaler-chart-")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+		"../../cmd/adapter", "../../cmd/scaler").CombinedOutput()
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("building the programs: %w\n%s", err, out), os.RemoveAll(dir))
+	}
+	return dir, nil
+}
 
 func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	crds, err := filepath.Glob(filepath.Join("..", "..", "deploy", "crd", "*.yaml"))
@@ -67,12 +85,24 @@ func valueFiles(t *testing.T) map[string]string {
 // render returns the objects of the chart for a file of values.
 func render(t *testing.T, values string) []*unstructured.Unstructured {
 	t.Helper()
+	return renderWith(t, "--values="+values)
+}
+
+// renderWith returns the objects of the chart for flags of helm.
+func renderWith(t *testing.T, flags ...string) []*unstructured.Unstructured {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("needs helm, which takes minutes to build")
 	}
-	out, err := helm.Template(t.Context(), append(operatorKinds(), "--values="+values)...)
+	out, err := helm.Template(t.Context(), append(operatorKinds(), flags...)...)
 	require.NoError(t, err)
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
+	return decode(t, out)
+}
+
+// decode returns the objects of a file of manifests.
+func decode(t *testing.T, manifests []byte) []*unstructured.Unstructured {
+	t.Helper()
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
 	var objects []*unstructured.Unstructured
 	for {
 		document, err := documents.Read()
@@ -81,7 +111,7 @@ func render(t *testing.T, values string) []*unstructured.Unstructured {
 		}
 		require.NoError(t, err)
 		object := &unstructured.Unstructured{}
-		require.NoError(t, sigsyaml.Unmarshal(document, &object.Object))
+		require.NoError(t, sigsyaml.Unmarshal(document, &object.Object), string(document))
 		if object.GetKind() != "" {
 			objects = append(objects, object)
 		}

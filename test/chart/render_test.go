@@ -86,28 +86,26 @@ func requireRestricted(t *testing.T, people client.Client, deployment *unstructu
 
 // TestTheProgramsTakeTheirFlags: they fail, outside of a cluster, after they have checked all of them.
 func TestTheProgramsTakeTheirFlags(t *testing.T) {
-	files, dir := valueFiles(t), t.TempDir()
-	if testing.Short() {
-		t.Skip("needs helm, which takes minutes to build")
+	for name, values := range valueFiles(t) {
+		t.Run(name, func(t *testing.T) { requireFlagsTaken(t, render(t, values)) })
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator),
-		"../../cmd/adapter", "../../cmd/scaler").CombinedOutput()
-	require.NoError(t, err, string(out))
-	for name, values := range files {
-		t.Run(name, func(t *testing.T) {
-			for _, deployment := range ofKind(render(t, values), "Deployment") {
-				containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-				require.NoError(t, err)
-				var container corev1.Container
-				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(
-					containers[0].(map[string]any), &container)) //nolint:forcetypeassert // the API server took it
-				command := exec.CommandContext(t.Context(), filepath.Join(dir, deployment.GetName()), container.Args...)
-				command.Env = []string{"HOME=" + dir}
-				out, err := command.CombinedOutput()
-				require.Error(t, err)
-				require.Contains(t, string(out), "set --lease-namespace outside of a cluster")
-			}
-		})
+}
+
+// requireFlagsTaken runs the program of each Deployment with its flags.
+func requireFlagsTaken(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	dir := programs.Need(t)
+	for _, deployment := range ofKind(objects, "Deployment") {
+		containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+		require.NoError(t, err)
+		var container corev1.Container
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(
+			containers[0].(map[string]any), &container)) //nolint:forcetypeassert // the API server takes it
+		command := exec.CommandContext(t.Context(), filepath.Join(dir, deployment.GetName()), container.Args...)
+		command.Env = []string{"HOME=" + dir}
+		out, err := command.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "set --lease-namespace outside of a cluster")
 	}
 }
 

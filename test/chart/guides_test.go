@@ -1,0 +1,166 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recorder stands for a program: it writes down where it was called and with what, and nothing else.
+const recorder = `#!/bin/sh
+call="$RECORDED/${0##*/}.$$"
+printf '%s\0' "$PWD" "$@" > "$call"
+case " $* " in *" -f - "*) cat > "$call.stdin" ;; esac
+`
+
+// recorded are the programs that guides call.
+func recorded() []string {
+	return []string{"helm", "kubectl", "crane", "make", "pulsar-admin", "sha256sum", "skopeo", "tar"}
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	yamlBlock  = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	aChart     = regexp.MustCompile(`^(deploy/chart|pulsar-autoscaler-[0-9.]+\.tgz)$`)
+)
+
+// call of a program, in a directory.
+type call struct {
+	dir   string
+	args  []string
+	stdin []byte
+}
+
+// TestTheGuidesAreTaken runs the commands of each page with recorders in place of the programs. What helm would get
+// renders with flags that the programs know, and what kubectl would apply is taken by a real API server.
+func TestTheGuidesAreTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs helm and a real control plane")
+	}
+	docs := filepath.Join("..", "..", "docs")
+	pages, err := filepath.Glob(filepath.Join(docs, "guides", "*.md"))
+	require.NoError(t, err)
+	pages = slices.DeleteFunc(pages, func(page string) bool { return filepath.Base(page) == "README.md" })
+	require.Len(t, pages, 8)
+	people := administrator(t)
+	for _, name := range []string{namespace, "pulsar", "shop", "media"} {
+		require.NoError(t, client.IgnoreAlreadyExists(people.Create(t.Context(), namespaceOf(name))))
+	}
+	for _, page := range append(pages, filepath.Join(docs, "upgrade.md")) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			calls := follow(t, string(text))
+			require.NotEmpty(t, calls["helm"])
+			for _, flags := range append(releases(t, calls["helm"]), valuesIn(t, string(text))...) {
+				requireFlagsTaken(t, renderWith(t, flags...))
+			}
+			for _, one := range calls["kubectl"] {
+				requireManifestsTaken(t, people, one.stdin)
+			}
+		})
+	}
+}
+
+// follow runs the commands of a page and returns the calls of each program.
+func follow(t *testing.T, page string) map[string][]call {
+	t.Helper()
+	bin, record, work := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, name := range recorded() {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte(recorder), 0o700))
+	}
+	cat, err := exec.LookPath("cat")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(cat, filepath.Join(bin, "cat")))
+	require.NoError(t, os.Mkdir(filepath.Join(work, "dist"), 0o700))
+
+	var script strings.Builder
+	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
+		script.WriteString(block[1])
+	}
+	script.WriteString("wait\n")
+	command := exec.CommandContext(t.Context(), "/bin/sh", "-e", "-c", script.String())
+	command.Dir = work
+	command.Env = []string{"PATH=" + bin, "RECORDED=" + record}
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return callsIn(t, record)
+}
+
+func callsIn(t *testing.T, record string) map[string][]call {
+	t.Helper()
+	calls := map[string][]call{}
+	for _, name := range recorded() {
+		files, err := filepath.Glob(filepath.Join(record, name+".*[0-9]"))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			words := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+			stdin, err := os.ReadFile(file + ".stdin")
+			if !os.IsNotExist(err) {
+				require.NoError(t, err)
+			}
+			calls[name] = append(calls[name], call{dir: words[0], args: words[1:], stdin: stdin})
+		}
+	}
+	return calls
+}
+
+// releases are the flags of calls that render the chart. All calls are about the one release.
+func releases(t *testing.T, calls []call) (all [][]string) {
+	t.Helper()
+	for _, one := range calls {
+		require.Contains(t, strings.Join(one.args, " "), "--namespace "+namespace)
+		require.Contains(t, one.args, "pulsar-autoscaler")
+		if !slices.Contains([]string{"install", "upgrade", "template"}, one.args[0]) {
+			continue
+		}
+		require.Regexp(t, aChart, one.args[2])
+		var flags []string
+		for i, flag := range one.args[3:] {
+			switch {
+			case flag == "--create-namespace": // template knows none
+			case one.args[2+i] == "--values":
+				flags = append(flags, filepath.Join(one.dir, flag))
+			default:
+				flags = append(flags, flag)
+			}
+		}
+		all = append(all, flags)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// valuesIn are the flags for each block of values.
+func valuesIn(t *testing.T, page string) (all [][]string) {
+	t.Helper()
+	for _, block := range yamlBlock.FindAllStringSubmatch(page, -1) {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(block[1]), 0o600))
+		all = append(all, []string{"--values=" + file})
+	}
+	return all
+}
+
+// requireManifestsTaken has the API server judge each object strictly.
+func requireManifestsTaken(t *testing.T, people client.Client, manifests []byte) {
+	t.Helper()
+	for _, object := range decode(t, manifests) {
+		require.NoError(t, people.Patch(t.Context(), object, client.Apply, //nolint:staticcheck // unstructured objects
+			client.DryRunAll, client.ForceOwnership, client.FieldOwner("people"),
+			client.FieldValidation(metav1.FieldValidationStrict)), "%s %s", object.GetKind(), object.GetName())
+	}
+}
