@@ -47,8 +47,11 @@ func byKEDA(t testing.TB) func(*plan.Observed) {
 func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
 	w := world()
 	w.Policy.Spec.MinReplicas = new(int32)
-	fields, err := plan.ScaledObject(w.Policy, w.Target,
-		plan.Scaler{Address: "scaler:9090", TLS: true, Authentication: "ca"}).Fields()
+	configuration := plan.ScaledObject(w.Policy, w.Target,
+		plan.Scaler{Address: "scaler:9090", TLS: true, Authentication: "ca"})
+	require.Equal(t, plan.AutoscalerName("resize"), configuration.Metadata.Labels["scaledobject.keda.sh/name"],
+		"so that KEDA does not write it")
+	fields, err := configuration.Fields()
 	require.NoError(t, err)
 	text, err := json.MarshalIndent(fields["spec"], "", " ")
 	require.NoError(t, err)
@@ -89,7 +92,8 @@ func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
 		want   bool
 	}{
 		"as it is":               {func(*plan.LiveScaledObject) {}, true},
-		"KEDA's label":           {func(l *plan.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, true},
+		"a label of somebody":    {func(l *plan.LiveScaledObject) { l.Labels["team"] = "x" }, true},
+		"another name for KEDA":  {func(l *plan.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, false},
 		"a cooldown of somebody": {func(l *plan.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
 		"another bound":          {func(l *plan.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
 		"another trigger beside": {func(l *plan.LiveScaledObject) {

@@ -129,6 +129,8 @@ const (
 	minKEDACooldown = time.Minute
 	// kedaFailures is the number of consecutive failures after which KEDA falls back.
 	kedaFailures = 3
+	// labelKEDAName is what KEDA finds a ScaledObject by. Without it KEDA adds it, in a request of its own.
+	labelKEDAName = "scaledobject.keda.sh/name"
 	// fallbackCurrent makes KEDA hold the current replicas then.
 	fallbackCurrent = "currentReplicas"
 )
@@ -156,11 +158,12 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(
 			int32(kedaPollingSeconds)), &seconds, &seconds
 	}
-	controller := true
+	controller, labels := true, ownLabels(p)
+	labels[labelKEDAName] = name
 	return &ScaledObjectConfiguration{
 		APIVersion: kedaAPIVersion, Kind: kindScaledObject, Spec: spec,
 		Metadata: ScaledObjectOwned{
-			Name: name, Namespace: p.Namespace, Labels: ownLabels(p),
+			Name: name, Namespace: p.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID,
 				Controller: &controller,

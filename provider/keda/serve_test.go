@@ -85,7 +85,11 @@ func soon(t *testing.T) context.Context {
 
 func TestEveryCallOverTheNetwork(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
-	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
+	s.change(func() {
+		policy := decidedPolicy(7, time.Now())
+		policy.Spec.Strategies = withStrategies().Spec.Strategies
+		s.policies[policyKey()] = policy
+	})
 	scaler := pb.NewExternalScalerClient(s.dial(t, nil))
 	of := ref("policy", "resize")
 
@@ -107,7 +111,10 @@ func TestEveryCallOverTheNetwork(t *testing.T) {
 	sent, err := activity.Recv()
 	require.NoError(t, err)
 	require.True(t, sent.GetResult())
-	specs, err := scaler.StreamMetricSpec(soon(t), of)
+	borrowing := ref("policy", "resize", "strategy", "BacklogPerReplica")
+	spec, err = scaler.GetMetricSpec(soon(t), borrowing)
+	require.NoError(t, err)
+	specs, err := scaler.StreamMetricSpec(soon(t), borrowing)
 	require.NoError(t, err)
 	toldSpec, err := specs.Recv()
 	require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
@@ -38,10 +40,15 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 	})
 }
 
-// StreamMetricSpec sends the metric and its target likewise. Its last message is what GetMetricSpec returns.
+// StreamMetricSpec sends the metric and its target likewise, where the threshold is a policy's. Its last message is
+// what GetMetricSpec returns. Other triggers keep their spec, and KEDA reconciles a ScaledObject for each message: with
+// Unimplemented it calls GetMetricSpec alone, and opens no stream until the ScaledObject changes.
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
+	if trigger, err := decode(ref); err == nil && !trigger.borrowsThreshold() {
+		return status.Error(codes.Unimplemented, "the spec of this trigger never changes: call GetMetricSpec")
+	}
 	var sent Spec
 	return s.stream(client.Context(), ref, func(v view) error {
 		if v.spec == sent {

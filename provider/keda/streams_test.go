@@ -114,9 +114,7 @@ func TestStreamsSendTheStateAndThenChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
-		specs := open(t, nil, ref("policy", "resize"), s.StreamMetricSpec)
 		require.Equal(t, []string{"true"}, active.now(), "at once")
-		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now())
 
 		become := func(replicas int32) {
 			env.change(func() { env.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
@@ -135,8 +133,29 @@ func TestStreamsSendTheStateAndThenChanges(t *testing.T) {
 		env.change(func() { delete(env.policies, policyKey()) })
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"true", "false", "true"}, active.now(), "what is unknown stays as it was")
-		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now(), "and what did not change is not sent again")
 	})
+}
+
+// KEDA 2.21 reconciles a ScaledObject at every message of StreamMetricSpec, also at one that it knows.
+func TestSpecsThatNeverChangeAreNotStreamed(t *testing.T) {
+	for name, of := range map[string]*pb.ScaledObjectRef{
+		"the decision of a policy": ref("policy", "resize"),
+		"a threshold of its own":   ref("topic", "a", "subscription", "b", "messagesPerReplica", "10"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
+				env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+				specs := open(t, nil, of, s.StreamMetricSpec)
+				ended, err := specs.end()
+				require.True(t, ended)
+				require.Equal(t, codes.Unimplemented, status.Code(statusError(err)))
+				require.Empty(t, specs.now())
+				answer, err := s.GetMetricSpec(t.Context(), of)
+				require.NoError(t, err)
+				require.Len(t, answer.GetMetricSpecs(), 1, "which KEDA calls instead")
+			})
+		})
+	}
 }
 
 func TestStreamsSendChangesAtOnce(t *testing.T) {
@@ -174,6 +193,8 @@ func TestStreamsSendEachThresholdOnce(t *testing.T) {
 		env.change(func() { env.policies[policyKey()] = other })
 		time.Sleep(2 * refreshEvery)
 		require.Equal(t, []string{"pulsar-backlog-ready-messages 500", "pulsar-backlog-ready-messages 20"}, specs.now())
+		time.Sleep(10 * time.Minute)
+		require.Len(t, specs.now(), 2, "what did not change is not sent again")
 		answer, err := s.GetMetricSpec(t.Context(), of)
 		require.NoError(t, err)
 		require.Equal(t, 20.0, answer.GetMetricSpecs()[0].GetTargetSizeFloat(), "the same")
