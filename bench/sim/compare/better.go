@@ -20,26 +20,29 @@ func assumption(plan int) string {
 	}[plan]
 }
 
-// better tells which contenders beat the policy, in what, and with which assumptions.
-func (r Result) better() []string {
-	found := []string{}
+// better tells which contenders beat the policy, in what, and with which assumptions: as sentences, and in a word for
+// each contender.
+func (r Result) better() (found, in []string) {
+	found, in = []string{}, make([]string, len(r.Contenders))
 	ours := r.Contenders[0]
-	for _, other := range r.Contenders[1:] {
+	for i, other := range r.Contenders {
 		later := func(plan int) bool { return other.late[plan] > ours.late[plan]+lessLate }
 		cheaper := func(plan int) bool {
 			return other.hours[plan] < ours.hours[plan]*(1-lessHours) && !later(plan)
 		}
 		sooner := func(plan int) bool { return other.late[plan] < ours.late[plan]-lessLate }
 		if plan, when, some := first(len(ours.hours), cheaper); some {
+			in[i] = "replica-hours"
 			found = append(found, fmt.Sprintf("%s needs %.0f%% fewer replica-hours, with no more late messages%s", other.Name,
 				100*(1-other.hours[plan]/ours.hours[plan]), when))
 		} else if plan, when, some := first(len(ours.hours), sooner); some {
+			in[i] = "late"
 			found = append(found, fmt.Sprintf("%s has fewer late messages, %s instead of %s, with %+.0f%% replica-hours%s",
 				other.Name, percent(other.late[plan]), percent(ours.late[plan]),
 				100*(other.hours[plan]/ours.hours[plan]-1), when))
 		}
 	}
-	return found
+	return found, in
 }
 
 // first plan that holds, and what it assumes where not all do.

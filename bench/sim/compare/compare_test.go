@@ -5,7 +5,6 @@ package compare
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
@@ -95,9 +93,7 @@ func TestResultIsJSONWithoutWhatIsDrawn(t *testing.T) {
 	c.CostPerReplicaHour, c.Capacity = nil, Estimate{Exactly(50), "--capacity"}
 	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	text, err := json.MarshalIndent(result, "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "hill.json", append(text, '\n'))
+	golden.JSON(t, *update, "hill.json", result)
 }
 
 func TestRunRefusesWhatCannotBeSimulated(t *testing.T) {
@@ -176,7 +172,10 @@ func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, Result{Contenders: []Outcome{ours, tt.other}}.better())
+			found, in := Result{Contenders: []Outcome{ours, tt.other}}.better()
+			require.Equal(t, tt.want, found)
+			require.Empty(t, in[0])
+			require.Equal(t, len(tt.want) > 0, in[1] != "")
 		})
 	}
 }
@@ -192,16 +191,18 @@ func TestResultChecksTheModel(t *testing.T) {
 	require.Contains(t, result.Check.text(), "messages were late in 25.00% of the time as recorded")
 }
 
-func TestPageDrawsAllContendersAndKeepsPeaks(t *testing.T) {
+func TestPageDrawsAllContendersAndSaysWhoIsBetter(t *testing.T) {
 	result, err := Run(t.Context(), config(t))
 	require.NoError(t, err)
+	result.Better = []string{"fixed has fewer late messages"}
 	p := result.Page()
+	require.Contains(t, p.Summary, "Better than the policy: fixed has fewer late messages.")
 	require.Len(t, p.Charts, 3)
 	for _, chart := range p.Charts[1:] {
 		require.Len(t, chart.Series, 6)
+		for _, series := range chart.Series {
+			require.Len(t, series.Seconds, len(result.Contenders[0].replicas), "the page leaves out what no screen shows")
+		}
 	}
 	require.NoError(t, p.Write(io.Discard))
-	s := curve("peak", []int32{1, 9, 1, 1, 1}, 2, true)
-	require.Equal(t, []float64{0, 2, 4}, s.Seconds)
-	require.Equal(t, page.Known(9, 1, 1), s.Values)
 }

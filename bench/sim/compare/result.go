@@ -61,6 +61,8 @@ type Outcome struct {
 	Changes   Range `json:"changes"`
 	// MostReplicas at one time, as expected.
 	MostReplicas int `json:"mostReplicas"`
+	// BetterIn is what it beats the policy in, "replica-hours" or "late"; absent for neither.
+	BetterIn string `json:"betterIn,omitempty"`
 	// Cost is null without a cost per replica and hour.
 	Cost *Range `json:"cost"`
 
@@ -89,7 +91,11 @@ func (c Config) result(contenders []contender, scores [][]model.Score) Result {
 	for i, one := range contenders {
 		r.Contenders = append(r.Contenders, c.outcome(one, scores[i]))
 	}
-	r.Better = r.better()
+	var in []string
+	r.Better, in = r.better()
+	for i := range r.Contenders {
+		r.Contenders[i].BetterIn = in[i]
+	}
 	if last := len(contenders) - 1; contenders[last].name == Recorded && c.RecordedLate != nil {
 		var late []float64
 		for _, score := range scores[last] {

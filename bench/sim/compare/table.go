@@ -4,6 +4,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -74,12 +75,12 @@ func (r Result) verdict() string {
 }
 
 func (r Result) rows() [][]string {
-	header := []string{"CONTENDER", "REPLICA-HOURS", "LATE", "CHANGES", "MOST", "SETTING"}
+	header := []string{"CONTENDER", "REPLICA-HOURS", "LATE", "CHANGES", "MOST"}
 	hasCost := r.Contenders[0].Cost != nil
 	if hasCost {
-		header = append(header[:5], "COST", "SETTING")
+		header = append(header, "COST")
 	}
-	rows := [][]string{header}
+	rows := [][]string{append(header, "BETTER IN", "SETTING")}
 	for _, o := range r.Contenders {
 		late := Range{100 * o.LateRatio.Low, 100 * o.LateRatio.Expected, 100 * o.LateRatio.High}
 		row := []string{
@@ -88,7 +89,7 @@ func (r Result) rows() [][]string {
 		if hasCost {
 			row = append(row, o.Cost.text("%.2f"))
 		}
-		rows = append(rows, append(row, o.Setting))
+		rows = append(rows, append(row, cmp.Or(o.BetterIn, "-"), o.Setting))
 	}
 	return rows
 }
