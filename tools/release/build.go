@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // toolchain builds everything, whatever is installed: another one gives other bytes. Its time zones go into images.
@@ -65,6 +67,8 @@ type binary struct {
 	platform platform
 	path     string
 	info     *debug.BuildInfo
+	// libraries are packages of npm in it.
+	libraries []cdx.Component
 }
 
 // name is that of the released file.
@@ -142,6 +146,9 @@ func (r release) build(ctx context.Context, dir string, p platform, names []stri
 			return nil, fmt.Errorf("reading what the toolchain recorded: %w", err)
 		}
 		b.info = info
+		if b.libraries, err = r.npmLibraries(ctx, name); err != nil {
+			return nil, err
+		}
 		if b.revision() == "" {
 			return nil, fmt.Errorf("%s names no commit: build in a git checkout, with git installed", name)
 		}

@@ -31,8 +31,11 @@ func checkout(t *testing.T) string {
 	}
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":              "module example.com/hello\n\ngo 1.26.0\n",
-		"cmd/hello/main.go":   "package main\n\nfunc main() { println(\"hello\") }\n",
+		"go.mod":            "module example.com/hello\n\ngo 1.26.0\n",
+		"cmd/hello/main.go": "package main\n\nimport _ \"embed\"\n\n//go:embed js/a.js\nvar js string\n\nfunc main() { println(js) }\n",
+		"cmd/hello/js/a.js": "hello\n",
+		"cmd/hello/js/package-lock.json": `{"packages": {"": {"license": "Apache-2.0"}, "node_modules/@x/a": {"version": ` +
+			`"1.2.0", "integrity": "sha512-AAEC", "license": "MIT"}, "node_modules/b": {"dev": true}}}`,
 		"cmd/internal/x/x.go": "package x\n",
 		"LICENSE":             "a licence\n",
 		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says hello.\n",
@@ -187,7 +190,11 @@ func checkMaterials(t *testing.T, dist string) {
 				Hashes              []struct{ Content string }
 			}
 		}
-		Components []struct{ PURL string }
+		Components []struct {
+			PURL     string
+			Licenses []struct{ License struct{ ID string } }
+			Hashes   []struct{ Alg, Content string }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, dist, "hello-linux-arm64.cdx.json")), &bom))
 	require.Equal(t, "CycloneDX 1.6", bom.BOMFormat+" "+bom.SpecVersion)
@@ -198,6 +205,9 @@ func checkMaterials(t *testing.T, dist string) {
 	sum := sha256.Sum256([]byte(read(t, dist, "hello-linux-arm64")))
 	require.Equal(t, hex.EncodeToString(sum[:]), component.Hashes[0].Content)
 	require.Equal(t, "pkg:golang/stdlib@"+strings.TrimPrefix(toolchain, "go"), bom.Components[0].PURL)
+	script := bom.Components[len(bom.Components)-1]
+	require.Equal(t, "pkg:npm/%40x/a@1.2.0 MIT", script.PURL+" "+script.Licenses[0].License.ID)
+	require.Equal(t, "SHA-512 000102", script.Hashes[0].Alg+" "+script.Hashes[0].Content)
 }
 
 func TestReleaseNeedsItsCommit(t *testing.T) {

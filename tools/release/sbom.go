@@ -17,7 +17,7 @@ import (
 )
 
 // materials is the software bill of materials of a binary, as CycloneDX: the modules that the linker took, as the
-// toolchain wrote them down, and its standard library.
+// toolchain wrote them down, its standard library, and the packages of npm of which files are embedded.
 func materials(b binary) ([]byte, error) {
 	executable, err := os.ReadFile(b.path)
 	if err != nil {
@@ -37,6 +37,9 @@ func materials(b binary) ([]byte, error) {
 	for _, dependency := range b.info.Deps {
 		component := moduleComponent(dependency)
 		components, references = append(components, component), append(references, component.BOMRef)
+	}
+	for _, library := range b.libraries {
+		components, references = append(components, library), append(references, library.BOMRef)
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Timestamp: committed.Format(time.RFC3339), Component: &main}
