@@ -4,6 +4,9 @@
 package golden
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,4 +25,20 @@ func Equal(t *testing.T, update bool, name string, got []byte) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
+}
+
+// Written requires the same of what write writes.
+func Written(t *testing.T, update bool, name string, write func(io.Writer) error) {
+	t.Helper()
+	var got bytes.Buffer
+	require.NoError(t, write(&got))
+	Equal(t, update, name, got.Bytes())
+}
+
+// JSON requires the same of the value as indented JSON.
+func JSON(t *testing.T, update bool, name string, value any) {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", "  ")
+	require.NoError(t, err)
+	Equal(t, update, name, append(text, '\n'))
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"path/filepath"
 	"testing"
@@ -41,12 +40,8 @@ func sampleReport() report {
 }
 
 func TestReport(t *testing.T) {
-	var table bytes.Buffer
-	require.NoError(t, sampleReport().writeTable(&table))
-	golden.Equal(t, *update, "table.txt", table.Bytes())
-	text, err := json.MarshalIndent(sampleReport(), "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "report.json", append(text, '\n'))
+	golden.Written(t, *update, "table.txt", sampleReport().writeTable)
+	golden.JSON(t, *update, "report.json", sampleReport())
 }
 
 func TestWriteShowsAndKeepsTheNumbersBeforeItFailsForErrors(t *testing.T) {

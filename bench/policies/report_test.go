@@ -4,8 +4,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"testing"
 	"time"
@@ -27,12 +25,8 @@ func sampleReport() report {
 }
 
 func TestReport(t *testing.T) {
-	var table bytes.Buffer
-	require.NoError(t, sampleReport().writeTable(&table))
-	golden.Equal(t, *update, "table.txt", table.Bytes())
-	text, err := json.MarshalIndent(sampleReport(), "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "report.json", append(text, '\n'))
+	golden.Written(t, *update, "table.txt", sampleReport().writeTable)
+	golden.JSON(t, *update, "report.json", sampleReport())
 }
 
 func TestTheBudgetIsARefreshIn30SecondsAndTwoWritesAScale(t *testing.T) {
