@@ -81,6 +81,10 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 	f := e.scenario.Function
 	size := map[string]any{"cpu": f.CPU, "memory": f.Memory}
 	const bytes = "[B"
+	config := map[string]any{"serviceTimeMillis": f.ServiceTime.Milliseconds()}
+	if start := e.scenario.Local.StartTime.Milliseconds(); start > 0 {
+		config["startDelayMillis"] = start
+	}
 	return e.unstructured(functions(), map[string]any{
 		"className": f.ClassName, "image": f.Image,
 		"java":             map[string]any{"jar": f.Jar},
@@ -91,7 +95,7 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 		"resources":        map[string]any{"requests": size, "limits": size},
 		"replicas":         int64(e.replicas()), "minReplicas": int64(1),
 		"autoAck": true, "forwardSourceMessageProperty": true,
-		"funcConfig": map[string]any{"serviceTimeMillis": f.ServiceTime.Milliseconds()},
+		"funcConfig": config,
 	})
 }
 
@@ -99,15 +103,7 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 func (e entrant) autoscaler() client.Object {
 	switch {
 	case e.Policy != nil:
-		return &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
-				LatencyObjective: e.scenario.LatencyObjective, Actuator: v1alpha1.Actuator(e.Policy.Actuator),
-			},
-		}}
+		return e.policy()
 	case e.KEDAPulsar != nil:
 		return e.scaledObject()
 	case e.CPU != nil:
@@ -134,7 +130,21 @@ func (e entrant) autoscaler() client.Object {
 	}
 }
 
-// scaledObject has KEDA's defaults but for the bounds and the threshold.
+func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
+	cooldown := int32(e.scenario.CooldownPeriod.Seconds())
+	return &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
+		ScaleTargetRef: v1alpha1.ScaleTargetRef{
+			APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
+		},
+		ScalingSpec: v1alpha1.ScalingSpec{
+			MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
+			LatencyObjective: e.scenario.LatencyObjective, Actuator: v1alpha1.Actuator(e.Policy.Actuator),
+			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
+		},
+	}}
+}
+
+// scaledObject has KEDA's defaults but for the bounds, the threshold and cooldownPeriod.
 func (e entrant) scaledObject() *unstructured.Unstructured {
 	metadata := map[string]any{
 		"adminURL": e.scenario.Pulsar.Reached().AdminURL, "topic": e.input(), "subscription": e.function(),
@@ -146,7 +156,8 @@ func (e entrant) scaledObject() *unstructured.Unstructured {
 			"apiVersion": functions().GroupVersion().String(), "kind": functions().Kind, "name": e.function(),
 		},
 		"minReplicaCount": int64(*e.scenario.MinReplicas), "maxReplicaCount": int64(e.scenario.MaxReplicas),
-		"triggers": []any{map[string]any{"type": "pulsar", "metadata": metadata}},
+		"cooldownPeriod": int64(e.scenario.CooldownPeriod.Seconds()),
+		"triggers":       []any{map[string]any{"type": "pulsar", "metadata": metadata}},
 	})
 }
 
@@ -154,12 +165,16 @@ func (e entrant) scaledObject() *unstructured.Unstructured {
 func (e entrant) setting() string {
 	s := e.scenario
 	bounds := fmt.Sprintf("%d to %d replicas", *s.MinReplicas, s.MaxReplicas)
+	cooled := bounds
+	if *s.MinReplicas == 0 {
+		cooled += fmt.Sprintf(", cooldown %s", s.CooldownPeriod.Duration)
+	}
 	switch {
 	case e.Policy != nil:
 		return fmt.Sprintf("AutoscalingPolicy by %s, latencyObjective %s, %s", e.Policy.Actuator,
-			s.LatencyObjective.Duration, bounds)
+			s.LatencyObjective.Duration, cooled)
 	case e.KEDAPulsar != nil:
-		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, %s", e.KEDAPulsar.Threshold, bounds)
+		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, %s", e.KEDAPulsar.Threshold, cooled)
 	case e.CPU != nil:
 		return fmt.Sprintf("HorizontalPodAutoscaler on CPU at %d %%, %s", e.CPU.Percentage, bounds)
 	default:

@@ -4,9 +4,11 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
@@ -66,6 +68,7 @@ func rows() []row {
 		{"latency p50, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P50) }},
 		{"latency p99, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P99) }},
 		{"latency max, s", func(c Contender) string { return latency(c, c.Messages.Latencies.Max) }},
+		{"wakes from zero, s", func(c Contender) string { return wakesText(c.Usage.WakeSeconds) }},
 		{"replica-hours", func(c Contender) string { return decimals(c.Usage.ReplicaHours, 3) }},
 		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
 		{"most replicas", func(c Contender) string { return strconv.Itoa(c.Usage.MostReplicas) }},
@@ -87,6 +90,15 @@ func latency(c Contender, value time.Duration) string {
 		return output.Unknown
 	}
 	return decimals(value.Seconds(), 3)
+}
+
+// wakesText has all of them: each wave has its luck with when autoscalers look.
+func wakesText(seconds []float64) string {
+	var texts []string
+	for _, one := range seconds {
+		texts = append(texts, decimals(one, 0))
+	}
+	return cmp.Or(strings.Join(texts, ", "), output.Unknown)
 }
 
 // cells are the figures of all contenders, below a head with their names.

@@ -5,7 +5,6 @@ package run
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"slices"
 	"strings"
@@ -34,7 +33,8 @@ contenders:
 - {name: keda, kedaPulsar: {threshold: 50}}
 - {name: cpu, cpu: {}}
 - {name: fixed, fixed: {replicas: 4}}
-local: {adapterFlags: [--poll-interval=1s], hpaSyncPeriod: 2s}
+cooldownPeriod: 90s
+local: {adapterFlags: [--poll-interval=1s], hpaSyncPeriod: 2s, startTime: 5s}
 `
 
 func sampleScenario(t *testing.T) scenario.Scenario {
@@ -59,7 +59,7 @@ func sampleResult(t *testing.T) Result {
 	}
 	r.Contenders = []Contender{
 		{
-			Name: "ours", Setting: "a policy", Begun: r.Begun, Messages: measured, Usage: Usage{0.125, 3, 4},
+			Name: "ours", Setting: "a policy", Begun: r.Begun, Messages: measured, Usage: Usage{0.125, 3, 4, []float64{4, 15}},
 			Samples: samples(),
 		},
 		{Name: "none", Setting: "no replica", Begun: r.Begun, Messages: load.Result{Due: 600}},
@@ -79,12 +79,8 @@ func samples() []Sample {
 
 func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
 	r := sampleResult(t)
-	var table bytes.Buffer
-	require.NoError(t, r.WriteTable(&table))
-	golden.Equal(t, *update, "table.txt", table.Bytes())
-	encoded, err := json.MarshalIndent(r, "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "result.json", append(encoded, '\n'))
+	golden.Written(t, *update, "table.txt", r.WriteTable)
+	golden.JSON(t, *update, "result.json", r)
 	var html bytes.Buffer
 	require.NoError(t, r.Page().Write(&html))
 	require.Contains(t, html.String(), "Benchmark step")
@@ -107,6 +103,16 @@ func TestUsageCountsPodsFromSampleToSample(t *testing.T) {
 	require.ErrorContains(t, err, "after 10 s", "at the end")
 	_, err = usageOf(nil, 40)
 	require.Error(t, err)
+}
+
+func TestWakesBeginWithTheFirstMessageAtZeroReplicas(t *testing.T) {
+	at := func(second float64, replicas int, published int64) Sample {
+		return Sample{Seconds: second, SpecReplicas: &replicas, Published: published}
+	}
+	samples := []Sample{at(0, 1, 5), at(1, 0, 9), at(2, 0, 9), at(3, 0, 10), {Seconds: 4}, at(8, 0, 60), at(9, 4, 70)}
+	samples = append(samples, at(20, 0, 80), at(21, 1, 81), at(30, 0, 90), at(31, 1, 90), at(40, 0, 91), at(41, 0, 92))
+	require.Equal(t, []float64{6, 0}, wakes(samples), "neither without a message, nor before a replica")
+	require.Empty(t, wakes([]Sample{at(0, 1, 0), at(1, 2, 9)}))
 }
 
 func TestVerdict(t *testing.T) {
@@ -154,9 +160,7 @@ func TestContendersGetWhatTheirUserWouldCreate(t *testing.T) {
 		}
 	}
 	objects = append(objects, r.entrants()[0].functionObject().Object, r.entrants()[0].connection())
-	encoded, err := json.MarshalIndent(objects, "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "objects.json", append(encoded, '\n'))
+	golden.JSON(t, *update, "objects.json", objects)
 }
 
 func TestFlagsThatDifferAreTold(t *testing.T) {

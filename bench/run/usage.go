@@ -15,6 +15,9 @@ type Usage struct {
 	// ScaleChanges are how often spec.replicas changed, and MostReplicas is its highest value.
 	ScaleChanges int `json:"scaleChanges"`
 	MostReplicas int `json:"mostReplicas"`
+	// WakeSeconds are from the first message that was published at zero replicas until spec.replicas was above zero, each
+	// time, to the second; absent where replicas were never zero.
+	WakeSeconds []float64 `json:"wakeSeconds,omitempty"`
 }
 
 // usageOf sums up the samples of so many seconds. A value holds until the next known one.
@@ -45,5 +48,29 @@ func usageOf(samples []Sample, end float64) (Usage, error) {
 		return Usage{}, fmt.Errorf("replicas are unknown for more than %d s after %.0f s: %s", maxGap, known, problem)
 	}
 	u.ReplicaHours += float64(*last.Pods) * max(0, end-last.Seconds) / hour
+	u.WakeSeconds = wakes(samples)
 	return u, nil
+}
+
+func wakes(samples []Sample) (seconds []float64) {
+	var idle, message *Sample // the first sample at zero replicas, and that with the first message after it
+	for i := range samples {
+		s := &samples[i]
+		if s.SpecReplicas == nil {
+			continue
+		}
+		if idle != nil && message == nil && s.Published > idle.Published {
+			message = s
+		}
+		switch {
+		case *s.SpecReplicas == 0 && idle == nil:
+			idle = s
+		case *s.SpecReplicas > 0:
+			if message != nil {
+				seconds = append(seconds, s.Seconds-message.Seconds)
+			}
+			idle, message = nil, nil
+		}
+	}
+	return seconds
 }

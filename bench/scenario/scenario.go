@@ -34,6 +34,9 @@ type Scenario struct {
 	// MinReplicas and MaxReplicas bound each contender. Absent: 1 and 10.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	MaxReplicas int32  `json:"maxReplicas,omitempty"`
+	// CooldownPeriod is how long contenders that scale by the backlog are idle before they scale to zero, in whole
+	// seconds. Absent: 5m, the default of policies and of KEDA.
+	CooldownPeriod metav1.Duration `json:"cooldownPeriod,omitzero"`
 	// Contenders get the same load. The limits are those of the first one.
 	Contenders []Contender `json:"contenders"`
 	// Order is InTurn (the default) or SideBySide.
@@ -145,4 +148,6 @@ type Local struct {
 	// AdapterFlags and HPASyncPeriod make it faster, or slower, than what ships.
 	AdapterFlags  []string        `json:"adapterFlags,omitempty"`
 	HPASyncPeriod metav1.Duration `json:"hpaSyncPeriod,omitzero"`
+	// StartTime of a replica until it consumes, as a pod with its JVM needs it. Absent: none.
+	StartTime metav1.Duration `json:"startTime,omitzero"`
 }

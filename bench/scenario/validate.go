@@ -71,11 +71,16 @@ func (s Scenario) times() error {
 		{"latencyObjective", s.LatencyObjective.Duration, time.Second, maxWatch}, // as in a policy
 		{"watchAfter", s.WatchAfter.Duration, time.Second, maxWatch},
 		{"function.serviceTime", s.Function.ServiceTime.Duration, time.Millisecond, time.Hour},
+		{"cooldownPeriod", s.CooldownPeriod.Duration, time.Second, maxWatch},
+		{"local.startTime", s.Local.StartTime.Duration, 0, time.Hour},
 		{"local.hpaSyncPeriod", s.Local.HPASyncPeriod.Duration, time.Second, time.Hour},
 	} {
 		if field.value < field.least || field.value > field.most {
 			return fmt.Errorf("%s is %s: it must be from %s to %s", field.name, field.value, field.least, field.most)
 		}
+	}
+	if s.CooldownPeriod.Duration%time.Second != 0 {
+		return fmt.Errorf("cooldownPeriod is %s: it must be whole seconds", s.CooldownPeriod.Duration)
 	}
 	if s.Function.ServiceTime.Duration%time.Millisecond != 0 {
 		return fmt.Errorf("function.serviceTime is %s: it must be whole milliseconds", s.Function.ServiceTime.Duration)
