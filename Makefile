@@ -18,7 +18,7 @@ SCENARIO     ?=
 SECONDS_EACH ?= 0
 VERSION      ?=
 REGISTRY     ?=
-PARTS        ?= beside,outage,burst
+PARTS        ?= outage,burst
 
 # tool NAME is the path of a pinned tool, built on first use.
 tool = $$(cd tools && $(GO) tool -n $(1))
@@ -154,8 +154,9 @@ bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of benc
 	PULSAR=$(PULSAR) $(GO) run ./bench/replay -scenario '$(SCENARIO)' -seconds $(SECONDS_EACH) -out bench/out/replay.json -plots bench/out
 
 .PHONY: bench-keda
-bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no part of bench: make bench-keda PARTS=<beside,outage,burst>
+bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no part of bench: a scenario, and PARTS=<outage,burst>
 	@mkdir -p bench/out
+	PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/keda.yaml --local --html bench/out/keda.html
 	PULSAR=$(PULSAR) $(GO) run ./bench/keda -parts '$(PARTS)' -out bench/out/keda.json
 
 .PHONY: generate

@@ -13,65 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// account is how replicas followed one wave of load. What is nil did not come about.
-type account struct {
-	// FirstReplicaSeconds is from the first message to spec.replicas of at least 1, EnoughReplicasSeconds to as many as
-	// the load needs.
-	FirstReplicaSeconds   *float64 `json:"first_replica_seconds"`
-	EnoughReplicasSeconds *float64 `json:"enough_replicas_seconds"`
-	// FirstConsumingSeconds and EnoughConsumingSeconds are to as many that consume.
-	FirstConsumingSeconds  *float64 `json:"first_consuming_seconds"`
-	EnoughConsumingSeconds *float64 `json:"enough_consuming_seconds"`
-	// LatePct of the messages took longer than the objective, or were not done at the end.
-	LatePct *float64 `json:"late_pct"`
-	// ReplicaSeconds are of replicas that were asked for and had not ended, from the first message to the end of the
-	// wave.
-	ReplicaSeconds *float64 `json:"replica_seconds"`
-	// ReplicaChanges is how often spec.replicas changed, and MostReplicas its largest value.
-	ReplicaChanges *int `json:"replica_changes"`
-	MostReplicas   *int `json:"most_replicas"`
-	// BrokerRequests and BrokerBytes are what the broker's admin service was asked, and answered.
-	BrokerRequests *int64 `json:"broker_requests"`
-	BrokerBytes    *int64 `json:"broker_bytes"`
-}
-
 // span is a time with both its ends.
 type span struct{ begun, ended time.Time }
-
-// follow fills in what the timeline of the target says about a wave for which so many replicas are enough.
-func (a *account) follow(timeline []mesh.Sample, s span, enough int) {
-	lived := testbed.Between(timeline, s.begun, s.ended)
-	desired := func(one mesh.Sample) int { return one.Desired }
-	ready := func(one mesh.Sample) int { return one.Ready }
-	a.FirstReplicaSeconds, a.EnoughReplicasSeconds = until(lived, 1, desired), until(lived, enough, desired)
-	a.FirstConsumingSeconds, a.EnoughConsumingSeconds = until(lived, 1, ready), until(lived, enough, ready)
-	usage := testbed.UsageOf(lived, s.ended)
-	a.ReplicaSeconds, a.ReplicaChanges, a.MostReplicas = new(usage.Paid.Seconds()), &usage.Changes, &usage.Most
-}
-
-// until is the time from the first sample to the first with at least so many; nil when there is none.
-func until(lived []mesh.Sample, least int, count func(mesh.Sample) int) *float64 {
-	for _, one := range lived {
-		if count(one) >= least {
-			return new(one.Time.Sub(lived[0].Time).Seconds())
-		}
-	}
-	return nil
-}
-
-// tally is what had become of a topic's messages at a time.
-type tally struct{ published, done, late int64 }
-
-// latePct of the messages between two tallies: those that were late, and those that are not done. Nil when there
-// were none.
-func latePct(before, after tally) *float64 {
-	published := after.published - before.published
-	if published <= 0 {
-		return nil
-	}
-	undone := max(0, published-(after.done-before.done))
-	return new(100 * float64(after.late-before.late+undone) / float64(published))
-}
 
 // fall is what an outage did to the targets of a contender.
 type fall struct {

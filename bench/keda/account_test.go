@@ -16,47 +16,6 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_800_000_000, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-func TestAnAccountIsOfItsWaveAlone(t *testing.T) {
-	timeline := []mesh.Sample{
-		{Time: at(-50), Desired: 7, Started: 7, Ready: 7},
-		{Time: at(-10)},
-		{Time: at(4), Desired: 2},
-		{Time: at(5), Desired: 2, Started: 2},
-		{Time: at(8), Desired: 2, Started: 2, Ready: 1},
-		{Time: at(9), Desired: 4, Started: 4, Ready: 2},
-		{Time: at(12), Desired: 5, Started: 5, Ready: 5},
-		{Time: at(20), Desired: 0, Started: 5, Ready: 5},
-		{Time: at(21)},
-		{Time: at(40), Desired: 9, Started: 9, Ready: 9},
-	}
-	var a account
-	a.follow(timeline, span{at(0), at(30)}, 4)
-	require.Equal(t, account{
-		FirstReplicaSeconds: new(
-			4.0), EnoughReplicasSeconds: new(9.0), FirstConsumingSeconds: new(8.0), EnoughConsumingSeconds: new(12.0),
-		ReplicaSeconds: new(2.0*4 + 4*3 + 5*9), ReplicaChanges: new(4), MostReplicas: new(5),
-	}, a)
-}
-
-func TestWhatDidNotComeAboutIsNotZero(t *testing.T) {
-	var a account
-	a.follow([]mesh.Sample{{Time: at(3), Desired: 1, Started: 1}}, span{at(0), at(10)}, 2)
-	require.Nil(t, a.EnoughReplicasSeconds)
-	require.Nil(t, a.FirstConsumingSeconds)
-	require.Equal(t, new(3.0), a.FirstReplicaSeconds)
-	require.Equal(t, new(7.0), a.ReplicaSeconds, "up to the end of the wave")
-	a = account{}
-	a.follow(nil, span{at(0), at(10)}, 1)
-	require.Equal(t, account{ReplicaSeconds: new(0.0), ReplicaChanges: new(0), MostReplicas: new(0)}, a)
-	require.Nil(t, latePct(tally{published: 3}, tally{published: 3}), "of no messages no share is late")
-}
-
-func TestMessagesThatAreNotDoneAreLate(t *testing.T) {
-	before := tally{published: 100, done: 100, late: 40}
-	require.Equal(t, new(0.0), latePct(before, tally{published: 300, done: 300, late: 40}))
-	require.Equal(t, new(15.0), latePct(before, tally{published: 300, done: 280, late: 50}))
-}
-
 func TestAnOutageIsJudgedByTheTargetThatFellDeepest(t *testing.T) {
 	held := []mesh.Sample{{Time: at(-5), Desired: 6}, {Time: at(200), Desired: 0}}
 	shrank := []mesh.Sample{{Time: at(-5), Desired: 5}, {Time: at(30), Desired: 2}, {Time: at(60), Desired: 5}}

@@ -31,6 +31,9 @@ const (
 	together = 2
 	// burstMessages come to each Function; no replica processes them.
 	burstMessages = 1000
+	// burstThreshold is what 50 messages a second make in half of burstObjective.
+	burstObjective = 30 * time.Second
+	burstThreshold = 750
 	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held
 	// up.
 	calm = 45 * time.Second
@@ -93,7 +96,7 @@ func burstOf(ctx context.Context, names []string, o options, r *report, teller *
 		if err != nil {
 			return fmt.Errorf("burst of %s: %w", one.contender, err)
 		}
-		r.of(one.contender, o).awakening = a
+		r.of(one.contender).awakening = a
 		teller.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets),
 			output.Number(a.BurstP50Seconds, 1), output.Number(a.BurstP99Seconds, 1))
 		runs[i] = nil
@@ -167,7 +170,7 @@ func (s *burstRun) jobs(adminURL string, o options) (jobs []job) {
 	for _, name := range s.crowd.names {
 		jobs = append(jobs, job{
 			contender: s.contender, function: name, topic: fake.TopicOf(name), adminURL: adminURL, scaler: s.scalerAddress(),
-			objective: o.objective, cooldown: o.cooldown, most: mostReplicas, threshold: o.tuned(),
+			objective: burstObjective, cooldown: o.cooldown, most: mostReplicas, threshold: burstThreshold,
 		})
 	}
 	return jobs

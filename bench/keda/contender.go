@@ -23,24 +23,19 @@ import (
 const (
 	ours         = "ours"
 	kedaTuned    = "keda_pulsar"
-	kedaDefault  = "keda_pulsar_default"
 	externalPush = "keda_external_push"
 	externalPull = "keda_external_pull"
 )
 
 // all contenders, in the order of the table.
-func all() []string { return []string{ours, kedaTuned, kedaDefault, externalPush, externalPull} }
+func all() []string { return []string{ours, kedaTuned, externalPush, externalPull} }
 
 // contendersOf a part, in the order of the table.
 func contendersOf(part string) []string {
-	switch part {
-	case partBeside:
-		return []string{ours, kedaTuned, kedaDefault, externalPush}
-	case partOutage:
+	if part == partOutage {
 		return []string{ours, kedaTuned, externalPush}
-	default:
-		return []string{ours, kedaTuned, externalPush, externalPull}
 	}
+	return all()
 }
 
 func scaledObjects() schema.GroupVersionKind {
@@ -54,7 +49,7 @@ type job struct {
 	topic, adminURL, scaler string
 	objective, cooldown     time.Duration
 	most                    int32
-	// threshold in messages per replica; 0 for the default of KEDA's pulsar scaler.
+	// threshold in messages per replica.
 	threshold int64
 }
 
@@ -75,11 +70,10 @@ func (j job) object() client.Object {
 		}
 		return j.scaledObject(kind, metadata)
 	default:
-		metadata := map[string]any{"adminURL": j.adminURL, "topic": j.topic, "subscription": subscription}
-		if j.threshold > 0 {
-			metadata["msgBacklogThreshold"] = strconv.FormatInt(j.threshold, 10)
-		}
-		return j.scaledObject("pulsar", metadata)
+		return j.scaledObject("pulsar", map[string]any{
+			"adminURL": j.adminURL, "topic": j.topic, "subscription": subscription,
+			"msgBacklogThreshold": strconv.FormatInt(j.threshold, 10),
+		})
 	}
 }
 
@@ -114,22 +108,17 @@ func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured
 	return object
 }
 
-// setting says in words how a contender was set up, with the threshold of KEDA's tuned pulsar scaler in the part that
-// counts.
-func setting(contender string, o options) string {
+// setting says in words how a contender was set up.
+func setting(contender string) string {
 	switch contender {
 	case ours:
-		return fmt.Sprintf("AutoscalingPolicy with actuator KEDA, latencyObjective %s, nothing said of capacity", o.objective)
+		return "AutoscalingPolicy with actuator KEDA, nothing said of capacity"
 	case kedaTuned:
-		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d: what a replica is known to do in half the "+
-			"objective of %s", o.tuned(), o.objective)
-	case kedaDefault:
-		return "KEDA's pulsar scaler, msgBacklogThreshold 10, its default"
+		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, in part outage %d", burstThreshold,
+			outageThreshold)
 	case externalPush:
-		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, messagesPerReplica %d",
-			o.tuned())
+		return "our scaler by external-push without a policy, the same messagesPerReplica"
 	default:
-		return fmt.Sprintf("our scaler by external (pull) without a policy: topic, subscription, messagesPerReplica %d",
-			o.tuned())
+		return "our scaler by external (pull) without a policy, the same messagesPerReplica"
 	}
 }

@@ -51,13 +51,9 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 }
 
 func TestTriggersSayWhatTheirUsersWould(t *testing.T) {
-	base := map[string]any{
+	tuned := map[string]any{
 		"adminURL": "http://proxy:1", "topic": "persistent://public/default/resize-in",
-		"subscription": "public/default/resize",
-	}
-	tuned := map[string]any{"msgBacklogThreshold": "750"}
-	for key, value := range base {
-		tuned[key] = value
+		"subscription": "public/default/resize", "msgBacklogThreshold": "750",
 	}
 	scaler := map[string]any{
 		"scalerAddress": "scaler:2", "topic": "persistent://public/default/resize-in",
@@ -65,14 +61,11 @@ func TestTriggersSayWhatTheirUsersWould(t *testing.T) {
 	}
 	for name, want := range map[string]map[string]any{
 		kedaTuned:    {"type": "pulsar", "metadata": tuned},
-		kedaDefault:  {"type": "pulsar", "metadata": base},
 		externalPush: {"type": "external-push", "metadata": scaler},
 		externalPull: {"type": "external", "metadata": scaler},
 	} {
 		j := sampleJob(name)
-		if name != kedaDefault {
-			j.threshold = 750
-		}
+		j.threshold = 750
 		object, ok := j.object().(*unstructured.Unstructured)
 		require.True(t, ok)
 		triggers, _, err := unstructured.NestedSlice(object.Object, "spec", "triggers")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
@@ -38,45 +37,33 @@ const (
 type environment struct {
 	*stage.Stage
 
-	// proxies stand before the broker's admin service, one for each contender; none on a stage without a broker.
-	proxies  map[string]*proxy
+	// proxy stands before the broker's admin service; nil on a stage without a broker.
+	proxy    *proxy
 	progress io.Writer
 	begun    time.Time
 	// closeStage ends the stage; nil before there is one.
 	closeStage func()
 }
 
-// openEnvironment sets the stage with every interval as it ships and a real broker, which each of the contenders sees
-// through a proxy of its own.
-func openEnvironment(ctx context.Context, names []string, progress io.Writer) (_ *environment, err error) {
-	e := &environment{proxies: map[string]*proxy{}, progress: progress, begun: time.Now()}
+// openEnvironment sets the stage with every interval as it ships and a real broker, which all contenders see through a
+// proxy.
+func openEnvironment(ctx context.Context, progress io.Writer) (_ *environment, err error) {
+	e := &environment{progress: progress, begun: time.Now()}
 	defer func() {
 		if err != nil {
 			e.Close()
 		}
 	}()
-	var hosts []string
-	for _, name := range names {
-		if e.proxies[name], err = newProxy(ctx); err != nil {
-			return nil, err
-		}
-		host, err := url.Parse(e.proxies[name].URL)
-		if err != nil {
-			return nil, fmt.Errorf("reading the URL of a proxy: %w", err)
-		}
-		hosts = append(hosts, host.Host)
+	if e.proxy, err = newProxy(ctx); err != nil {
+		return nil, err
 	}
-	config := stageConfig(e.proxies[externalPush].URL, progress)
-	config.AdapterFlags = append(config.AdapterFlags, "--allowed-pulsar-hosts="+strings.Join(hosts, ","))
+	config := stageConfig(e.proxy.URL, progress)
+	config.AdapterFlags = append(config.AdapterFlags,
+		"--allowed-pulsar-hosts="+strings.TrimPrefix(e.proxy.URL, "http://"))
 	if e.Stage, e.closeStage, err = testbed.Open(ctx, config); err != nil {
 		return nil, err
 	}
-	for _, p := range e.proxies {
-		if err := p.Aim(e.Broker.AdminURL()); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
+	return e, e.proxy.Aim(e.Broker.AdminURL())
 }
 
 // Close ends everything.
@@ -84,8 +71,8 @@ func (e *environment) Close() {
 	if e.closeStage != nil {
 		e.closeStage()
 	}
-	for _, p := range e.proxies {
-		p.Close()
+	if e.proxy != nil {
+		e.proxy.Close()
 	}
 }
 

@@ -34,15 +34,17 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.runs(partBeside) || o.runs(partOutage) {
-		if err := onABroker(ctx, o, r, progress); err != nil {
-			return err
-		}
-	}
-	if o.runs(partBurst) {
-		err := r.part(partBurst, o, func() error { return bursts(ctx, o, r, progress) })
-		if err != nil {
-			return err
+	for _, one := range []struct {
+		part string
+		run  func() error
+	}{
+		{partOutage, func() error { return outage(ctx, o, r, progress) }},
+		{partBurst, func() error { return bursts(ctx, o, r, progress) }},
+	} {
+		if o.runs(one.part) {
+			if err := r.part(one.part, o, one.run); err != nil {
+				return err
+			}
 		}
 	}
 	return r.table(out)
@@ -73,28 +75,6 @@ func (r *report) part(name string, o options, run func() error) error {
 	}
 	r.noteLoad(name)
 	return output.JSON(o.jsonPath, r)
-}
-
-// onABroker runs the parts that need one.
-func onABroker(ctx context.Context, o options, r *report, progress io.Writer) error {
-	e, err := openEnvironment(ctx, all(), progress)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	r.Pulsar = e.Broker.Version()
-	for _, one := range []struct {
-		part string
-		run  func(ctx context.Context, o options, r *report) error
-	}{{partBeside, e.beside}, {partOutage, e.outage}} {
-		if !o.runs(one.part) {
-			continue
-		}
-		if err := r.part(one.part, o, func() error { return one.run(ctx, o, r) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // words turns the name of a contender into a part of the name of an object.

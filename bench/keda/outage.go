@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,8 +35,21 @@ const (
 	wakeTimeout = 4 * time.Minute
 )
 
-// outage runs the part of that name.
-func (e *environment) outage(ctx context.Context, o options, r *report) error {
+// entrant is a contender with its Function.
+type entrant struct {
+	job
+
+	f *stage.Function
+}
+
+// outage runs the part of that name, on a real broker.
+func outage(ctx context.Context, o options, r *report, progress io.Writer) error {
+	e, err := openEnvironment(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r.Pulsar = e.Broker.Version()
 	entrants, err := e.addOutageEntrants(ctx, o)
 	if err != nil {
 		return err
@@ -49,27 +63,23 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 	}
 	e.tell("outage: the admin service stops answering for %s", o.outage)
 	s := span{begun: time.Now()}
-	for _, p := range e.proxies {
-		p.Hang()
-	}
+	e.proxy.Hang()
 	err = command.Pause(ctx, o.outage)
 	s.ended = time.Now()
-	for _, p := range e.proxies {
-		p.Resume()
-	}
+	e.proxy.Resume()
 	if err != nil {
 		return err
 	}
 	timelines := map[string][][]mesh.Sample{}
 	for _, p := range entrants {
 		timelines[p.contender] = append(timelines[p.contender], e.Mesh.Timeline(stage.Namespace, p.function))
-		if now := p.tally(); now.done >= now.published {
-			return fmt.Errorf("the backlog of %s did not outlast the outage: %d messages", p.function, now.published)
+		if done, _ := p.f.Score.Totals(); int64(done) >= p.f.Published() {
+			return fmt.Errorf("the backlog of %s did not outlast the outage: %d messages", p.function, done)
 		}
 	}
 	for _, name := range o.of(partOutage) {
 		fell := newFall(timelines[name], s)
-		r.of(name, o).fall = fell
+		r.of(name).fall = fell
 		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name,
 			output.Whole(fell.OutageHadReplicas), output.Whole(fell.OutageMinReplicas),
 			of(fell.OutageFell, fell.OutageTargets))
@@ -91,8 +101,7 @@ func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entra
 			if err != nil {
 				return nil, err
 			}
-			p.objective, p.cooldown, p.most = outageObjective, o.cooldown, outageMost
-			p.threshold = outageThreshold
+			p.objective, p.cooldown, p.most, p.threshold = outageObjective, o.cooldown, outageMost, outageThreshold
 			entrants, jobs = append(entrants, p), append(jobs, p.job)
 		}
 	}
@@ -109,6 +118,21 @@ func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entra
 	}
 	e.tell("outage: publishing %d messages to each", outageBacklog)
 	return entrants, publishAll(ctx, entrants)
+}
+
+// addEntrant makes a Function with its topic and its subscription, without replicas.
+func (e *environment) addEntrant(ctx context.Context, contender string, config stage.FunctionConfig) (entrant, error) {
+	config.AdminURL = e.proxy.URL
+	f, err := e.AddFunction(ctx, config)
+	if err != nil {
+		return entrant{}, err
+	}
+	if err := e.scale(ctx, config.Name, 0); err != nil {
+		return entrant{}, err
+	}
+	return entrant{f: f, job: job{
+		contender: contender, function: config.Name, topic: f.Topic, adminURL: config.AdminURL, scaler: e.scalerAddress(),
+	}}, nil
 }
 
 // stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage

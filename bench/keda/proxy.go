@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -19,19 +17,7 @@ import (
 // dialTimeout bounds a connection to the broker, which is on this machine.
 const dialTimeout = 5 * time.Second
 
-// traffic is what came through a proxy.
-type traffic struct {
-	Requests int64
-	// Bytes of the bodies of answers, as they were sent: compressed where the client asked for that.
-	Bytes int64
-}
-
-func (t traffic) since(before traffic) traffic {
-	return traffic{Requests: t.Requests - before.Requests, Bytes: t.Bytes - before.Bytes}
-}
-
-// proxy stands before the broker's admin service for one contender: it counts, and it can stop answering. It is safe
-// for concurrent use.
+// proxy stands before the broker's admin service and can stop answering. It is safe for concurrent use.
 type proxy struct {
 	forward *httputil.ReverseProxy
 	server  *http.Server
@@ -39,10 +25,7 @@ type proxy struct {
 	URL string
 
 	// mu guards the rest.
-	mu    sync.Mutex
-	count traffic
-	// asked is when the last request came; zero before the first.
-	asked time.Time
+	mu sync.Mutex
 	// target is the broker's admin service; nil before there is one.
 	target *url.URL
 	// resumed is closed when it answers again; nil while it does.
@@ -57,14 +40,9 @@ func newProxy(ctx context.Context) (*proxy, error) {
 	}
 	p := &proxy{URL: "http://" + listener.Addr().String()}
 	p.forward = &httputil.ReverseProxy{
-		Rewrite: p.rewrite,
-		// The answer is passed on as the client asked for it, so that its bytes are those that the broker sends.
-		Transport: &http.Transport{
-			DisableCompression: true,
-			DialContext:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		},
-		ModifyResponse: p.countAnswer,
-		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		Rewrite:      p.rewrite,
+		Transport:    &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }() // ends by Close, and says so
@@ -102,8 +80,6 @@ func (p *proxy) Close() {
 // ServeHTTP implements http.Handler.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	p.count.Requests++
-	p.asked = time.Now()
 	resumed := p.resumed
 	p.mu.Unlock()
 	if resumed != nil {
@@ -133,41 +109,4 @@ func (p *proxy) Resume() {
 		close(p.resumed)
 		p.resumed = nil
 	}
-}
-
-// Traffic is what came through so far; requests that were never answered count as well.
-func (p *proxy) Traffic() traffic {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.count
-}
-
-// Asked is when the last request came; zero before the first.
-func (p *proxy) Asked() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked
-}
-
-func (p *proxy) countAnswer(answer *http.Response) error {
-	answer.Body = &countedBody{ReadCloser: answer.Body, proxy: p}
-	return nil
-}
-
-// countedBody counts what is read of it.
-type countedBody struct {
-	io.ReadCloser
-
-	proxy *proxy
-}
-
-func (b *countedBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	b.proxy.mu.Lock()
-	b.proxy.count.Bytes += int64(n)
-	b.proxy.mu.Unlock()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, fmt.Errorf("reading the broker's answer: %w", err)
-	}
-	return n, err
 }

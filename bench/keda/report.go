@@ -29,14 +29,7 @@ type report struct {
 
 // settings are the same for all contenders.
 type settings struct {
-	Rate                   float64 `json:"rate_per_second"`
-	Capacity               float64 `json:"capacity_per_replica"`
-	EnoughReplicas         int     `json:"enough_replicas"`
 	MaxReplicas            int     `json:"max_replicas"`
-	ObjectiveSeconds       float64 `json:"objective_seconds"`
-	FirstStepSeconds       float64 `json:"first_step_seconds"`
-	SecondStepSeconds      float64 `json:"second_step_seconds"`
-	StartDelaySeconds      float64 `json:"start_delay_seconds"`
 	PollingIntervalSeconds float64 `json:"polling_interval_seconds"`
 	CooldownSeconds        float64 `json:"cooldown_seconds"`
 	HPASyncSeconds         float64 `json:"hpa_sync_seconds"`
@@ -46,29 +39,22 @@ type settings struct {
 func newSettings(o options) settings {
 	const hpaSync = 15 // the default of kube-controller-manager and of package cluster
 	return settings{
-		Rate: o.rate, Capacity: o.capacity(), EnoughReplicas: o.enough(), MaxReplicas: mostReplicas,
-		ObjectiveSeconds: o.objective.Seconds(),
-		FirstStepSeconds: o.first.Seconds(), SecondStepSeconds: o.second.Seconds(), StartDelaySeconds: startDelay.Seconds(),
-		PollingIntervalSeconds: pollingInterval.Seconds(), CooldownSeconds: o.cooldown.Seconds(), HPASyncSeconds: hpaSync,
-		OutageSeconds: o.outage.Seconds(),
+		MaxReplicas: mostReplicas, PollingIntervalSeconds: pollingInterval.Seconds(), CooldownSeconds: o.cooldown.Seconds(),
+		HPASyncSeconds: hpaSync, OutageSeconds: o.outage.Seconds(),
 	}
 }
 
 // contender is what was measured of one.
 type contender struct {
 	Setting string `json:"setting"`
-	// account is of the second step, FirstStep of the first.
-	account
-
-	FirstStep *account `json:"first_step,omitempty"`
 	fall
 	awakening
 }
 
 // of returns the contender of a name, which it adds when it is new.
-func (r *report) of(name string, o options) *contender {
+func (r *report) of(name string) *contender {
 	if r.Contenders[name] == nil {
-		r.Contenders[name] = &contender{Setting: setting(name, o)}
+		r.Contenders[name] = &contender{Setting: setting(name)}
 	}
 	return r.Contenders[name]
 }
@@ -92,25 +78,6 @@ type row struct {
 
 func sections() []section {
 	return []section{
-		{"second step, from zero:", []row{
-			{"until the first replica, s", func(c *contender) string { return output.Number(c.FirstReplicaSeconds, 1) }},
-			{"  that consumes, s", func(c *contender) string { return output.Number(c.FirstConsumingSeconds, 1) }},
-			{"until enough replicas, s", func(c *contender) string { return output.Number(c.EnoughReplicasSeconds, 1) }},
-			{"  that consume, s", func(c *contender) string { return output.Number(c.EnoughConsumingSeconds, 1) }},
-			{"late messages, %", func(c *contender) string { return output.Number(c.LatePct, 2) }},
-			{"replica-seconds", func(c *contender) string { return output.Number(c.ReplicaSeconds, 0) }},
-			{"changes of replicas", func(c *contender) string { return output.Whole(c.ReplicaChanges) }},
-			{"most replicas", func(c *contender) string { return output.Whole(c.MostReplicas) }},
-			{"requests at the broker", func(c *contender) string { return output.Whole(c.BrokerRequests) }},
-			{"bytes from the broker", func(c *contender) string { return output.Whole(c.BrokerBytes) }},
-		}},
-		{"first step, nothing learned:", []row{
-			{"until the first replica, s", first(func(a *account) string { return output.Number(a.FirstReplicaSeconds, 1) })},
-			{"until enough replicas, s", first(func(a *account) string { return output.Number(a.EnoughReplicasSeconds, 1) })},
-			{"late messages, %", first(func(a *account) string { return output.Number(a.LatePct, 2) })},
-			{"replica-seconds", first(func(a *account) string { return output.Number(a.ReplicaSeconds, 0) })},
-			{"changes of replicas", first(func(a *account) string { return output.Whole(a.ReplicaChanges) })},
-		}},
 		{"outage of the admin service under backlog:", []row{
 			{"least replicas of any target before", func(c *contender) string { return output.Whole(c.OutageHadReplicas) }},
 			{"least replicas of any target during it", func(c *contender) string { return output.Whole(c.OutageMinReplicas) }},
@@ -127,20 +94,10 @@ func sections() []section {
 	}
 }
 
-func first(cell func(*account) string) func(*contender) string {
-	return func(c *contender) string {
-		if c.FirstStep == nil {
-			return output.Unknown
-		}
-		return cell(c.FirstStep)
-	}
-}
-
 func (r *report) table(out io.Writer) error {
 	s := r.Settings
 	output.Printf(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n",
 		r.KEDA, r.Pulsar, r.Kubernetes, r.CPUs, r.LoadAverage)
-	output.Printf(out, "%g messages/s at %g/s a replica, objective %g s; ", s.Rate, s.Capacity, s.ObjectiveSeconds)
 	output.Printf(out, "pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n\n",
 		s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

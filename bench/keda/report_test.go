@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"io"
@@ -34,32 +33,22 @@ func sampleReport(t *testing.T) *report {
 	o := sampleOptions(t)
 	r := &report{
 		KEDA: "v2.21.0", Pulsar: "4.0.8", Kubernetes: "v1.2.3", CPUs: 2, Begun: at(0).UTC(), Settings: newSettings(o),
-		LoadAverage: map[string][]float64{partBeside: {0.5, 1.25}}, Contenders: map[string]*contender{},
+		LoadAverage: map[string][]float64{partOutage: {0.5, 1.25}}, Contenders: map[string]*contender{},
 	}
-	one := r.of(ours, o)
-	one.follow([]mesh.Sample{{Time: at(4), Desired: 4, Started: 4}, {Time: at(9), Desired: 4, Started: 4, Ready: 4}},
-		span{at(0), at(60)}, o.enough())
-	one.LatePct, one.BrokerRequests, one.BrokerBytes = new(0.25), new(int64(40)), new(int64(123456))
-	early := one.account
-	early.EnoughReplicasSeconds = nil
-	one.FirstStep = &early
+	one := r.of(ours)
 	one.fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}}}, span{at(0), at(180)})
 	one.awakening = newAwakening([]time.Duration{time.Second, 2 * time.Second}, 2)
 	one.BurstRightSized, one.BurstSetUpSeconds = new(2), new(150.0)
-	r.of(kedaTuned, o).fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}},
+	r.of(kedaTuned).fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}},
 		span{at(0), at(180)})
-	r.of(externalPull, o).awakening = newAwakening([]time.Duration{22 * time.Second}, 2)
+	r.of(externalPull).awakening = newAwakening([]time.Duration{22 * time.Second}, 2)
 	return r
 }
 
 func TestReport(t *testing.T) {
 	r := sampleReport(t)
-	var table bytes.Buffer
-	require.NoError(t, r.table(&table))
-	golden.Equal(t, *update, "table.txt", table.Bytes())
-	text, err := json.MarshalIndent(r, "", "  ")
-	require.NoError(t, err)
-	golden.Equal(t, *update, "keda.json", append(text, '\n'))
+	golden.Written(t, *update, "table.txt", r.table)
+	golden.JSON(t, *update, "keda.json", r)
 }
 
 func TestEveryContenderHasEveryFigureAndNullIsWhatWasNotMeasured(t *testing.T) {
@@ -71,14 +60,12 @@ func TestEveryContenderHasEveryFigureAndNullIsWhatWasNotMeasured(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &written))
 	for _, name := range []string{ours, kedaTuned} {
 		for _, key := range []string{
-			"first_replica_seconds", "enough_replicas_seconds", "late_pct", "replica_seconds", "replica_changes",
-			"broker_requests",
-			"broker_bytes", "outage_min_replicas", "burst_p50_seconds", "burst_p99_seconds",
+			"outage_min_replicas", "outage_first_fall_seconds", "burst_p50_seconds", "burst_p99_seconds",
 		} {
 			require.Contains(t, written.Contenders[name], key, name)
 		}
 	}
-	require.Nil(t, written.Contenders[kedaTuned]["late_pct"])
+	require.Nil(t, written.Contenders[kedaTuned]["burst_p50_seconds"])
 	require.Zero(t, written.Contenders[kedaTuned]["outage_min_replicas"], "which is a number")
-	require.Equal(t, 0.25, written.Contenders[ours]["late_pct"])
+	require.Equal(t, 1.0, written.Contenders[ours]["burst_p50_seconds"])
 }
