@@ -33,7 +33,8 @@ import (
 const simulateLong = `Show what a policy would have done with a recorded load, without touching a cluster.
 
 The load is read from Prometheus, or is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per
-second) and, where they are known, replicas. It is replayed second by second through the code that the adapter runs
+second) and, where they are known, replicas; or with the columns timestamp (RFC 3339 or Unix time) and messages, which
+are those from that row until the next. It is replayed second by second through the code that the adapter runs
 and through a model of Pulsar and the replicas, for the policy and beside it for KEDA's pulsar scaler (default and
 tuned threshold), a HorizontalPodAutoscaler on CPU, fixed replicas, and the replicas that really ran.
 
@@ -95,7 +96,8 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	f.Int32Var(&o.minReplicas, "min-replicas", 1, "minReplicas without a policy file.")
 	f.Int32Var(&o.maxReplicas, "max-replicas", 100, "maxReplicas without a policy file.")
 	f.DurationVar(&o.objective, "latency-objective", time.Minute, "latencyObjective without a policy file.")
-	f.StringVar(&o.trace, "trace", "", "CSV file of the load: columns time, rate and, where known, replicas.")
+	f.StringVar(&o.trace, "trace", "", "CSV file of the load: columns time and rate, or timestamp and messages, and "+
+		"replicas where known.")
 	f.Var(&o.capacity, "capacity", "Messages per second that one replica processes: a number, or a range such as 40-60.")
 	f.Var(&o.start, "start-time", "Time from a scale-up until a new replica consumes: a duration, or a range such as "+
 		"20s-60s. Default: 15s-60s, assumed.")

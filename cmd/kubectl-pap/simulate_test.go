@@ -54,6 +54,15 @@ func TestSimulateWritesATable(t *testing.T) {
 	require.Contains(t, out, "pulsar-autoscaler")
 }
 
+func TestSimulateReadsCountsOfMessages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "counts.csv")
+	require.NoError(t, os.WriteFile(path,
+		[]byte("timestamp,messages\n2026-03-02T09:00:00Z,9000\n2026-03-02T09:05:00Z,9000\n"), 0o600))
+	out, err := kubectlPap(t, "", "simulate", "--trace", path, "--capacity", "50")
+	require.NoError(t, err)
+	require.Contains(t, out, "counts.csv, 10m0s, 18,000 messages, peak 30/s, from 2026-03-02T09:00:00Z")
+}
+
 func TestSimulateReadsAPolicyFromStandardInput(t *testing.T) {
 	out, err := kubectlPap(t, policyYAML, "simulate", "-f", "-", "--trace", traceFile(t), "--capacity", "40", "-o", "json")
 	require.NoError(t, err)

@@ -23,6 +23,7 @@ const (
 	maxBytes    = 256 << 20
 	maxLength   = 62 * 24 * time.Hour
 	maxRate     = 1e9
+	maxMessages = 1e12
 	maxReplicas = 1_000_000
 	leastRows   = 2
 	// Seconds from here on are of the Unix epoch: 2001 to 2286.
@@ -98,7 +99,7 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 	if err != nil {
 		return Load{}, err
 	}
-	d := decoder{gap: gap.Seconds()}
+	d := decoder{gap: gap.Seconds(), counted: columns.counted}
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -123,30 +124,44 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 		return Load{},
 			fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
 	}
+	if d.counted {
+		return d.load.spread()
+	}
 	return d.load, nil
 }
 
 // columns of a row; replicas are -1 where the file has none.
-type columns struct{ time, rate, replicas int }
+type columns struct {
+	time, rate, replicas int
+	// counted says that the rate is a number of messages until the next row.
+	counted bool
+}
 
 // header says which column is which.
 func header(rows *csv.Reader) (columns, error) {
 	names, err := rows.Read()
 	if errors.Is(err, io.EOF) {
-		return columns{}, errors.New("the file is empty: its first line must be time,rate")
+		return columns{}, errors.New("the file is empty: its first line must be time,rate or timestamp,messages")
 	}
 	if err != nil {
 		return columns{}, fmt.Errorf("reading the header: %w", err)
 	}
 	names = slices.Clone(names)
 	names[0] = strings.TrimPrefix(names[0], "\ufeff") // as spreadsheets write
-	found := columns{slices.Index(names, "time"), slices.Index(names, "rate"), slices.Index(names, "replicas")}
+	found := columns{
+		time: slices.Index(names, "time"), rate: slices.Index(names, "rate"), replicas: slices.Index(names, "replicas"),
+	}
+	if slices.Contains(names, "timestamp") {
+		found.time, found.rate = slices.Index(names, "timestamp"), slices.Index(names, "messages")
+		found.counted = true
+	}
 	known := 2
 	if found.replicas >= 0 {
 		known = 3
 	}
 	if len(names) != known || found.time < 0 || found.rate < 0 {
-		return columns{}, fmt.Errorf("line 1: the columns are %q: they must be time and rate, and may be replicas", names)
+		return columns{}, fmt.Errorf("line 1: the columns are %q: they must be time and rate, or timestamp and messages, "+
+			"and may be replicas", names)
 	}
 	return found, nil
 }
@@ -155,6 +170,8 @@ func header(rows *csv.Reader) (columns, error) {
 type decoder struct {
 	load Load
 	gap  float64
+	// counted says that rows have timestamps and messages, of which spread makes rates.
+	counted bool
 	// dated says that times are RFC 3339, and firstSeconds is the first time where they are not.
 	dated        bool
 	firstSeconds float64
@@ -165,9 +182,9 @@ func (d *decoder) add(at, rate, replicas string) error {
 	if err != nil {
 		return err
 	}
-	value, err := strconv.ParseFloat(rate, 64)
-	if err != nil || !(value >= 0 && value <= maxRate) {
-		return fmt.Errorf("rate %q must be a number of messages per second from 0 to %g", rate, maxRate)
+	value, err := d.value(rate)
+	if err != nil {
+		return err
 	}
 	if n := len(d.load.at); n > 0 {
 		switch since := second - d.load.at[n-1]; {
@@ -193,6 +210,18 @@ func (d *decoder) add(at, rate, replicas string) error {
 	return nil
 }
 
+// value of a rate, or of a number of messages.
+func (d *decoder) value(text string) (float64, error) {
+	value, err := strconv.ParseFloat(text, 64)
+	switch known := err == nil && value >= 0; { // false for NaN too
+	case d.counted && (!known || value > maxMessages):
+		return 0, fmt.Errorf("messages %q must be a number from 0 to %g", text, maxMessages)
+	case !d.counted && (!known || value > maxRate):
+		return 0, fmt.Errorf("rate %q must be a number of messages per second from 0 to %g", text, maxRate)
+	}
+	return value, nil
+}
+
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, maxLength.Seconds()*1000) * float64(time.Second)).Round(time.Second)
 }
@@ -201,9 +230,13 @@ func seconds(s float64) time.Duration {
 func (d *decoder) second(at string) (float64, error) {
 	begins := len(d.load.at) == 0
 	if value, err := strconv.ParseFloat(at, 64); err == nil && !math.IsNaN(value) && !math.IsInf(value, 0) {
+		isEpoch := value >= leastEpoch && value <= mostEpoch
+		if d.counted && !isEpoch {
+			return 0, fmt.Errorf("timestamp %q must be seconds of Unix time, or RFC 3339 such as 2026-03-01T09:00:00Z", at)
+		}
 		if begins {
 			d.firstSeconds = value
-			if value >= leastEpoch && value <= mostEpoch {
+			if isEpoch {
 				d.load.start = time.Unix(int64(value), 0).UTC()
 			}
 		}

@@ -60,11 +60,22 @@ func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
 			"time,rate\n0,10\n60,10\n\n1000,20\n",
 			`line 5: time "1000" is 15m40s after the row before, more than 10m0s`,
 		},
-		"a gap of ages":                  {"time,rate\n0,10\n1e300,20\n", "line 3"},
-		"seconds after dates":            {"time,rate\n2026-03-01T09:00:00Z,10\n60,20\n", "line 3"},
-		"dates after seconds":            {"time,rate\n0,10\n2026-03-01T09:00:00Z,20\n", "line 3"},
-		"one row":                        {"time,rate\n0,10\n", "there are 1 rows below the header"},
-		"two rows in the same second":    {"time,rate\n0,10\n0.5,10\n", "at least two, a second apart"},
+		"a gap of ages":               {"time,rate\n0,10\n1e300,20\n", "line 3"},
+		"seconds after dates":         {"time,rate\n2026-03-01T09:00:00Z,10\n60,20\n", "line 3"},
+		"dates after seconds":         {"time,rate\n0,10\n2026-03-01T09:00:00Z,20\n", "line 3"},
+		"one row":                     {"time,rate\n0,10\n", "there are 1 rows below the header"},
+		"two rows in the same second": {"time,rate\n0,10\n0.5,10\n", "at least two, a second apart"},
+		"seconds since another time":  {"timestamp,messages\n0,10\n", `line 2: timestamp "0" must be seconds of Unix time`},
+		"milliseconds": {
+			"timestamp,messages\n1700000000000,10\n", `timestamp "1700000000000" must be seconds`,
+		},
+		"less than no message": {"timestamp,messages\n1700000000,-1\n", `line 2: messages "-1" must be a number`},
+		"a timestamp without messages": {
+			"timestamp,rate\n1700000000,1\n", `line 1: the columns are ["timestamp" "rate"]`,
+		},
+		"too many messages for their time": {
+			"timestamp,messages\n1700000000,1e12\n1700000001,1\n", "are timestamps in seconds?",
+		},
 		"a quote that is left open":      {"time,rate\n0,\"10\n60,20\n", "line 3"},
 		"a header that cannot be parsed": {"ti\"me,rate\n", "line 1"},
 	}
@@ -101,6 +112,32 @@ func TestReadKnowsReplicasAndStart(t *testing.T) {
 	require.False(t, known, "seconds are since an unknown time")
 }
 
+func TestReadSpreadsMessagesUntilTheNextRow(t *testing.T) {
+	for name, text := range map[string]string{
+		"RFC 3339":    "timestamp,messages\n2026-03-01T09:00:00Z,600\n2026-03-01T09:01:00Z,0\n2026-03-01T09:03:00Z,1200\n",
+		"Unix time":   "messages,timestamp\n600,1772355600\n0,1772355660\n1200,1772355780\n",
+		"replicas":    "timestamp,messages,replicas\n1772355600,600,3\n1772355660,0,\n1772355780,1200,1\n",
+		"spreadsheet": "\ufefftimestamp,messages\r\n1772355600,600\r\n1772355660,0\r\n1772355780,1200\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			load, err := Read(strings.NewReader(text), time.Hour)
+			require.NoError(t, err)
+			require.Equal(t, 300, load.Seconds(), "the last row lasts as long as the one before")
+			start, known := load.Start()
+			require.True(t, known)
+			require.Equal(t, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), start)
+			total := 0.0
+			for second := range load.Seconds() {
+				total += load.Rate(float64(second))
+			}
+			require.InDelta(t, 1800, total, 1e-6)
+			for second, want := range map[float64]float64{0: 10, 59.9: 10, 60: 0, 179.9: 0, 180: 10, 300: 10} {
+				require.InDelta(t, want, load.Rate(second), 1e-6, "at %v s", second)
+			}
+		})
+	}
+}
+
 func TestReadLetsThroughAGapThatIsAllowed(t *testing.T) {
 	load, err := Read(strings.NewReader("time,rate\n0,10\n3600,20\n"), time.Hour)
 	require.NoError(t, err)
@@ -111,6 +148,7 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"time,rate\n0,10\n60,20\n", "rate,time\n1,2026-03-01T09:00:00Z\n2,2026-03-01T09:00:30+01:00\n",
 		"time,rate\n-1e308,0\n1e308,0\n", "replicas,time,rate\n3,0,1\n,60,2\n",
+		"timestamp,messages\n1700000000,5\n2023-11-14T22:15:20Z,9\n", "timestamp,messages\n1700000000,5\n1700000060,9\n",
 		"", "time,rate\n\"", "\ufefftime,rate\n1,1\n",
 	} {
 		f.Add(seed)
