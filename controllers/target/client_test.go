@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// newTestClient is an API server and a cache that have the objects.
+// newTestClient is an API server and a cache with the objects.
 func newTestClient(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -33,7 +33,7 @@ func newTestClient(t *testing.T, objects ...client.Object) client.Client {
 	return builder.Build()
 }
 
-// newTestTargets finds among the objects. Each change edits the configuration.
+// newTestTargets finds targets among the objects. Each change edits the configuration.
 func newTestTargets(t *testing.T, objects []client.Object, changes ...func(*Config)) *Targets {
 	t.Helper()
 	c := newTestClient(t, objects...)

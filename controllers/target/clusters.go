@@ -103,7 +103,7 @@ func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName
 // invalidate has the next lookup read the ConfigMaps that name the cluster again, because it does not answer as Pulsar
 // does. The cost does not grow with their number: every policy of a broker that is down calls it at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {
-	// An address that was read before this expires no later.
+	// Addresses read before this expire now.
 	c.invalidated.Add(cluster.AdminURL, c.now(), LookupTTL)
 	c.credentials.Invalidate(cluster.Access)
 }
@@ -158,7 +158,7 @@ func (w workload) configMap() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
 }
 
-// same says whether two policies that name the same function of a worker mean the same cluster; true for policies of
+// same reports whether two policies that name the same function of a worker mean the same cluster; true for policies of
 // objects in Kubernetes. It makes no request, because the policies alone name the cluster.
 func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {

@@ -34,7 +34,7 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 	return nil
 }
 
-// noCredentials uses the adapter's own for all.
+// noCredentials uses the adapter's own everywhere.
 type noCredentials struct{}
 
 func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, string, error) {

@@ -127,7 +127,7 @@ func PlanCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection,
 	return plan
 }
 
-// Authenticates says whether the plan has more than certificates to trust.
+// Authenticates reports whether the plan has more than certificates to trust.
 func (p CredentialPlan) Authenticates() bool {
 	return p.AuthSecret != "" || p.OAuth2 != (OAuth2Config{}) || p.Generic != (GenericAuth{})
 }

@@ -70,13 +70,13 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 	return subscription, invalid, err
 }
 
-// RunsInstances says that the object is a Function, Sink or Source of Function Mesh.
+// RunsInstances reports whether the object is a Function, Sink or Source of Function Mesh.
 func RunsInstances(ref v1alpha1.ScaleTargetRef) bool {
 	return slices.Contains(cluster.WorkloadKinds(), ref.Kind) &&
 		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.WorkloadGVK(ref.Kind)
 }
 
-// isKind says that the object is of a kind of Kubernetes that the cache may have.
+// isKind reports whether the object is of a kind of Kubernetes that the cache may have.
 func isKind(ref v1alpha1.ScaleTargetRef, kind string) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.GVK(kind)
 }
@@ -110,7 +110,7 @@ func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.Sc
 	return f.scales.find(ctx, namespace, ref)
 }
 
-// Caches says that the object is of a kind that is in the cache.
+// Caches reports whether the object is of a kind that is in the cache.
 func (r *Reader) Caches(ref v1alpha1.ScaleTargetRef) bool {
 	return (RunsInstances(ref) || isKind(ref, cluster.KindStatefulSet) || isKind(ref, cluster.KindDeployment)) &&
 		r.installed(ref.Kind)

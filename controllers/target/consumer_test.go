@@ -343,7 +343,7 @@ func TestSharersOfADeclaredSubscription(t *testing.T) {
 	}
 }
 
-// TestDeploymentSharesSubscriptionOfAFunction checks the reverse direction.
+// TestDeploymentSharesSubscriptionOfAFunction checks the reverse direction of sharing.
 func TestDeploymentSharesSubscriptionOfAFunction(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap(), deploymentPolicy()})
 	p := fixture.Policy()

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// Describe returns the target with its rollouts, and with what else a change of its replicas does.
+// Describe returns the target with its rollouts and the side effects of a change of its replicas.
 func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Target) (*plan.Target, error) {
 	if target == nil || target.Invalid != "" || target.Scaling == plan.ByWorker {
 		return target, nil
@@ -174,7 +174,7 @@ func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 	return all, nil
 }
 
-// resizes says that the mode changes the resources of running pods, as an empty one does.
+// resizes reports whether the mode changes the resources of running pods, as an empty one does.
 func resizes(mode string) bool { return !slices.Contains([]string{"Off", "Initial"}, mode) }
 
 func resized(name, mode string) plan.Disturbance {
@@ -185,8 +185,8 @@ func resized(name, mode string) plan.Disturbance {
 	}
 }
 
-// updating says that a StatefulSet, which may be nil, is replacing pods by those of a new revision. One that waits for
-// a user to delete pods, or stops at a partition, is not updating.
+// updating reports whether a StatefulSet, which may be nil, is replacing pods by those of a new revision. One that
+// waits for a user to delete pods, or stops at a partition, is not updating.
 func updating(set *unstructured.Unstructured) bool {
 	if set == nil {
 		return false

@@ -25,7 +25,7 @@ func TestStatefulSetUpdating(t *testing.T) {
 			rollout(set)
 			_ = unstructured.SetNestedField(set.Object, int64(3), "status", "updatedReplicas")
 		},
-		"pods wait for somebody to delete them": func(set *unstructured.Unstructured) {
+		"pods wait for a user to delete them": func(set *unstructured.Unstructured) {
 			rollout(set)
 			_ = unstructured.SetNestedField(set.Object, "OnDelete", "spec", "updateStrategy", "type")
 		},

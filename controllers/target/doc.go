@@ -4,13 +4,13 @@
 // Package target finds and describes scale targets: which object a policy scales, what it consumes, where its Pulsar
 // is, and what a change of its replicas would do.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog, policy and their pure packages, controllers/cluster, and
-// the Kubernetes API. It reads and never writes. Worker reads function workers, and CredentialKeeper resolves
+// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages and controllers/cluster, and
+// talks to the Kubernetes API. It reads and never writes. Worker reads function workers, and CredentialKeeper resolves
 // credentials.
 //
 //	finder.go       Finder: from the spec of a policy to its target; mesh.go, statefulset.go and worker.go for each form
-//	consumer.go     targets of which the policy names the subscription; podcontroller.go and scales.go for their replicas
-//	disturbances.go what a change of replicas would do beside changing their number
+//	consumer.go     targets with spec.subscription; podcontroller.go and scales.go for their replicas
+//	disturbances.go side effects of a change of replicas
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
 //	workers.go      Workers: the state of functions of a worker, and when the controller last updated them
 //	sharers.go      Sharers: other consumers of the same subscription, by their fields or by a policy
@@ -19,5 +19,5 @@
 //	transform.go    the cache transform: drops what this package does not decode
 //	lookups.go      Lookups: what is read one by one from the API server, cached for a minute
 //
-// It has no metrics: reads from the cache cost microseconds, and client-go counts those from the API server.
+// It has no metrics: reads from the cache take microseconds, and client-go counts those from the API server.
 package target

@@ -128,7 +128,7 @@ func ConnectionOf(ctx context.Context, reader client.Reader, namespace string,
 	return first.Spec.Pulsar, nil
 }
 
-// OwnedByPolicy says that a policy controls the ScaledObject.
+// OwnedByPolicy reports whether a policy controls the ScaledObject.
 func OwnedByPolicy(object metav1.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
 	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy

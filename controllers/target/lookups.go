@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The adapter may not list ConfigMaps and Secrets, because most of them are not its business: it reads them one by one.
+// The adapter may not list ConfigMaps and Secrets, because it needs few of them: it reads them one by one.
 const (
 	// LookupTTL is how long a valid value is cached: a change of an address or a token is noticed within a minute.
 	LookupTTL = time.Minute
@@ -34,7 +34,7 @@ func (c clock) Now() time.Time { return c() }
 // Lookups caches what is read one by one from the API server.
 type Lookups[K comparable, V any] struct {
 	now func() time.Time
-	// invalidated says that a value which was read then may have changed; nil for never.
+	// invalidated reports whether a value which was read then may have changed; nil for never.
 	invalidated func(value V, readAt time.Time) bool
 	// ttl of a valid value; 0 for LookupTTL.
 	ttl time.Duration
@@ -86,7 +86,7 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	return value, nil
 }
 
-// mayHaveChanged says that a value was invalidated. It is read again no more often than a troubled one.
+// mayHaveChanged reports whether a value was invalidated. It is read again no more often than a troubled one.
 func (l *Lookups[K, V]) mayHaveChanged(found lookup[V], now time.Time) bool {
 	return l.invalidated != nil && now.Sub(found.readAt) >= lookupRetryAfter && l.invalidated(found.value, found.readAt)
 }

@@ -22,7 +22,7 @@ import (
 // labels. It is safe for concurrent use.
 type Objects struct {
 	reader *Reader
-	// policiesRead says whether the policies are in the cache.
+	// policiesRead reports whether the policies are in the cache.
 	policiesRead func() bool
 }
 

@@ -44,7 +44,7 @@ func (p podController) selector() (string, error) {
 	return selector.String(), nil
 }
 
-// rollsOut says that a Deployment, which may be nil, still has pods of an older revision.
+// rollsOut reports whether a Deployment, which may be nil, still has pods of an older revision.
 func rollsOut(deployment *unstructured.Unstructured) bool {
 	if deployment == nil {
 		return false

@@ -33,7 +33,7 @@ type Reader struct {
 	installed func(kind string) bool
 }
 
-// Installed says whether objects of the kind are in the cache.
+// Installed reports whether objects of the kind are in the cache.
 func (r *Reader) Installed(kind string) bool { return r.installed(kind) }
 
 // Object returns one object; nil when it does not exist or its kind is not installed.

@@ -39,7 +39,7 @@ type scaleKey struct {
 // scaleAnswer is the API server's response; empty for an object that does not exist.
 type scaleAnswer struct {
 	scale *autoscalingv1.Scale
-	// unsupported is why the kind cannot be scaled, and invalid why the object cannot, for a reason.
+	// unsupported is why the kind cannot be scaled; invalid is why the object cannot, with its condition's reason.
 	unsupported, invalid, reason string
 }
 

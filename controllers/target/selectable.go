@@ -25,7 +25,7 @@ func SelectableKinds() []string {
 }
 
 // Selectables are what a set may select of an object: itself, the components of a FunctionMesh, or nothing of a
-// StatefulSet that Pulsar's function worker did not create. Its name does not tell: with a jobName it is
+// StatefulSet that Pulsar's function worker did not create. The name is no criterion: with a jobName it is
 // <jobName>-<hash>.
 func Selectables(object *unstructured.Unstructured) []plan.Selectable {
 	kind := object.GetKind()

@@ -129,7 +129,7 @@ func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target)
 }
 
 // candidates are the indexed objects without the target, each once. Those in its namespace come first, as the
-// likeliest. The order is fixed, because the index has none and the status must not change with it.
+// likeliest. The order is fixed, since the index has none and the status must not change with it.
 func (s *Sharers) candidates(ctx context.Context, namespace string, target *plan.Target) ([]*unstructured.Unstructured,
 	error,
 ) {
@@ -164,7 +164,7 @@ func (s *Sharers) candidates(ctx context.Context, namespace string, target *plan
 	}), nil
 }
 
-// shares says whether an object consumes from the same cluster and topics. It does not look for a policy that names
+// shares reports whether an object consumes from the same cluster and topics. It does not look for a policy that names
 // another cluster. It compares clusters first: that costs less, and the same Function on many clusters is common.
 func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured, target *plan.Target) bool {
 	if object.GetKind() == cluster.KindStatefulSet {
@@ -184,8 +184,8 @@ func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured,
 	return err == nil && subscription.Name == with.Name && overlap(subscription, with)
 }
 
-// overlap says whether two subscriptions of one name have a topic in common by their inputs. It misses a topic that two
-// different patterns match.
+// overlap reports whether two subscriptions of one name have a topic in common by their inputs. It misses a topic that
+// two different patterns match.
 func overlap(a, b backlog.Subscription) bool {
 	for _, topic := range a.Topics {
 		if slices.Contains(b.Topics, topic) || matchesAny(b.Patterns, topic) {

@@ -63,13 +63,13 @@ func (s *Sharers) declaredSharers(ctx context.Context, namespace string, target 
 	return slices.Compact(found), nil
 }
 
-// hasTarget says that the policy scales that object.
+// hasTarget reports whether the policy scales that object.
 func hasTarget(p *v1alpha1.AutoscalingPolicy, namespace string, ref v1alpha1.ScaleTargetRef) bool {
 	own := p.Spec.ScaleTargetRef
 	return p.Namespace == namespace && Key(own.APIVersion, own.Kind, own.Name) == Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
-// policyShares says whether the policy names the target's subscription, on the same cluster.
+// policyShares reports whether the policy names the target's subscription, on the same cluster.
 func (s *Sharers) policyShares(ctx context.Context, p *v1alpha1.AutoscalingPolicy, target *plan.Target) bool {
 	subscription, _, invalid := declared(p.Spec.Subscription)
 	with := target.Subscription

@@ -44,7 +44,6 @@ type container struct {
 	Args    []string `json:"args"`
 }
 
-// all is the command with its arguments.
 func (c container) all() []string { return slices.Concat(c.Command, c.Args) }
 
 func decodeStatefulSet(object map[string]any) (statefulSet, error) {
@@ -55,7 +54,7 @@ func decodeStatefulSet(object map[string]any) (statefulSet, error) {
 	return s, nil
 }
 
-// instance is the function that the pods run. invalid completes "StatefulSet x cannot be scaled: ".
+// instance decodes the function that the pods run. invalid completes "StatefulSet x cannot be scaled: ".
 func (s statefulSet) instance() (f function.Function, invalid string) {
 	f, err := s.decode()
 	switch {
@@ -79,7 +78,7 @@ func (s statefulSet) decode() (function.Function, error) {
 	return function.Function{}, function.ErrNoInstance
 }
 
-// scrapable says whether instances serve metrics: a worker without a metricsPort annotates no pod.
+// scrapable reports whether instances serve metrics: a worker without a metricsPort annotates no pod.
 func (s statefulSet) scrapable() bool {
 	return s.Spec.Template.Metadata.Annotations[cluster.AnnotationPort] != ""
 }
@@ -153,7 +152,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 	return nil
 }
 
-// isOfWorker says whether a function worker may have created the StatefulSet. Only decode can tell for sure.
+// isOfWorker reports whether a function worker may have created the StatefulSet. Only decode is certain.
 func (s statefulSet) isOfWorker() bool {
 	for _, owner := range s.Metadata.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {

@@ -24,16 +24,15 @@ type Targets struct {
 	clusters *clusters
 }
 
-// Config is what New needs; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are
-// required.
+// Config configures New; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are required.
 type Config struct {
 	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from the cache.
 	Workloads client.Reader
-	// Installed says whether the kind exists and its objects are in the cache.
+	// Installed reports whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool
 	// Objects reads single ConfigMaps from the API server.
 	Objects client.Reader
-	// DefaultAdminURL is the Pulsar admin service of objects that do not say theirs; empty for none.
+	// DefaultAdminURL is the Pulsar admin service of objects that name none; empty for none.
 	DefaultAdminURL string
 	// Credentials resolves what objects and policies name.
 	Credentials     CredentialKeeper
@@ -49,14 +48,14 @@ type Config struct {
 	WorkerCredentials   WorkerCredentials
 	// Consumers is the last measured number of consumers of a subscription, or why it is unknown; required with Worker.
 	Consumers func(backlog.Subscription) (int, error)
-	// WorkerUpdateInterval is the least time between two updates of one function, from 1s to 1h; 0 is
+	// WorkerUpdateInterval is the shortest time between two updates of one function, from 1s to 1h; 0 is
 	// DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
 	// Now is the clock, such as time.Now.
 	Now func() time.Time
 }
 
-// New checks the configuration.
+// New validates the configuration.
 func New(config Config) (*Targets, error) {
 	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Credentials == nil ||
 		config.Now == nil {
@@ -90,11 +89,11 @@ func New(config Config) (*Targets, error) {
 	}, nil
 }
 
-// Invalidate says that the cluster of a target does not answer as Pulsar does, so that a corrected ConfigMap or Secret
-// is noticed within seconds.
+// Invalidate marks the cluster of a target as failing, so that a corrected ConfigMap or Secret is noticed within
+// seconds.
 func (t *Targets) Invalidate(cluster backlog.Cluster) { t.clusters.invalidate(cluster) }
 
-// SameCluster says whether two policies that name the same function of a worker mean the same cluster; true for
+// SameCluster reports whether two policies that name the same function of a worker mean the same cluster; true for
 // policies of objects in Kubernetes. It makes no request, because the policies alone name the cluster.
 func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	return t.clusters.same(ctx, a, b)

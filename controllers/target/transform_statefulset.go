@@ -11,9 +11,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// transformStatefulSet keeps the replicas of every StatefulSet of the cluster, because a policy may name what it
-// consumes. Of those that Pulsar's function worker created it keeps the command, which alone says what they run: 3 KB
-// as a rule, of 40 KB where the worker passes its class path on.
+// transformStatefulSet keeps the replicas of every StatefulSet of the cluster, because any may be the target of a
+// policy with a subscription. For those of Pulsar's function worker it keeps the command, the only source of what they
+// run: 3 KB as a rule, 40 KB where the worker passes on its class path.
 func transformStatefulSet(u *unstructured.Unstructured) {
 	s, err := decodeStatefulSet(u.Object)
 	if err != nil {

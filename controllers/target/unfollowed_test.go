@@ -85,7 +85,7 @@ func TestAMeshThatDoesNotActIsNoticed(t *testing.T) {
 	}
 }
 
-// unfollowedBy is why the target of the policy is not followed, where one kind of objects is not read.
+// unfollowedBy is why the operator does not follow the target of the policy, while one kind of objects is not read.
 func unfollowedBy(t *testing.T, p *v1alpha1.AutoscalingPolicy, unread string, objects []client.Object) string {
 	t.Helper()
 	finder := newTestTargets(t, objects, func(c *Config) {

@@ -16,7 +16,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// reasonWorkerRestarts is of condition ScalesWithoutRestart.
 const reasonWorkerRestarts = "WorkerRestartsAll"
 
 // workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so only the next
@@ -76,7 +75,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	return Found{Target: target}, nil
 }
 
-// maxInstances is more than any maxReplicas.
+// maxInstances exceeds any maxReplicas.
 const maxInstances = 1 << 20
 
 // Component is the reference as the function worker of the cluster names it; wrong says why it has no such name.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// DefaultWorkerUpdateInterval is the least time between two updates of one function. Each one restarts all its
+	// DefaultWorkerUpdateInterval is the shortest time between two updates of one function. Each one restarts all its
 	// instances and fetches its package on the worker. The worker starts nothing else meanwhile: about 10 s an instance if
 	// its code swallows interrupts.
 	DefaultWorkerUpdateInterval = time.Minute
@@ -53,18 +53,18 @@ type Workers struct {
 
 // workerState is the state of a component as its worker reports it.
 type workerState struct {
-	// known says that config is the last good response.
+	// known reports whether config is the last good response.
 	known  bool
 	config function.Description
 	// trouble is why the last request failed.
 	trouble error
 	// unsure is why the state of the instances is unknown.
 	unsure error
-	// idle says that no instance ran, stopped that none ran at the check before either, so that it is no restart.
+	// idle means that no instance ran, stopped that none ran at the check before either, which excludes a restart.
 	idle, stopped bool
 }
 
-// troubled says that the state is to be read again soon.
+// troubled reports whether the state is to be read again soon.
 func (a workerState) troubled() bool {
 	return a.trouble != nil || a.unsure != nil || (a.idle && !a.stopped)
 }
