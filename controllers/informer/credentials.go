@@ -33,7 +33,7 @@ type Credentials struct {
 	plans *target.Lookups[string, target.CredentialPlan]
 }
 
-// NewCredentials checks the mode; the reader reads single Secrets from the API server.
+// NewCredentials validates the mode; the reader reads single Secrets from the API server.
 func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own target.OwnCredentials,
 	now func() time.Time,
 ) (*Credentials, error) {
@@ -78,7 +78,7 @@ func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarCo
 	return access, "", nil
 }
 
-// replaces says that the adapter's own credentials replace those of a plan.
+// replaces reports whether the adapter's own credentials replace those of a plan.
 func (c *Credentials) replaces(plan target.CredentialPlan, found reading) bool {
 	if found.obstacle.text == "" {
 		return found.credentials.Plugin == "" && c.own.Authenticates
@@ -93,7 +93,7 @@ func (c *Credentials) name(plan target.CredentialPlan) string {
 	return plan.Namespace + "/" + plan.Names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Credentials returns the credentials of a name, at most a minute old. Errors tell the user what to do.
+// Credentials returns the credentials of a name, at most a minute old. Errors name the fix.
 func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
 	plan, known := c.plans.Last(access)
 	if !known {
@@ -111,7 +111,7 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 }
 
-// Invalidate says that Pulsar refused the credentials, so that a rotated Secret is noticed within seconds.
+// Invalidate marks the credentials as refused by Pulsar, so that a rotated Secret is noticed within seconds.
 func (c *Credentials) Invalidate(access string) {
 	plan, known := c.plans.Last(access)
 	if !known {

@@ -260,7 +260,7 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 	other := newTestCredentials(t, testSecrets(), target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
 	require.NotEqual(t, token,
 		other.name(target.PlanCredentials("http://a:1", "media", nil,
-			target.PulsarSpec{AuthSecret: "token"})), "nobody can guess what is inline")
+			target.PulsarSpec{AuthSecret: "token"})), "the name does not reveal inline credentials")
 	require.NotEqual(t, inline,
 		name(
 			"media",

@@ -4,8 +4,8 @@
 // Package informer reads Kubernetes from the cache for both binaries: policies, signals, credentials, pods,
 // ScaledObjects and the Lease of the replica that decides.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog, policy and their pure packages, controllers/target and
-// controllers/cluster, and the Kubernetes API. It reads and never writes.
+// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, controllers/target and
+// controllers/cluster, and talks to the Kubernetes API. It reads and never writes.
 //
 //	setup.go        Setup: all of it for cmd/scaler; package controllers does the same for cmd/adapter
 //	signals.go      Signals: the readings of an object, a function of a worker or a subscription; resolve.go resolves
@@ -16,7 +16,7 @@
 //	pods.go         Pods: the addresses of instances; podhealth.go has the pod health and the cache transform
 //	manager.go      scheme and cache options of a manager
 //
-// Credentials and Pods are optional: a platform may grant no right to read Secrets or pods.
+// Credentials and Pods are optional: a platform may not permit reading Secrets or pods.
 //
 // It has no metrics of its own.
 package informer

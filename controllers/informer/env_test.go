@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testEnv is a fake API server, a store without a poller, and a clock that stands still.
+// testEnv is a fake API server, a store without a poller, and a manual clock.
 type testEnv struct {
 	t               *testing.T
 	client          client.Client
@@ -46,7 +46,7 @@ func newTestEnv(t *testing.T, worker *fixture.Worker, objects ...client.Object) 
 	return env
 }
 
-// restart replaces the process: its memory is gone.
+// restart replaces the process: its memory is lost.
 func (env *testEnv) restart() {
 	env.t.Helper()
 	var err error

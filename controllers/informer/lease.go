@@ -33,15 +33,15 @@ type DecisionMaker struct {
 	seen   atomic.Pointer[leaseState]
 }
 
-// DecisionMakerConfig is what NewDecisionMaker needs; all fields but Own are required.
+// DecisionMakerConfig configures NewDecisionMaker; all fields but Own are required.
 type DecisionMakerConfig struct {
 	// Lease of the leader election.
 	Lease types.NamespacedName
 	// PollInterval is how often the holder decides.
 	PollInterval time.Duration
 	Now          func() time.Time
-	// Own says when this process decided for a policy last, and why it has not since, as far as that is known; known is
-	// false where it does not decide for the policy. Nil for a process that never decides.
+	// Own returns when this process last decided for a policy, and why it has not since, as far as that is known; known is
+	// false if it does not decide for the policy. Nil for a process that never decides.
 	Own func(policy types.NamespacedName) (at time.Time, why string, known bool)
 }
 
@@ -178,7 +178,7 @@ func (d *DecisionMaker) Current(p *v1alpha1.AutoscalingPolicy, now time.Time) er
 	}
 	decision, most := p.Status.Decision, plan.MaxWrittenAge(d.config.PollInterval)
 	if decision == nil || d.holdersTime(now).Sub(decision.Time.Time) <= most {
-		return nil // without a decision the status says why
+		return nil // without a decision the status shows why
 	}
 	return outdated(decision.Time.Time, fmt.Sprintf("the holder of Lease %s renews it every few minutes while it "+
 		"decides: see its log, and condition Ready of the policy", d.config.Lease))

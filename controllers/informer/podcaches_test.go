@@ -42,9 +42,9 @@ func workerPod() *corev1.Pod {
 
 func TestPodCachesListBoth(t *testing.T) {
 	stored := func(pod *corev1.Pod) client.Reader {
-		slim, err := transformPod(pod)
+		kept, err := transformPod(pod)
 		require.NoError(t, err)
-		return fake.NewClientBuilder().WithObjects(slim.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance,
+		return fake.NewClientBuilder().WithObjects(kept.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance,
 			indexPod).Build()
 	}
 	p := &Pods{cache: podCaches{
@@ -72,7 +72,7 @@ func TestSelectorsAreDisjoint(t *testing.T) {
 	workers, err := workerSelector()
 	require.NoError(t, err)
 	both := testPod()
-	for key, value := range workerPod().Labels { // a platform may set all of them on Function Mesh's
+	for key, value := range workerPod().Labels { // a platform may set all of them on Function Mesh's pods
 		both.Labels[key] = value
 	}
 	tests := map[string]struct {

@@ -22,7 +22,7 @@ func transformPod(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	slim := &corev1.Pod{
+	kept := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
@@ -35,22 +35,22 @@ func transformPod(object any) (any, error) {
 		},
 	}
 	if revision, set := pod.Labels[appsv1.ControllerRevisionHashLabelKey]; set {
-		slim.Labels[appsv1.ControllerRevisionHashLabelKey] = revision
+		kept.Labels[appsv1.ControllerRevisionHashLabelKey] = revision
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
+		kept.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
 	}
 	if port, set := pod.Annotations[cluster.AnnotationPort]; set &&
 		port != strconv.Itoa(defaultInstancePort) { // the default needs no annotation
-		slim.Annotations = map[string]string{cluster.AnnotationPort: port}
+		kept.Annotations = map[string]string{cluster.AnnotationPort: port}
 	}
 	if c := readiness(pod); c != nil {
-		slim.Status.Conditions = []corev1.PodCondition{{
+		kept.Status.Conditions = []corev1.PodCondition{{
 			Type: c.Type, Status: c.Status,
 			LastTransitionTime: c.LastTransitionTime,
 		}}
 	}
-	return slim, nil
+	return kept, nil
 }
 
 // transformLabels keeps what indexPod reads.
@@ -68,13 +68,13 @@ func transformContainers(statuses []corev1.ContainerStatus) []corev1.ContainerSt
 		if !hasCrashed(&statuses[i]) {
 			continue
 		}
-		var slim corev1.ContainerStatus
+		var kept corev1.ContainerStatus
 		if waiting := statuses[i].State.Waiting; waiting != nil {
-			slim.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
+			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
 		} else {
-			slim.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: statuses[i].State.Terminated.ExitCode}
+			kept.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: statuses[i].State.Terminated.ExitCode}
 		}
-		crashed = append(crashed, slim)
+		crashed = append(crashed, kept)
 	}
 	return crashed
 }
@@ -109,7 +109,7 @@ func health(pods []corev1.Pod) policy.Pods {
 	return sum
 }
 
-// unreadySince says whether a pod is not ready, and since when. A pod that waits for a node or for its containers is
+// unreadySince reports whether a pod is not ready, and since when. A pod that waits for a node or for its containers is
 // unready since its creation; for one that ran, the condition has the time.
 func unreadySince(pod *corev1.Pod) (since time.Time, unready bool) {
 	c := readiness(pod)
@@ -133,8 +133,8 @@ func readiness(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// crashLoops says whether a container of the pod ended and waits for its next start. A pod that failed as a whole does
-// not: the StatefulSet creates another.
+// crashLoops reports whether a container of the pod ended and waits for its next start. A pod that failed as a whole
+// does not: the StatefulSet creates another.
 func crashLoops(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false

@@ -46,7 +46,7 @@ const (
 
 // Pods has the pods of workloads: the addresses of their metrics, and their health. It is safe for concurrent use.
 type Pods struct {
-	// direct checks at the API server whether the adapter may list pods: a forbidden watch is silent and never ends.
+	// direct checks at the API server whether the adapter may list pods: a forbidden watch fails silently and never ends.
 	direct client.Reader
 	// cache of pods alone: the adapter works without it.
 	cache cache.Cache
@@ -97,7 +97,6 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	return p, nil
 }
 
-// Why pods are unknown.
 var (
 	errPodsNotRead   = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
 	errPodsForbidden = fmt.Errorf("%w: the adapter may not list pods: grant it list and watch on pods, or set "+

@@ -90,7 +90,7 @@ func TestAddresses(t *testing.T) {
 		},
 		"of another workload":     {workload: "Function/media/crop"},
 		"of another namespace":    {workload: "Function/shop/resize"},
-		"that waits for a node":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
+		"that is not scheduled":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
 		"that has completed":      {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
 		"that has no address yet": {change: func(p *corev1.Pod) { p.Status.PodIP = "" }},
 		"of the cleanup Job": {change: func(p *corev1.Pod) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// podsUnknown is what the log says when the adapter may not list pods.
+// podsUnknown is logged when the adapter may not list pods.
 const podsUnknown = "pods are unknown: no instance is scraped, and decisions do not use pod health"
 
 func (p *Pods) unknownReason() error {
@@ -28,7 +28,7 @@ func (p *Pods) unknownReason() error {
 	return p.unknown
 }
 
-// setUnknown records why pods are unknown, and says whether that is new.
+// setUnknown records why pods are unknown, and returns whether that changed.
 func (p *Pods) setUnknown(unknown error) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,7 +28,7 @@ func NewPolicies(reader client.Reader, synced func() bool) *Policies {
 	return &Policies{reader: reader, synced: synced}
 }
 
-// Synced says whether all policies are in the cache.
+// Synced reports whether all policies are in the cache.
 func (p *Policies) Synced() bool { return p.synced() }
 
 // Policy returns the policy, which the caller must not change. It fails with an API server's NotFound, with
@@ -50,7 +50,6 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	return &found, nil
 }
 
-// unread is why policies are unknown.
 func (p *Policies) unread() error {
 	if p.missing != nil {
 		if err := p.missing(); err != nil {

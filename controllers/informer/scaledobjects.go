@@ -26,7 +26,7 @@ type ScaledObjects struct {
 	missing func(kind string) error
 }
 
-// autoscalerStatus has the fields of a HorizontalPodAutoscaler's status that say its replicas.
+// autoscalerStatus has the fields of a HorizontalPodAutoscaler's status with its replicas.
 type autoscalerStatus struct {
 	CurrentReplicas *int32 `json:"currentReplicas"`
 	DesiredReplicas int32  `json:"desiredReplicas"`

@@ -22,7 +22,7 @@ import (
 // obstacle is why there are no credentials, as a message for the user; empty when there are.
 type obstacle struct {
 	text string
-	// ownMayReplace says that the adapter's own credentials may be used instead: the adapter cannot read what is named,
+	// ownMayReplace is set if the adapter's own credentials may be used instead: the adapter cannot read what is named,
 	// but it is not wrong.
 	ownMayReplace bool
 }
@@ -43,7 +43,7 @@ type secretContent struct {
 	obstacle obstacle
 }
 
-// maxSecretValue is more than any key or bundle of certificates; it bounds the cache.
+// maxSecretValue exceeds any key or bundle of certificates; it bounds the cache.
 const maxSecretValue = 64 << 10
 
 // secrets reads single keys of single Secrets, and caches nothing else of them.
@@ -63,8 +63,8 @@ func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, erro
 	})
 }
 
-// get requests the Secret from the API server. A missing Secret is a mistake of the user; a forbidden one is a decision
-// of the platform.
+// get requests the Secret from the API server. The user has to create a missing Secret; the platform decides that one
+// is forbidden.
 func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
 		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name,
@@ -102,7 +102,7 @@ func blocked(replaceable bool, format string, args ...any) secretContent {
 	return secretContent{obstacle: obstacle{text: fmt.Sprintf(format, args...), ownMayReplace: replaceable}}
 }
 
-// inPodFile says whether the parameters of an authentication plugin name a file, which only the pods of the function
+// inPodFile returns an obstacle if the parameters of an authentication plugin name a file that only the function's pods
 // have.
 func inPodFile(plugin, params string) obstacle {
 	path := authparams.FindFile(plugin, params)
@@ -118,7 +118,7 @@ func inPodFile(plugin, params string) obstacle {
 	}
 }
 
-// trustInPod says the same of a file of certificates.
+// trustInPod does the same for a file of certificates.
 func trustInPod(path string) obstacle {
 	return obstacle{
 		ownMayReplace: true,

@@ -21,11 +21,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
+// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
 // required.
 type Config struct {
 	Store *backlog.Store
-	// PollInterval of the adapter, as far as this process knows: by it decisions are old.
+	// PollInterval of the adapter, as far as this process knows it: the age limit of decisions depends on it.
 	PollInterval        time.Duration
 	DefaultAdminURL     string
 	FunctionCredentials target.FunctionCredentials
@@ -192,7 +192,7 @@ func readIndexOf(kind string) (field string, by client.IndexerFunc) {
 	return target.IndexOf(kind)
 }
 
-// missing says that the kind is not installed, with the fix; nil otherwise.
+// missing returns an error with the fix if the kind is not installed, else nil.
 func missing(discovery cluster.Discovery, kind string) error {
 	if !discovery.Absent(kind) {
 		return nil

@@ -33,7 +33,7 @@ const (
 	resolveAfterError = 5 * time.Second
 	// resolveTimeout bounds one resolution: reading a ConfigMap.
 	resolveTimeout = 10 * time.Second
-	// resolvers is how many keys are resolved at once, and maxUnresolved how many may be queued.
+	// resolvers is the number of concurrent resolutions, and maxUnresolved the length of their queue.
 	resolvers     = 4
 	maxUnresolved = 1024
 )
@@ -51,7 +51,7 @@ type Signals struct {
 	topics  int
 }
 
-// SignalsConfig is what NewSignals needs; all fields are required.
+// SignalsConfig configures NewSignals; all fields are required.
 type SignalsConfig struct {
 	Store    *backlog.Store
 	Targets  *target.Targets
@@ -101,7 +101,7 @@ type lookup struct {
 	subscription backlog.Subscription
 	// err is why there is none; backlog.ErrNoData until the first resolution.
 	err error
-	// pending says that the key is queued or being resolved; failing that the last resolution failed.
+	// pending means that the key is queued or being resolved; failing that the last resolution failed.
 	pending, failing bool
 	// bytesUsedAt is when a client last requested the backlog in bytes.
 	bytesUsedAt time.Time
@@ -116,7 +116,7 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 	return subscription
 }
 
-// NewSignals checks the configuration. Signals resolves keys while Start runs.
+// NewSignals validates the configuration. Signals resolves keys while Start runs.
 func NewSignals(config SignalsConfig) (*Signals, error) {
 	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Forget == nil ||
 		config.Now == nil {
@@ -126,8 +126,8 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 }
 
 // Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,
-// which is measured while clients request it. A missing object is an API server's NotFound. Any other error tells the
-// user why the reading is unknown; most wrap a reason of package backlog.
+// which is measured while clients request it. A missing object is an API server's NotFound. Any other error is why the
+// reading is unknown; most wrap a reason of package backlog.
 func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail,
 	now time.Time,
 ) (backlog.Reading, error) {

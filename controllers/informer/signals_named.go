@@ -76,7 +76,7 @@ func (s *Signals) bounded(k signalKey, topics int) error {
 	return nil
 }
 
-// renew records a request, and says whether to begin or renew the tracking in the store.
+// renew records a request, and returns whether to begin or renew the tracking in the store.
 func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time
 	return due
 }
 
-// isFinal says that the error is the result, and not a failure to find it.
+// isFinal reports whether the error is a result, and not a failure to get one.
 func (k signalKey) isFinal(err error) bool {
 	if k.component != (function.Component{}) {
 		return errors.Is(err, backlog.ErrFunctionNotFound) || errors.Is(err, backlog.ErrUnsupported)
