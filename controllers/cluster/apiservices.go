@@ -37,7 +37,7 @@ func externalMetricsGroup() metricsGroup {
 // server is the server of a metrics group; unknown as the zero value.
 type server struct {
 	known bool
-	// absent says that there is no APIService.
+	// absent reports whether there is no APIService.
 	absent bool
 	// holder is the other server, such as "Service monitoring/prometheus-adapter"; empty for the adapter.
 	holder string
@@ -57,7 +57,7 @@ func (s server) String() string {
 	}
 }
 
-// ours says whether the adapter gets the requests; nil while unknown.
+// ours reports whether the adapter gets the requests; nil while unknown.
 func (s server) ours() *bool {
 	if !s.known {
 		return nil

@@ -38,7 +38,7 @@ const (
 	initialTimeout = 10 * time.Second
 )
 
-// CapabilitiesConfig is what NewCapabilities needs; all fields but ExternalMetrics are required.
+// CapabilitiesConfig configures NewCapabilities; all fields but ExternalMetrics are required.
 type CapabilitiesConfig struct {
 	// APIServices is a cache that need not have synced yet.
 	APIServices cache.Cache
@@ -47,9 +47,9 @@ type CapabilitiesConfig struct {
 	Namespace string
 	// Own is the Service of our APIServices.
 	Own types.NamespacedName
-	// ExternalMetrics says that the adapter serves these too.
+	// ExternalMetrics is set if the adapter serves external metrics.
 	ExternalMetrics bool
-	// KEDA says whether its kinds are installed, and Scaler how it reaches our scaler.
+	// KEDA reports whether its kinds are installed; Scaler is the address of our scaler for KEDA.
 	KEDA   func() bool
 	Scaler plan.Scaler
 	// Policies reads from the cache.
@@ -57,9 +57,9 @@ type CapabilitiesConfig struct {
 	Registerer prometheus.Registerer
 }
 
-// Capabilities probes what the cluster can do, and watches it, on every replica. Until known, it assumes that the
-// adapter serves the metrics APIs and the API server refuses minReplicas 0. Most clusters are so, and nothing changes
-// twice at a start. It is safe for concurrent use.
+// Capabilities probes and watches the capabilities of the cluster, on every replica. Until known, it assumes that the
+// adapter serves the metrics APIs and the API server refuses minReplicas 0: true of most clusters, so that a start
+// changes nothing twice. It is safe for concurrent use.
 type Capabilities struct {
 	config  CapabilitiesConfig
 	metrics *capabilityMetrics
@@ -81,7 +81,7 @@ type known struct {
 	keda             *bool
 }
 
-// NewCapabilities checks the configuration and registers the metrics.
+// NewCapabilities validates the configuration and registers the metrics.
 func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 	switch {
 	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Policies == nil ||
@@ -102,7 +102,7 @@ func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 	}, nil
 }
 
-// Setup completes the configuration with what a manager knows of the API server, and adds the component to it.
+// Setup adds the manager's parts to the configuration, and the component to the manager.
 func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind string) bool) (*Capabilities, error) {
 	// A cache of its own: without permission to list APIServices, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -133,8 +133,8 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 	return c, nil
 }
 
-// Now is what the cluster can do, as far as known. It checks KEDA at each call: an earlier result may be from before
-// its objects were read, and then a new leader would change the actuator, and change it back.
+// Now returns the known capabilities. It checks KEDA at each call: an earlier result may be from before its objects
+// were read, and then a new leader would change the actuator, and change it back.
 func (c *Capabilities) Now() plan.Capabilities {
 	keda := c.config.KEDA()
 	c.mu.Lock()

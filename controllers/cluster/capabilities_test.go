@@ -103,7 +103,7 @@ func TestServerOfCustomMetrics(t *testing.T) {
 		},
 		"no server of an unknown version alone": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs)}, "no server"},
-		"the adapter beside an unknown version": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+		"the adapter and an unknown version": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs), pointing(newer, 200, ours)}, "the adapter"},
 	}
 	for name, tt := range tests {
@@ -223,7 +223,7 @@ type fakeServices struct {
 	cache.Cache
 	informers *informertest.FakeInformers
 	api       client.Client
-	// unread says that the cache never syncs.
+	// unread means that the cache never syncs.
 	unread bool
 }
 
@@ -350,7 +350,7 @@ func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfi
 	return env
 }
 
-// workersRun says whether workers run.
+// workersRun reports whether workers run.
 func (env *testEnv) workersRun() bool {
 	select {
 	case <-env.probed:
@@ -380,7 +380,7 @@ func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 	})
 }
 
-// A new leader that did not see KEDA at once would take the target from KEDA, and return it.
+// A new leader that misses KEDA at first would change the actuator, and change it back.
 func TestKEDAIsKnownOnceItsObjectsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Bool

@@ -44,7 +44,7 @@ type restMapper interface {
 // Discovery adds kinds to the cache as soon as they exist.
 type Discovery map[string]*kindDiscovery
 
-// DiscoveryConfig is what NewDiscovery needs; all fields but Optional are required.
+// DiscoveryConfig configures NewDiscovery; all fields but Optional are required.
 type DiscoveryConfig struct {
 	Mapper restMapper
 	Cache  cache.Cache
@@ -55,7 +55,7 @@ type DiscoveryConfig struct {
 	Optional bool
 }
 
-// NewDiscovery checks the configuration. Discovery begins when the manager of AddTo starts.
+// NewDiscovery validates the configuration. Discovery begins when the manager of AddTo starts.
 func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
 	if config.Mapper == nil || config.Cache == nil || len(config.Kinds) == 0 || config.Index == nil {
 		return nil, errors.New("discovery: Mapper, Cache, Kinds and Index must be set")
@@ -95,13 +95,13 @@ func (d Discovery) OnSynced(kind string, notify func() error) {
 	d[kind].onSynced = append(d[kind].onSynced, notify)
 }
 
-// Installed says whether objects of the kind can be read from the cache.
+// Installed reports whether objects of the kind can be read from the cache.
 func (d Discovery) Installed(kind string) bool {
 	k := d[kind]
 	return k != nil && k.synced.Load()
 }
 
-// Absent says that the API server does not have the kind.
+// Absent reports whether the API server does not have the kind.
 func (d Discovery) Absent(kind string) bool {
 	k := d[kind]
 	return k != nil && k.absent.Load()
@@ -147,7 +147,7 @@ type kindDiscovery struct {
 	onSynced []func() error
 	// every is DiscoveryInterval.
 	every time.Duration
-	// optional says that policies can miss the kind.
+	// optional means that policies can miss the kind.
 	optional bool
 
 	synced, absent atomic.Bool
@@ -179,7 +179,7 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 			return k.notify()
 		case meta.IsNoMatchError(err):
 			if !k.released {
-				logger.Info("kind not installed, policies wait for it", "retryInterval", k.every.String())
+				logger.Info("kind is not installed, checking again", "retryInterval", k.every.String())
 			}
 			k.absent.Store(true)
 			k.release()

@@ -4,11 +4,11 @@
 // Package cluster discovers the capabilities of the Kubernetes cluster: the API groups and kinds it serves, the server
 // of the metrics APIs, and the fields of a HorizontalPodAutoscaler that the API server keeps.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, policy and policy/plan and the Kubernetes API, and none of the
-// other packages under controllers. It writes nothing: a dry run leaves no object behind.
+// Floor 2, an edge: it imports api/v1alpha1, policy and policy/plan, no other package under controllers, and talks to
+// the Kubernetes API. It writes nothing: a dry run leaves no object behind.
 //
 //	kinds.go         the names and versions of all kinds
-//	discovery.go     brings the objects of a kind into the cache as soon as the kind exists
+//	discovery.go     adds the objects of a kind to the cache as soon as the kind exists
 //	published.go     notices that a kind was uninstalled
 //	capabilities.go  watches the APIServices and repeats the dry run
 //

@@ -23,10 +23,10 @@ const dryRunTimeout = 5 * time.Second
 
 // autoscalerCapabilities are the fields of our HorizontalPodAutoscalers that the API server keeps.
 type autoscalerCapabilities struct {
-	// scaleToZero says that it accepts minReplicas 0 (feature gate HPAScaleToZero, on by default since 1.37).
+	// scaleToZero: it accepts minReplicas 0 (feature gate HPAScaleToZero, on by default since 1.37).
 	scaleToZero bool
-	// tolerance says that it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35). Without it the HPA
-	// ignores changes of up to 10 %.
+	// tolerance: it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35). Without it the HPA ignores
+	// changes of up to 10 %.
 	tolerance bool
 }
 
@@ -35,8 +35,8 @@ type creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
 
-// probeAutoscaler makes a dry run, which creates no object. No request can tell what kube-controller-manager does; it
-// has the same feature gates as the API server unless an administrator set them apart.
+// probeAutoscaler makes a dry run, which creates no object. No request shows what kube-controller-manager does; it has
+// the same feature gates as the API server unless an administrator set them apart.
 func probeAutoscaler(ctx context.Context, server creator, namespace string) (autoscalerCapabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func dryRun(ctx context.Context, server creator, namespace string, toZero bool) 
 	return hpa, err
 }
 
-// refusesMinReplicas says that the API server rejects minReplicas, and not another field.
+// refusesMinReplicas reports whether the API server rejects minReplicas, and not another field.
 func refusesMinReplicas(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

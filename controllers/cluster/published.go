@@ -30,7 +30,7 @@ type resourceLists interface {
 type published struct {
 	kind      string
 	resources resourceLists
-	// installed says that the objects are in the cache: only then the check is needed.
+	// installed reports whether the objects are in the cache: only then the check is needed.
 	installed func(kind string) bool
 	// every is DiscoveryInterval.
 	every time.Duration
@@ -51,7 +51,7 @@ func watchPublished(mgr manager.Manager, kind string, installed func(string) boo
 	return s, nil
 }
 
-// available says that objects of the kind can be read and created.
+// available reports whether objects of the kind can be read and created.
 func (s *published) available() bool { return s.installed(s.kind) && !s.gone.Load() }
 
 // NeedLeaderElection is false: a new leader needs the result.
@@ -92,8 +92,8 @@ func (s *published) check(ctx context.Context) error {
 	return nil
 }
 
-// creatable says that objects of a kind can be created. They cannot while a CustomResourceDefinition is being deleted,
-// which lasts until the last finalizer of its objects is removed.
+// creatable reports whether objects of a kind can be created. They cannot while a CustomResourceDefinition is being
+// deleted, which lasts until the last finalizer of its objects is removed.
 func creatable(list *metav1.APIResourceList, kind string) bool {
 	return slices.ContainsFunc(list.APIResources,
 		func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })

@@ -28,8 +28,8 @@ func (c *Capabilities) enqueueAll(ctx context.Context, logger logr.Logger,
 	}
 }
 
-// Source enqueues policies when capabilities change. It holds the workers back until the first probe: else a new leader
-// would change the actuator of a policy, and change it back.
+// Source enqueues policies when capabilities change. It delays the workers until the first probe: otherwise a new
+// leader would change the actuator of a policy, and change it back.
 type Source struct{ Capabilities *Capabilities }
 
 // Start sets the queue.
