@@ -1,18 +1,18 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyset keeps a policy for each object that an AutoscalingPolicySet selects.
+// Package policyset maintains a policy for each object that an AutoscalingPolicySet selects.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1 and policy/plan, and one outside system, the Kubernetes API, which
-// it reads through controllers/target and controllers/cluster. It decides nothing: package controllers
-// reconciles a policy of a set like any other.
+// Floor 2, an edge: it imports api/v1alpha1 and policy/plan, and talks to one outside system, the Kubernetes API, which
+// it reads through controllers/target and controllers/cluster. It decides nothing: package controllers reconciles a
+// policy of a set like any other.
 //
 // The reconcile of a set, on the leader alone:
 //
 //	observe -> plan.ObserveSet -> plan.NewPolicySetPlan -> write policies -> one status patch
 //
-// It begins when a set or a policy changes, when an object's labels or owners or a FunctionMesh's components change,
-// and every minute. A reconcile without a change writes nothing.
+// A reconcile starts when a set or a policy changes, when an object's labels or owners or a FunctionMesh's components
+// change, and every minute. A reconcile without a change writes nothing.
 //
 // Metrics:
 //

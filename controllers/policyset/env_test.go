@@ -29,7 +29,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testEnv is a fake API server that counts writes, and a clock that stands still.
+// testEnv is a fake API server that counts writes, and a manual clock.
 type testEnv struct {
 	t          *testing.T
 	client     client.Client
@@ -57,7 +57,7 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	return env
 }
 
-// restart replaces the process: its memory is gone, its writes stay.
+// restart replaces the process: its memory is lost, its writes stay.
 func (env *testEnv) restart() {
 	env.t.Helper()
 	env.recorder = events.NewFakeRecorder(100)
@@ -165,7 +165,7 @@ func (env *testEnv) recorded() []string {
 	}
 }
 
-// editSet changes a set as a user would.
+// editSet changes a set like a user.
 func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicySet)) {
 	env.t.Helper()
 	set := env.set(name)
@@ -174,7 +174,7 @@ func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicy
 	require.NoError(env.t, env.client.Update(env.t.Context(), set))
 }
 
-// editPolicy changes a policy as a user would.
+// editPolicy changes a policy like a user.
 func (env *testEnv) editPolicy(name string, change func(*v1alpha1.AutoscalingPolicy)) {
 	env.t.Helper()
 	p := env.policy(name)

@@ -34,7 +34,7 @@ type refusal struct {
 	live       types.UID
 }
 
-// stands says that the API server would refuse the apply again.
+// stands reports whether the API server would refuse the apply again.
 func (r refusal) stands(set *v1alpha1.AutoscalingPolicySet, planned plan.PlannedPolicy, now time.Time) bool {
 	return r.generation == set.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
 }

@@ -28,12 +28,12 @@ const (
 	// writers is how many policies of a set are written at once: 1000 new ones take some seconds, and the API server keeps
 	// capacity for other clients.
 	writers = 8
-	// resyncEvery is how often a set is reconciled without an event: a kind that is installed without an object causes
+	// resyncEvery is how often a set is reconciled without an event: the installation of a kind without objects causes
 	// none.
 	resyncEvery = time.Minute
 )
 
-// Reconciler keeps a policy for each object that an AutoscalingPolicySet selects. It runs on the leader only.
+// Reconciler maintains a policy for each object that an AutoscalingPolicySet selects. It runs on the leader only.
 type Reconciler struct {
 	config  Config
 	metrics *setMetrics
@@ -43,13 +43,13 @@ type Reconciler struct {
 	memories map[types.NamespacedName]*setMemory
 }
 
-// Config is what New needs; all fields are required.
+// Config configures New; all fields are required.
 type Config struct {
 	// Client reads policies and sets from the cache and writes to the API server. It must read its own writes.
 	Client client.Client
 	// Objects reads the objects that sets select, unstructured, from the cache.
 	Objects client.Reader
-	// Installed says whether the kind exists and its objects are in the cache.
+	// Installed reports whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool
 	Recorder  events.EventRecorder
 	// Clock is the clock, such as time.Now.
@@ -57,7 +57,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// New checks the configuration and registers the metrics.
+// New validates the configuration and registers the metrics.
 func New(config Config) (*Reconciler, error) {
 	if config.Client == nil || config.Objects == nil || config.Installed == nil || config.Recorder == nil ||
 		config.Clock == nil || config.Registerer == nil {

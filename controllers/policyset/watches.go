@@ -37,8 +37,8 @@ const (
 	workers = 2
 	// reconcileTimeout bounds a reconcile: 1000 new policies are 125 writes in sequence.
 	reconcileTimeout = 2 * time.Minute
-	// statusDelay is how long changes of the policies' statuses are collected: a set of 1000 policies that always change
-	// is reconciled once a second.
+	// statusDelay batches changes of the policies' statuses: a set of 1000 policies that always change is reconciled once
+	// a second.
 	statusDelay = time.Second
 )
 
@@ -168,7 +168,7 @@ func readiness(p *v1alpha1.AutoscalingPolicy) shownReadiness {
 	return shownReadiness{}
 }
 
-// selectable holds the workers back until the first check for every kind: else each start would delete all policies.
+// selectable delays the workers until the first check for every kind: otherwise each start would delete all policies.
 type selectable struct{ discovery cluster.Discovery }
 
 // Start watches nothing.
