@@ -19,16 +19,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// APIServices are what the adapter has the API server send it.
+// APIServices register the adapter with the API server.
 type APIServices struct {
-	// Service and Port are what the APIServices name.
+	// Service and Port are those of the APIServices.
 	Service types.NamespacedName
 	Port    int32
-	// External says that external.metrics.k8s.io is served too.
+	// External registers external.metrics.k8s.io too.
 	External bool
-	// Insecure has the API server verify no certificate.
+	// Insecure makes the API server verify no certificate.
 	Insecure bool
-	// Owner is the ClusterRole with which APIServices and Secret are deleted; empty for none.
+	// Owner is the ClusterRole that owns the APIServices and the Secret; empty for none.
 	Owner string
 }
 
@@ -54,8 +54,8 @@ func newRegistrar(config APIServices, direct client.Client) *registrar {
 	return &registrar{config: config, client: direct, holder: map[string]string{}}
 }
 
-// groups are what the adapter serves, with the priority of each version: the autoscaler takes the one that the API
-// server prefers.
+// groups returns the API groups of the adapter, with the priority of each version: the HPA controller takes the version
+// that the API server prefers.
 func (r *registrar) groups() map[string]map[string]int64 {
 	groups := map[string]map[string]int64{"custom.metrics.k8s.io": {"v1beta2": 200, "v1beta1": 100}}
 	if r.config.External {
@@ -72,7 +72,7 @@ func newAPIService(name string) *unstructured.Unstructured {
 	return service
 }
 
-// publish applies the APIServices of every group that has no other server.
+// publish applies the APIServices of every group that no other server has.
 func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
 	owner, err := ownerOf(ctx, r.client, r.config.Owner)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 		}
 		holder := r.foreign(found)
 		if holder != r.holder[group] && holder != "" {
-			logger.Info("another server has this API group, so no APIService is written", "group", group, "server", holder)
+			logger.Info("another server has this API group, writing no APIService", "group", group, "server", holder)
 		}
 		if r.holder[group] = holder; holder != "" {
 			continue
@@ -151,7 +151,7 @@ func (r *registrar) spec(version schema.GroupVersion, priority int64, bundle []b
 	return spec
 }
 
-// register writes an APIService unless it is as wanted.
+// register writes an APIService if it differs.
 func (r *registrar) register(ctx context.Context, found, wanted *unstructured.Unstructured) error {
 	if found != nil && reflect.DeepEqual(found.Object["spec"], wanted.Object["spec"]) &&
 		reflect.DeepEqual(found.GetOwnerReferences(), wanted.GetOwnerReferences()) {

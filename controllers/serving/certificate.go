@@ -21,11 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Certificate is what this replica serves: the one in the Secret, and until that is known one that no client trusts.
+// Certificate is the serving certificate of this replica: the one in the Secret, or until that is known one that no
+// client trusts.
 type Certificate struct {
 	secret types.NamespacedName
 	source cache.Cache
-	// changed is called when the Secret was seen.
+	// changed is called for each event of the Secret.
 	changed func()
 
 	mu          sync.Mutex
@@ -36,7 +37,7 @@ type Certificate struct {
 	listeners   []dynamiccertificates.Listener
 }
 
-// newCertificate reads the one Secret, which takes no permission to read others.
+// newCertificate watches the one Secret, which needs no permission to read others.
 func newCertificate(mgr manager.Manager, secret types.NamespacedName, changed func()) (*Certificate, error) {
 	name := fields.OneTermEqualSelector("metadata.name", secret.Name)
 	source, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -71,7 +72,7 @@ func (c *Certificate) Start(ctx context.Context) error {
 	return c.source.Start(ctx)
 }
 
-// follow keeps what is served when the Secret holds nothing better.
+// follow keeps the current certificate if the Secret has no usable one.
 func (c *Certificate) follow(ctx context.Context, object any) {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
@@ -81,7 +82,7 @@ func (c *Certificate) follow(ctx context.Context, object any) {
 	certificate, key := secret.Data[keyCertificate], secret.Data[keyPrivateKey]
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "keeping the serving certificate, for the Secret holds none", "secret",
+		log.FromContext(ctx).Error(err, "the Secret has no usable certificate, keeping the serving one", "secret",
 			c.secret.String())
 		return
 	}
@@ -101,18 +102,18 @@ func (c *Certificate) follow(ctx context.Context, object any) {
 		pair.Leaf.Issuer.CommonName, "notAfter", pair.Leaf.NotAfter)
 }
 
-// Ready says why there is no certificate that clients trust, nil when there is one.
+// Ready returns why there is no certificate that clients trust; nil if there is one.
 func (c *Certificate) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.certificate) == 0 {
 		return errors.New("no serving certificate is known: Secret " + c.secret.String() +
-			" gets it, which takes the permissions of docs/certificates.md")
+			" gets it, which needs the permissions in docs/certificates.md")
 	}
 	return nil
 }
 
-// Over serves what the other provider has until the Secret is known.
+// Over returns c with the other provider as its content until the Secret is known.
 func (c *Certificate) Over(before dynamiccertificates.CertKeyContentProvider) *Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,7 @@ func (c *Certificate) CurrentCertKeyContent() (certificate, key []byte) {
 	return c.certificate, c.key
 }
 
-// Authorities are those that have signed what clients and servers show, in PEM.
+// Authorities are the authorities of client and server certificates, in PEM.
 func (c *Certificate) Authorities() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 // filesInterval is the time between two reads of the files.
 const filesInterval = 10 * time.Second
 
-// Files are PEM files of a certificate that others renew.
+// Files are PEM files of a certificate that another program renews.
 type Files struct {
-	// Authorities sign the Certificate, of which Key is the key.
+	// Authorities sign the Certificate; Key is its key.
 	Authorities, Certificate, Key string
 }
 
-// read returns the files as a Secret's data. It fails for authorities that do not sign the certificate: an API group
-// whose server is not trusted keeps every namespace from being deleted.
+// read returns the files as a Secret's data. It fails if the authorities do not sign the certificate: an API group with
+// an untrusted server blocks the deletion of every namespace.
 func (f Files) read(now time.Time, host string) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for key, file := range map[string]string{
@@ -51,24 +51,24 @@ func (f Files) read(now time.Time, host string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// FollowConfig is what Follow needs.
+// FollowConfig configures Follow.
 type FollowConfig struct {
 	APIServices APIServices
-	// Files are not read with APIServices.Insecure.
+	// Files are ignored with APIServices.Insecure.
 	Files Files
-	// Ready says why this replica cannot answer requests yet; nil when it can.
+	// Ready returns why this replica cannot serve requests yet; nil if it can.
 	Ready func() error
 }
 
-// follower keeps the APIServices as the files are.
+// follower writes the APIServices from the files.
 type follower struct {
 	config  FollowConfig
 	clients publisher
-	// problem is why the APIServices are not kept, as last logged.
+	// problem is why the APIServices are not up to date, as last logged.
 	problem string
 }
 
-// Follow adds what keeps the APIServices of a certificate in files, or of one that is not verified.
+// Follow adds the writer of the APIServices for a certificate in files, or for one that is not verified.
 func Follow(mgr manager.Manager, config FollowConfig) error {
 	if config.Ready == nil {
 		return errors.New("serving: Ready must be set")
@@ -81,7 +81,7 @@ func Follow(mgr manager.Manager, config FollowConfig) error {
 		return err
 	}
 	if err := mgr.Add(&follower{config: config, clients: newRegistrar(config.APIServices, direct)}); err != nil {
-		return fmt.Errorf("adding what keeps the APIServices: %w", err)
+		return fmt.Errorf("adding the writer of the APIServices: %w", err)
 	}
 	return nil
 }
@@ -93,8 +93,8 @@ func (f *follower) NeedLeaderElection() bool { return true }
 func (f *follower) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("serving")
 	if f.config.APIServices.Insecure {
-		logger.Info("the API server does not verify the adapter: it takes replicas from whatever answers at the address of " +
-			"its Service; choose another --serving-certificate for production")
+		logger.Info("the API server does not verify the adapter's certificate: it accepts metrics from any server at the " +
+			"address of its Service; choose another --serving-certificate for production")
 	}
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -113,7 +113,7 @@ func (f *follower) Start(ctx context.Context) error {
 	}
 }
 
-// sync logs a problem once.
+// sync writes the APIServices and logs a problem once.
 func (f *follower) sync(ctx context.Context, logger logr.Logger, now time.Time) {
 	err := f.publish(ctx, logger, now)
 	switch {
@@ -122,7 +122,7 @@ func (f *follower) sync(ctx context.Context, logger logr.Logger, now time.Time) 
 		f.problem = ""
 	case err.Error() != f.problem:
 		f.problem = err.Error()
-		logger.Error(err, "keeping the APIServices as they are", "retryInterval", filesInterval.String())
+		logger.Error(err, "updating the APIServices", "retryInterval", filesInterval.String())
 	}
 }
 

@@ -50,7 +50,7 @@ func newFollowing(t *testing.T) following {
 	}}
 }
 
-// write the files that the data has.
+// write writes the files of the data.
 func (f following) write(t *testing.T, data map[string][]byte) {
 	t.Helper()
 	dir := filepath.Dir(f.follower.config.Files.Key)
@@ -199,6 +199,6 @@ func TestTheFilesAreFollowedOnceReady(t *testing.T) {
 		require.Equal(t, string(good[keyAuthorities]), bundleOf(t, f.apiService(t, "v1beta1")))
 		stop()
 		require.NoError(t, <-done)
-		require.Equal(t, 1, strings.Count(lines.String(), "keeping the APIServices as they are"), "a problem is logged once")
+		require.Equal(t, 1, strings.Count(lines.String(), "updating the APIServices"), "a problem is logged once")
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// mostOlder authorities stay trusted beside a new one: that of the served certificate, and one that a replica may
-// still serve a certificate of.
+// mostOlder authorities stay trusted in addition to a new one: that of the serving certificate, and that of one which a
+// replica may still serve.
 const mostOlder = 2
 
 // take returns the Secret's data after the stage.

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// bench is a keeper on a fake API server. The test sets what fails.
+// bench is a keeper on a fake API server with injected failures.
 type bench struct {
 	*keeper
 	applied    int
@@ -50,7 +50,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			}
 			if secret, ok := object.(*acorev1.SecretApplyConfiguration); ok {
 				if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[corev1.TLSPrivateKeyKey]) == 0 {
-					return errors.New("data[tls.crt]: Required value") // as the API server says of this type
+					return errors.New("data[tls.crt]: Required value") // as the API server responds for this type
 				}
 			}
 			b.applied++
@@ -87,7 +87,7 @@ func (b *bench) secret(t *testing.T) map[string][]byte {
 	return secret.Data
 }
 
-// apiService is nil when there is none.
+// apiService returns nil without one.
 func (b *bench) apiService(t *testing.T, version string) *unstructured.Unstructured {
 	t.Helper()
 	service := newAPIService("")

@@ -22,13 +22,13 @@ const (
 	keyPrivateKey   = "tls.key"
 )
 
-// content is what the Secret holds, as far as it is usable.
+// content is the usable content of the Secret.
 type content struct {
-	// authorities are trusted by clients, the newest first: that one signs.
+	// authorities that clients trust, the newest first: that one signs.
 	authorities []*x509.Certificate
-	// signer is the key of the newest authority; nil when the Secret has none for it.
+	// signer is the key of the newest authority; nil if the Secret has none for it.
 	signer crypto.Signer
-	// leaf is what replicas serve; nil when the Secret has none, or another key. The chain links it to an authority.
+	// leaf is the serving certificate; nil if the Secret has none, or another key. The chain links it to an authority.
 	leaf  *x509.Certificate
 	chain []*x509.Certificate
 }
@@ -66,40 +66,40 @@ func signerOf(authority *x509.Certificate, pem []byte) crypto.Signer {
 	return signer
 }
 
-// stage is one step towards what should be in the Secret.
+// stage is one step of a rotation.
 type stage string
 
 const (
 	// settled: nothing to do yet.
 	settled stage = ""
-	// addAuthority creates an authority that clients trust beside the others.
+	// addAuthority creates an authority that clients trust in addition to the others.
 	addAuthority stage = "AddAuthority"
-	// issueCertificate has the newest authority sign another serving certificate.
+	// issueCertificate issues a serving certificate signed by the newest authority.
 	issueCertificate stage = "IssueCertificate"
-	// dropAuthorities leaves the newest authority as the only one.
+	// dropAuthorities removes all authorities but the newest.
 	dropAuthorities stage = "DropAuthorities"
 )
 
-// lifetime is that of a serving certificate. All other times follow from it.
+// lifetime of a serving certificate. All other times derive from it.
 type lifetime time.Duration
 
 // ofAuthority outlives every certificate that the authority signs until it is replaced, after two thirds of its time.
 func (l lifetime) ofAuthority() time.Duration { return 4 * time.Duration(l) }
 
-// overlap is how long a stage lasts at least. The API servers and replicas follow within seconds.
+// overlap is the shortest time of a stage. API servers and replicas follow within seconds.
 func (l lifetime) overlap() time.Duration { return min(time.Hour, time.Duration(l)/12) }
 
-// backdating is for clocks that are late.
+// backdating allows for clocks that are late.
 const backdating = time.Hour
 
 func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdating) }
 
-// expiring says whether two thirds of the certificate's time are over.
+// expiring reports whether two thirds of the certificate's time are over.
 func expiring(c *x509.Certificate, now time.Time) bool {
 	return now.Sub(issued(c)) >= c.NotAfter.Sub(issued(c))*2/3
 }
 
-// next is the stage that comes next. Clients have trusted all authorities for the given time.
+// next returns the next stage. Clients have trusted all authorities for the given time.
 func (c content) next(now time.Time, host string, l lifetime, trusted time.Duration) stage {
 	switch {
 	case c.signer == nil || !now.Before(c.authorities[0].NotAfter):
@@ -121,10 +121,10 @@ func (c content) next(now time.Time, host string, l lifetime, trusted time.Durat
 	return settled
 }
 
-// serves says whether clients that trust the authorities accept the certificate.
+// serves reports whether clients that trust the authorities accept the certificate.
 func (c content) serves(now time.Time, host string) bool { return c.verify(now, host) == nil }
 
-// verify says why they do not.
+// verify returns why they do not.
 func (c content) verify(now time.Time, host string) error {
 	if c.leaf == nil {
 		return errors.New("there is no certificate")

@@ -20,7 +20,7 @@ const (
 
 func start() time.Time { return time.Date(2026, time.November, 23, 8, 0, 0, 0, time.UTC) }
 
-// taken is the data after the stages, which are taken at once.
+// taken is the data after the given stages, carried out at once.
 func taken(t *testing.T, data map[string][]byte, now time.Time, stages ...stage) map[string][]byte {
 	t.Helper()
 	for _, s := range stages {
@@ -33,7 +33,7 @@ func taken(t *testing.T, data map[string][]byte, now time.Time, stages ...stage)
 
 func TestStages(t *testing.T) {
 	first := taken(t, nil, start(), addAuthority, issueCertificate)
-	// long is of an authority that has lasted for more than two thirds of its time.
+	// long is when an authority has used more than two thirds of its lifetime.
 	long := start().Add(month.ofAuthority() * 3 / 4)
 	renewed := taken(t, first, long, issueCertificate)
 	two := taken(t, renewed, long, addAuthority)
@@ -56,10 +56,10 @@ func TestStages(t *testing.T) {
 		want    stage
 	}{
 		"creates an authority first":                    {nil, start(), 0, addAuthority},
-		"replaces what is no certificate":               {broken, start(), 0, addAuthority},
+		"replaces an invalid certificate":               {broken, start(), 0, addAuthority},
 		"issues a certificate at once for the first":    {taken(t, nil, start(), addAuthority), start(), 0, issueCertificate},
-		"leaves what is good":                           {first, start().Add(time.Hour), 0, settled},
-		"leaves a certificate that is young enough":     {first, start().Add(19 * 24 * time.Hour), 0, settled},
+		"keeps a valid certificate":                     {first, start().Add(time.Hour), 0, settled},
+		"keeps a young certificate":                     {first, start().Add(19 * 24 * time.Hour), 0, settled},
 		"renews a certificate after two thirds":         {first, start().Add(20 * 24 * time.Hour), 0, issueCertificate},
 		"replaces a certificate that has expired":       {first, start().Add(31 * 24 * time.Hour), 0, issueCertificate},
 		"replaces a certificate of another key":         {mixed, start(), 0, issueCertificate},
@@ -82,7 +82,7 @@ func TestStages(t *testing.T) {
 	})
 }
 
-// TestEveryClientTrustsEveryReplica for two years, with clients and replicas that follow late.
+// TestEveryClientTrustsEveryReplica simulates two years, with clients and replicas that follow late.
 func TestEveryClientTrustsEveryReplica(t *testing.T) {
 	const tick, late = 20 * time.Minute, 2 // ticks
 	var history []map[string][]byte        // of the Secret, one a tick
@@ -90,7 +90,7 @@ func TestEveryClientTrustsEveryReplica(t *testing.T) {
 	at := func(ticks int) map[string][]byte { return history[max(0, len(history)-1-ticks)] }
 	for now, quiet := start(), 0; now.Before(start().Add(2 * 365 * 24 * time.Hour)); quiet++ {
 		now = now.Add(tick)
-		if quiet > 6 { // nothing comes next for days
+		if quiet > 6 { // no stage is due for days
 			now = now.Add(24 * time.Hour)
 		}
 		s := decode(data).next(now, host, month, now.Sub(since))
@@ -101,7 +101,7 @@ func TestEveryClientTrustsEveryReplica(t *testing.T) {
 			data, quiet = taken(t, data, now, s), 0
 		}
 		if history = append(history, data); len(history) < 4 {
-			continue // until there is a first certificate
+			continue // before the first certificate
 		}
 		for _, trusting := range []int{0, late} {
 			for _, following := range []int{0, late} {
@@ -125,7 +125,7 @@ func requireTrust(t *testing.T, bundle []byte, replica map[string][]byte, now ti
 	require.NoError(t, err, now)
 }
 
-// FuzzDecode: whatever users write into the Secret, a usable one comes out of a few stages.
+// FuzzDecode: from any content of the Secret, a few stages lead to a usable one.
 func FuzzDecode(f *testing.F) {
 	good, err := take(addAuthority, nil, start(), host, month)
 	require.NoError(f, err)
