@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Results of a reconcile of a policy.
+// Results of reconciles of a policy.
 const (
 	resultDecided  = "decided"
 	resultHeld     = "held"
@@ -19,14 +19,14 @@ const (
 	resultViolated = "violated"
 	resultWaiting  = "waiting"
 	resultPaused   = "paused"
-	// resultSuspending and resultRestoring suspend other autoscalers for the policy, or restore them.
+	// resultSuspending and resultRestoring: the reconcile suspended or restored another autoscaler.
 	resultSuspending = "suspending"
 	resultRestoring  = "restoring"
 	resultGone       = "gone"
 	resultError      = "error"
 )
 
-// Results of an apply.
+// Results of applies.
 const (
 	applyDone     = "applied"
 	applyConflict = "conflict"
@@ -34,13 +34,13 @@ const (
 	applyError    = "error"
 )
 
-// Results of writing a number of replicas.
+// Results of writes of replicas.
 const (
 	scaleDone  = "scaled"
 	scaleError = "error"
 )
 
-// Results of a status patch.
+// Results of status patches.
 const (
 	patchDone  = "patched"
 	patchError = "error"
@@ -60,15 +60,15 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
 	m := &controllerMetrics{
-		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Reconciles of policies by how they ended."),
+		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Reconciles of policies by result."),
 		applies: counter("pulsar_autoscaler_policy_applies_total",
-			"HorizontalPodAutoscalers and ScaledObjects applied by how it ended."),
+			"HorizontalPodAutoscalers and ScaledObjects applied by result."),
 		scales: counter("pulsar_autoscaler_policy_scales_total",
-			"Numbers of replicas that the controller wrote itself by how it ended."),
-		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
+			"Replicas written by the controller itself, by result."),
+		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by result."),
 		actuation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "pulsar_autoscaler_actuation_seconds",
-			Help: "Time from a decision for more replicas until as many run, by the actuator. A decision that another one " +
+			Help: "Time from a scale-up decision until its replicas run, by actuator. A decision that another one " +
 				"replaces meanwhile does not count.",
 			Buckets: []float64{1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600},
 		}, []string{"actuator"}),
@@ -79,7 +79,7 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		}
 	}
 	for _, by := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA, v1alpha1.ActuatorDirect} {
-		m.actuation.WithLabelValues(string(by)) // shown from the start, so that rates count the first raise
+		m.actuation.WithLabelValues(string(by)) // created at zero, so that rate() counts the first scale-up
 	}
 	return m, nil
 }

@@ -15,7 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Source has the last record of each policy that this process decides for.
+// Source has the last record of each policy that this process reconciles.
 type Source interface {
 	Records() iter.Seq[*Record]
 }
@@ -27,7 +27,6 @@ type Collector struct {
 	rows   []row
 }
 
-// row is a series with its descriptor.
 type row struct {
 	series
 	desc *prometheus.Desc

@@ -25,12 +25,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// records are a metrics.Source.
+// records implement metrics.Source.
 type records []*metrics.Record
 
 func (r records) Records() iter.Seq[*metrics.Record] { return slices.Values(r) }
 
-// registry has the series of the records at noon and a second.
+// registry has the series of the records one second after noon.
 func registry(t testing.TB, level metrics.Level, all ...*metrics.Record) *prometheus.Registry {
 	t.Helper()
 	now := func() time.Time { return fixture.Noon().Add(time.Second) }
@@ -41,7 +41,7 @@ func registry(t testing.TB, level metrics.Level, all ...*metrics.Record) *promet
 	return r
 }
 
-// exposition is what a scrape answers, without help and types.
+// exposition is the response to a scrape, without help and types.
 func exposition(t testing.TB, r *prometheus.Registry) []string {
 	t.Helper()
 	families, err := r.Gather()
@@ -60,7 +60,7 @@ func exposition(t testing.TB, r *prometheus.Registry) []string {
 	return lines
 }
 
-// busy is a policy at its maximum, whose replicas are held and whose messages are late.
+// busy is a policy at its maximum, with a hold and late messages.
 func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) {
 	p := &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "resize"}, Spec: fixture.CapacitySpec(),
@@ -208,7 +208,7 @@ func TestALevelHasItsSeries(t *testing.T) {
 	require.EqualError(t, err, `metrics: level is "All", must be Essential, Full or Off`)
 }
 
-// mostBytes of a scrape with the essential series of 10,000 policies.
+// mostBytes bounds a scrape of the essential series of 10,000 policies.
 const mostBytes = 25 << 20
 
 func fleet(count int) []*metrics.Record {
@@ -234,7 +234,7 @@ func scrape(t testing.TB, r *prometheus.Registry) (size int) {
 	return int(text)
 }
 
-// counter of what is written to it.
+// counter counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// full are the series that level Full adds.
+// full returns the series that level Full adds.
 func full() []series {
 	return append([]series{
 		{
@@ -19,23 +19,23 @@ func full() []series {
 		},
 		{
 			name: "consumers", level: Full, unit: "consumers", absent: noReading,
-			help:  "Consumers that are connected, each counted once.",
+			help:  "Connected consumers, each counted once.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.consumers },
 		},
 		{
 			name: "discounted_messages", level: Full, unit: "messages", absent: "while the backlog is unknown",
-			help:  "Ready messages that do not count as work, since replicas were idle while they waited.",
+			help:  "Ready messages that do not count as work, because replicas were idle meanwhile.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.discounted },
 		},
 		{
 			name: "delayed_messages", level: Full, unit: "messages", absent: noReading,
-			help:  "Messages that are still delayed, as far as the broker has read.",
+			help:  "Delayed messages, as far as the broker has read.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.delayed },
 		},
 		{
 			name: "unacked_messages", level: Full, unit: "messages",
 			absent: noReading + ", and of Exclusive and Failover subscriptions",
-			help:   "Messages that were sent to consumers and are not acknowledged.",
+			help:   "Messages delivered to consumers and not acknowledged.",
 			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.signals.unacked },
 		},
 		{
@@ -44,7 +44,7 @@ func full() []series {
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.age },
 		},
 		{
-			name: "capacity_uncertainty_ratio", level: Full, unit: "ratio", absent: "until the capacity is learned",
+			name: "capacity_uncertainty_ratio", level: Full, unit: "ratio", absent: "until the capacity is measured",
 			help:  "One standard deviation of capacity_messages_per_second, as a share of it.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.uncertainty },
 		},
@@ -56,7 +56,7 @@ func full() []series {
 	}, ages()...)
 }
 
-// ages say how current the rest is, and how often replicas changed.
+// ages returns series for the age of the data and for changes of replicas.
 func ages() []series {
 	return []series{
 		{
@@ -79,7 +79,7 @@ func ages() []series {
 		},
 		{
 			name: "reading_age_seconds", level: Full, unit: "seconds", absent: "while the backlog is unknown",
-			help:  "Time since the oldest part of the reading was measured on which the last decision rests.",
+			help:  "Time since the oldest part of the last decision's reading was measured.",
 			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.readAt, now) },
 		},
 		{

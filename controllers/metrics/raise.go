@@ -9,16 +9,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// raise is a decision for more replicas; zero for none.
+// raise is a scale-up decision; zero for none.
 type raise struct {
 	decidedAt time.Time
 	replicas  float64
-	// took is how long it was until as many ran; nil while fewer do.
+	// took is the time until the replicas ran; nil while fewer do.
 	took *time.Duration
 }
 
-// Actuated is how long it took until the replicas of a decision ran, and by which actuator, if that is so since the
-// record before.
+// Actuated returns the time from a decision until its replicas ran, and by which actuator, if they began to run since
+// the previous record.
 func (r *Record) Actuated() (took time.Duration, by string, done bool) {
 	if r.raise.took == nil {
 		return 0, "", false
@@ -26,7 +26,7 @@ func (r *Record) Actuated() (took time.Duration, by string, done bool) {
 	return *r.raise.took, r.actuator, true
 }
 
-// actuate is the raise that is under way after the next record: the last decision for more replicas, until they run or
+// actuate returns the raise to track after the next record: the last scale-up decision, until its replicas run or
 // another decision replaces it.
 func (r *Record) actuate(next *Record) raise {
 	desired, undecided := next.desired.Value()
@@ -47,7 +47,7 @@ func (r *Record) actuate(next *Record) raise {
 	return under
 }
 
-// runs says that so many replicas are known to run.
+// runs reports whether at least that many replicas are known to run.
 func runs(running backlog.Measurement, replicas float64) bool {
 	value, err := running.Value()
 	return err == nil && value >= replicas

@@ -21,8 +21,8 @@ import (
 // none is the actuator of a policy that changes no replicas.
 const none = "None"
 
-// Record is what the last reconcile of a policy found and decided. It is never modified. It has numbers and short texts
-// only: a process keeps one for each policy.
+// Record is what the last reconcile of a policy observed and decided. It is never modified. It has only numbers and
+// short texts: a process keeps one for each policy.
 type Record struct {
 	namespace, name                    string
 	targetKind, target, mode, actuator string
@@ -39,19 +39,19 @@ type Record struct {
 	raise                              raise
 }
 
-// signals are the measurements that a decision rests on.
+// signals are the measurements of a decision.
 type signals struct {
 	ready, publishRate, processRate, wait              backlog.Measurement
 	consumers, discounted, delayed, unacked, age, busy backlog.Measurement
 }
 
-// condition that is not as it should be.
+// condition is one with an unexpected status.
 type condition struct{ name, status, reason string }
 
-// totals since this process decides for the policy.
+// totals since this process reconciles the policy.
 type totals struct {
 	at time.Time
-	// late says that messages missed the objective at that time.
+	// late reports whether messages missed the objective at that time.
 	late                        bool
 	lateSeconds, replicaSeconds float64
 	// changes of spec.replicas; never modified.
@@ -61,8 +61,8 @@ type totals struct {
 // change of spec.replicas.
 type change struct{ by, direction string }
 
-// Next is the record after another reconcile, with the status that it reports; the decision is nil where there was
-// none. The record before is nil for the first one of this process.
+// Next returns the record after another reconcile, with the status that it reports; the decision is nil without one.
+// The previous record is nil for the first one of this process.
 func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.AutoscalingPolicyStatus) *Record {
 	spec := o.Policy.Spec
 	next := &Record{
@@ -99,7 +99,7 @@ func (r *Record) compare(other *Record) int {
 	return cmp.Or(cmp.Compare(r.namespace, other.namespace), cmp.Compare(r.name, other.name))
 }
 
-// measure takes over the reading.
+// measure copies the reading.
 func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	if o.Reading == nil || d == nil {
 		return
@@ -116,7 +116,7 @@ func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	}
 }
 
-// decide takes over the decision.
+// decide copies the decision.
 func (r *Record) decide(d policy.Decision) {
 	r.decidedAt = d.Time
 	if d.Strategy != "" { // otherwise no strategy could compute a number
@@ -127,8 +127,8 @@ func (r *Record) decide(d policy.Decision) {
 	}
 }
 
-// total adds the time since the record before, by what that one found: a change is found when it happens. Time in which
-// nothing was decided counts for no more than a reading is fresh.
+// total adds the time since the previous record, at most the age limit of a reading, by the state found then: a change
+// counts from when it is found.
 func (r *Record) total(o plan.Observed, spec backlog.Measurement) totals {
 	next := totals{at: o.Now, late: o.Reading != nil && o.History.Late()}
 	if r == nil {
@@ -173,7 +173,7 @@ func splitTarget(short string) (kind, name string) {
 	return short[:at], short[at+1:]
 }
 
-// unexpected are the conditions that are not as they should be. Of a policy that is as it should be there is none.
+// unexpected returns the conditions with an unexpected status; none for a healthy policy.
 func unexpected(conditions []metav1.Condition) []condition {
 	var found []condition
 	for _, c := range conditions {

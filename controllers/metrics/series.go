@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Level is how many series each policy has.
+// Level selects the series of each policy.
 type Level string
 
 // The levels.
@@ -29,11 +29,11 @@ type series struct {
 	// unit is empty for a plain number.
 	unit string
 	help string
-	// absent says when there is no sample.
+	// absent describes when there is no sample.
 	absent string
 	// value is the one sample of a record.
 	value func(r *Record, now time.Time) backlog.Measurement
-	// labels are those besides the record's own, sorted, and labelled has their values.
+	// labels are those in addition to the record's own, sorted; labelled has their values.
 	labels   []string
 	labelled func(r *Record) []sample
 }
@@ -41,12 +41,12 @@ type series struct {
 // Description of a series, for its documentation.
 type Description struct {
 	Name string
-	// Type is counter or gauge, Unit empty for a plain number, and Absent says when there is no sample.
+	// Type is counter or gauge, Unit empty for a plain number, and Absent describes when there is no sample.
 	Type, Unit, Absent string
 	Level              Level
 }
 
-// Described are all series of a policy.
+// Described returns all series of a policy.
 func Described() []Description {
 	var all []Description
 	for _, s := range table() {
@@ -61,7 +61,7 @@ func Described() []Description {
 	return all
 }
 
-// sample has values of the labels of its series.
+// sample has the values of its series' labels.
 type sample struct {
 	labels []string
 	value  float64
@@ -97,30 +97,30 @@ func essential() []series {
 		},
 		{
 			name: "desired_replicas", unit: "replicas", absent: noDecision,
-			help:  "Replicas last decided, which the autoscaler of the policy follows.",
+			help:  "Desired replicas of the last decision, which the autoscaler of the policy follows.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.desired },
 		},
 		{
 			name: "spec_replicas", unit: "replicas", absent: "while there is no target",
-			help:  "spec.replicas of the target, as last seen.",
+			help:  "spec.replicas of the target at the last reconcile.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.spec },
 		},
 		{
 			name: "running_replicas", unit: "replicas", absent: "while neither pods nor the target's status can be read",
-			help:  "Replicas that run, as last seen.",
+			help:  "Running replicas at the last reconcile.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.running },
 		},
 		{
 			name: "ready_messages", unit: "messages", absent: noReading,
-			help:  "Messages that wait to be processed: the backlog without delayed messages.",
+			help:  "Ready messages: the backlog without delayed messages.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.ready },
 		},
 		{
-			name: "publish_rate", unit: "messages per second", absent: noReading, help: "Messages that arrive.",
+			name: "publish_rate", unit: "messages per second", absent: noReading, help: "Messages published.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.publishRate },
 		},
 		{
-			name: "process_rate", unit: "messages per second", absent: noReading, help: "Messages that consumers finish.",
+			name: "process_rate", unit: "messages per second", absent: noReading, help: "Messages processed.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.processRate },
 		},
 		{
@@ -129,14 +129,14 @@ func essential() []series {
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.wait },
 		},
 		{
-			name: "capacity_messages_per_second", unit: "messages per second", absent: "until it is learned",
-			help:  "Messages that one busy replica processes, as learned.",
+			name: "capacity_messages_per_second", unit: "messages per second", absent: "until it is measured",
+			help:  "Messages that one busy replica processes, as measured.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.capacity },
 		},
 	}, outcomes()...)
 }
 
-// outcomes say whether the objective is met, and what keeps replicas.
+// outcomes returns series for the objective and for what limits or holds replicas.
 func outcomes() []series {
 	return []series{
 		{
@@ -162,7 +162,7 @@ func outcomes() []series {
 		},
 		{
 			name: "held", labels: []string{"reason"}, absent: "while the replicas are not held",
-			help:     "The reason for which the replicas are held, as in status.decision.hold. Always 1.",
+			help:     "Why replicas are held, as in status.decision.hold. Always 1.",
 			labelled: func(r *Record) []sample { return inForce(r.held) },
 		},
 		{
@@ -172,8 +172,8 @@ func outcomes() []series {
 			labelled: func(r *Record) []sample { return inForce(r.limited) },
 		},
 		{
-			name: "condition", labels: []string{"reason", "status", "type"}, absent: "while all are as they should be",
-			help: "Conditions that are not as they should be: ScalingLimited that is not False, others that are not True. " +
+			name: "condition", labels: []string{"reason", "status", "type"}, absent: "while all are as expected",
+			help: "Conditions with an unexpected status: ScalingLimited that is not False, others that are not True. " +
 				"Always 1.",
 			labelled: func(r *Record) []sample {
 				found := make([]sample, 0, len(r.conditions))
@@ -186,7 +186,7 @@ func outcomes() []series {
 	}
 }
 
-// inForce is the one sample of what is in force; none where nothing is.
+// inForce is one sample of the name; none if it is empty.
 func inForce(name string) []sample {
 	if name == "" {
 		return nil
