@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// vanish deletes the target, as a function worker does at an update.
+// vanish deletes the target, as a function worker does when it updates a function.
 func (env *testEnv) vanish() {
 	env.t.Helper()
 	require.NoError(env.t, env.client.Delete(env.t.Context(), fixture.Function()))
@@ -29,9 +29,9 @@ func (env *testEnv) tracked() error {
 	return err
 }
 
-func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
+func TestARecreatedTargetIsDecidedForAtOnce(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	learned := &policy.LearnedCapacity{MessagesPerSecond: 10, Observations: 40, LearnedAt: env.now}
 	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = learned
 	env.vanish()
@@ -40,18 +40,18 @@ func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
 	env.reconcile()
 	require.NoError(t, env.tracked())
 
-	anew := fixture.Function()
-	fixture.Spec(anew)["replicas"] = int64(1)
-	require.NoError(t, env.client.Create(t.Context(), anew))
+	recreated := fixture.Function()
+	fixture.Spec(recreated)["replicas"] = int64(1)
+	require.NoError(t, env.client.Create(t.Context(), recreated))
 	env.reconcile()
 	require.Equal(t, int32(8), *env.policy().Status.DesiredReplicas, "with what was measured meanwhile")
 	require.Equal(t, int32(1), *env.policy().Status.SpecReplicas)
 	require.Equal(t, learned.Observations, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.Observations)
 }
 
-func TestATargetThatStaysAwayIsNotFollowedForEver(t *testing.T) {
+func TestAMissingTargetIsNotTrackedForEver(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.vanish()
 	env.after(absentFor - 1)
 	env.reconcile()
@@ -61,9 +61,9 @@ func TestATargetThatStaysAwayIsNotFollowedForEver(t *testing.T) {
 	require.ErrorIs(t, env.tracked(), backlog.ErrNotTracked)
 }
 
-func TestAVanishedTargetIsNotFollowedForAPolicyThatIsOff(t *testing.T) {
+func TestAMissingTargetIsNotTrackedForAPausedPolicy(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.vanish()
 	require.NotErrorIs(t, env.tracked(), backlog.ErrNotTracked)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })

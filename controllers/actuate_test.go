@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// scaled does what an API server does for the scale subresource of an object, and notes "scale 7".
+// scaled serves the scale subresource as an API server does, and records each write as "scale 7".
 func (env *testEnv) scaled(ctx context.Context, c client.Client, object client.Object, patch client.Patch) error {
 	data, err := patch.Data(object)
 	if err != nil {
@@ -55,8 +55,8 @@ func (env *testEnv) scaled(ctx context.Context, c client.Client, object client.O
 	return c.Update(ctx, found)
 }
 
-// byHand sets the Function's replicas as kubectl does.
-func (env *testEnv) byHand(replicas int64) {
+// scaleManually sets the Function's replicas like a user with kubectl.
+func (env *testEnv) scaleManually(replicas int64) {
 	env.t.Helper()
 	function := cluster.NewUnstructured(cluster.KindFunction)
 	require.NoError(env.t, env.client.Get(env.t.Context(), fixture.Key(), function))
@@ -64,8 +64,8 @@ func (env *testEnv) byHand(replicas int64) {
 	require.NoError(env.t, env.client.Update(env.t.Context(), function))
 }
 
-// saysOfZero is what the HPA controller says of a target at zero that it did not take there.
-func (env *testEnv) saysOfZero() {
+// reportZero sets the conditions that the HPA controller reports for a target at zero that it did not scale there.
+func (env *testEnv) reportZero() {
 	env.t.Helper()
 	hpa := env.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
@@ -81,7 +81,7 @@ func directPolicy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// idlePolicy may go to zero after 20 s.
+// idlePolicy may scale to zero after 20 s.
 func idlePolicy(actuator v1alpha1.Actuator) *v1alpha1.AutoscalingPolicy {
 	p := fixture.Policy()
 	p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32)
@@ -92,7 +92,6 @@ func idlePolicy(actuator v1alpha1.Actuator) *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// idles until nothing has happened for so long, with an answer each interval.
 func (env *testEnv) idles(published int64, polls int) {
 	env.t.Helper()
 	for range polls {
@@ -120,7 +119,7 @@ func TestDirectWritesAtOnceAndOnce(t *testing.T) {
 
 func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	require.NotNil(t, env.autoscaler())
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
 	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "scale 7", "patch status"}, env.reconcile())
@@ -129,7 +128,7 @@ func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
 	require.Equal(t, int64(7), env.replicas())
 }
 
-func TestDirectTriesAgainWhatFailedAndSaysSo(t *testing.T) {
+func TestDirectRetriesAndReportsFailures(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
 	env.reconcile()
 	env.answer(700, 10_000)
@@ -169,7 +168,7 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 			function := fixture.Function()
 			fixture.Spec(function)["replicas"] = int64(1)
 			env := newTestEnv(t, function, idlePolicy(actuator), fixture.ConfigMap())
-			env.settle(0)
+			env.firstDecision(0)
 			env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 				MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: env.now,
 			}
@@ -177,7 +176,7 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 			require.Equal(t, []int64{0}, env.written)
 			if actuator == v1alpha1.ActuatorHPA {
 				require.Equal(t, int32(1), *env.autoscaler().Spec.MinReplicas, "this cluster takes no less")
-				env.saysOfZero()
+				env.reportZero()
 				env.reconcile()
 			}
 			status, message := env.condition(v1alpha1.ConditionReady)
@@ -197,7 +196,7 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 					"the metric has to say so by then")
 				env.reconcile()
 				status, message = env.condition(v1alpha1.ConditionReady)
-				require.Equal(t, "True/Scaling", status, "what the autoscaler said of zero is over: %s", message)
+				require.Equal(t, "True/Scaling", status, "the condition of zero has ended: %s", message)
 			}
 			require.Equal(t, env.written[1], int64(*env.policy().Status.DesiredReplicas))
 		})
@@ -213,7 +212,7 @@ func TestAWakeThatFailsIsTriedAgain(t *testing.T) {
 	env.scaleFails = apierrors.NewServiceUnavailable("etcd is away")
 	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "etcd is away")
-	env.saysOfZero()
+	env.reportZero()
 	env.scaleFails = nil
 	require.Contains(t, env.reconcile(), "scale 1")
 	require.Equal(t, int64(1), env.replicas())
@@ -223,10 +222,10 @@ func TestRaisingMinReplicasWakesWhatWasTakenToZero(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
 	env := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
-	env.settle(0)
+	env.firstDecision(0)
 	env.idles(10_000, 5)
 	require.Zero(t, env.replicas())
-	env.saysOfZero()
+	env.reportZero()
 	env.reconcile()
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MinReplicas = new(int32(2)) })
 	require.Contains(t, env.reconcile(), "scale 2")
@@ -239,9 +238,9 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 			p := fixture.Policy()
 			p.Spec.Actuator = actuator
 			env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
-			env.settle(700)
+			env.firstDecision(700)
 			env.reconcile()
-			env.byHand(0)
+			env.scaleManually(0)
 			env.written = nil
 			for range 5 {
 				env.after(testInterval)
@@ -255,7 +254,7 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 			require.Contains(t, message, "set them to 1 or more")
 			require.Nil(t, env.policy().Status.DesiredReplicas)
 
-			env.byHand(1)
+			env.scaleManually(1)
 			env.after(testInterval)
 			env.answer(700, 15_000)
 			env.reconcile()
@@ -268,9 +267,9 @@ func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 	for _, mode := range []v1alpha1.Mode{v1alpha1.ModePaused, v1alpha1.ModeRecommend} {
 		t.Run(string(mode), func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-			env.settle(0)
+			env.firstDecision(0)
 			published := int64(10_000)
-			busy := func(polls int) { // 25/s of replicas that do 10/s each
+			busy := func(polls int) { // publishes 25/s to replicas that process 10/s each
 				for range polls {
 					env.after(testInterval)
 					published += 25 * 15
@@ -289,7 +288,7 @@ func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 			if mode == v1alpha1.ModePaused {
 				_, err := env.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), env.now)
 				require.ErrorIs(t, err, backlog.ErrNotTracked, "Pulsar is asked nothing")
-				env.after(5 * time.Minute) // 15 after the capacity was learned fewer replicas are tried, pause or not
+				env.after(5 * time.Minute) // 15: with the capacity known, fewer replicas suffice, paused or not
 				require.Empty(t, env.reconcile())
 			} else {
 				busy(10)

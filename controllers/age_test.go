@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// decidedAgo is how long ago the policy was decided for, and why not since.
+// decidedAgo returns the age of the policy's last decision, and why there is no newer one.
 func (env *testEnv) decidedAgo() (time.Duration, string) {
 	env.t.Helper()
 	at, why, known := env.reconciler.memories.decidedAt(fixture.Key())
@@ -28,7 +28,7 @@ func TestADecisionHasAnAge(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	_, _, known := env.reconciler.memories.decidedAt(fixture.Key())
 	require.False(t, known, "it was not reconciled")
-	env.settle(700)
+	env.firstDecision(700)
 	env.after(testInterval)
 	env.answer(700, 10_000)
 	require.Empty(t, env.reconcile())
@@ -55,10 +55,10 @@ func TestADecisionHasAnAge(t *testing.T) {
 
 func TestADecisionThatIsNotWrittenAges(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.after(testInterval)
 	env.answer(1_500, 11_000)
-	env.passing, env.crashAt = true, 1 // the write of the status fails
+	env.passing, env.crashAt = true, 1 // the status write fails
 	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.Error(t, err)
 	age, why := env.decidedAgo()
@@ -68,7 +68,7 @@ func TestADecisionThatIsNotWrittenAges(t *testing.T) {
 
 func TestANewLeaderAgesFromItsFirstLook(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.store.Untrack(owner(fixture.Key()))
 	env.restart()
 	env.reconcile()
@@ -88,7 +88,7 @@ func TestAProcessIsAliveWhileReconcilesEnd(t *testing.T) {
 	require.NoError(t, p.alive(later(90)))
 	require.ErrorContains(t, p.alive(later(91)), "1 reconciles of policies run, and none has ended for 1m31s")
 	p.begin(later(91))
-	require.NoError(t, p.alive(later(92)), "another worker goes on")
+	require.NoError(t, p.alive(later(92)), "another worker continues")
 	p.end(later(93))
 	require.NoError(t, p.alive(later(183)))
 	require.Error(t, p.alive(later(184)))
@@ -100,7 +100,7 @@ func TestAProcessIsAliveWhileReconcilesEnd(t *testing.T) {
 
 func TestAReconcileThatHangsIsNoticed(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	require.NoError(t, env.reconciler.Alive(env.now.Add(time.Hour)), "no work")
 	hanging, release := make(chan struct{}), make(chan struct{})
 	env.reads = sync.OnceFunc(func() { close(hanging); <-release })

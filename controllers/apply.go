@@ -26,14 +26,14 @@ type applier struct {
 	metrics   *controllerMetrics
 	suspender suspender
 	scalers   map[plan.Scaling]scaler
-	// seesScaledObjects says that KEDA's ScaledObjects can be read.
+	// seesScaledObjects reports whether KEDA's ScaledObjects can be read.
 	seesScaledObjects func() bool
 }
 
-// apply carries out the actions, and ends at the first that fails.
+// apply carries out the actions and stops at the first failure.
 //
-// For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and
-// keeps the replicas.
+// If the target is missing, unreadable or in a mesh, the status has no desiredReplicas: our autoscaler gets no metric
+// and keeps the replicas.
 func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Actions) plan.Result {
 	result := plan.Unwritten(o, actions)
 	switch {
@@ -44,7 +44,7 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	}
 	if actions.RemoveAutoscaler {
 		if result.Autoscaler, result.ApplyFailed = a.removeAutoscaler(ctx, o); result.ApplyFailed != nil {
-			return result // two writers at once would be one too many
+			return result // never two writers at once
 		}
 	}
 	if actions.RemoveScaledObject {
@@ -69,15 +69,15 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	return result
 }
 
-// applyAutoscaler makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it;
-// or why the API server refuses.
+// applyAutoscaler applies the wanted autoscaler if the live one differs or the apply is forced, and returns the live
+// one or why the API server refuses.
 func (a applier) applyAutoscaler(ctx context.Context,
 	wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
-	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
+	live *autoscalingv2.HorizontalPodAutoscaler, force bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
 	name := *wanted.Name
 	current, err := plan.AutoscalerIsCurrent(live, wanted)
-	if err != nil || (current && !anew) {
+	if err != nil || (current && !force) {
 		return live, nil, err
 	}
 	err = a.client.Apply(ctx, wanted, client.FieldOwner(plan.FieldManager))
@@ -87,7 +87,7 @@ func (a applier) applyAutoscaler(ctx context.Context,
 		if !current {
 			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 		}
-		applied, err := plan.DecodeAutoscaler(wanted) // which is the API server's answer by now
+		applied, err := plan.DecodeAutoscaler(wanted) // the API server's response
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		a.metrics.applies.WithLabelValues(applyConflict).Inc()
@@ -101,7 +101,7 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	}
 }
 
-// fieldConflict: the API server's words name the other manager and the fields.
+// fieldConflict quotes the API server, which names the other manager and the fields.
 func fieldConflict(what string, err error) *plan.Violation {
 	return &plan.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonFieldConflict,
@@ -117,18 +117,18 @@ func applyIsRefused(what string, err error) *plan.Violation {
 	}
 }
 
-// isRefused says that the API server does not take the object, so that trying again does not help.
+// isRefused reports whether the API server rejects the object, so that a retry does not help.
 func isRefused(err error) bool {
 	return !isTerminating(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
 }
 
-// isTerminating says that the namespace is being deleted, in which nothing can be created any more.
+// isTerminating reports whether the namespace is being deleted: nothing can be created in it.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// removeAutoscaler deletes our autoscaler where the policy does without, never one that is not ours, and returns what
-// is left.
+// removeAutoscaler deletes our autoscaler if the policy needs none, and returns what remains. It never deletes
+// another's.
 func (a applier) removeAutoscaler(ctx context.Context, observed plan.Observed) (
 	*autoscalingv2.HorizontalPodAutoscaler, error,
 ) {

@@ -26,7 +26,7 @@ func TestRecommendChangesNothing(t *testing.T) {
 		otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"))
 	env.reconcile()
 	env.answer(700, 10_000)
-	require.Equal(t, []string{"patch status"}, env.reconcile(), "beside another autoscaler, which is what the mode is for")
+	require.Equal(t, []string{"patch status"}, env.reconcile(), "another autoscaler does not conflict with mode Recommend")
 	require.Nil(t, env.autoscaler())
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	status, _ := env.condition(v1alpha1.ConditionReady)
@@ -35,7 +35,7 @@ func TestRecommendChangesNothing(t *testing.T) {
 
 func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
 	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, env.reconcile())
 	require.Nil(t, env.autoscaler())
@@ -47,9 +47,9 @@ func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
 	require.NotNil(t, env.autoscaler())
 }
 
-func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
+func TestALaterConflictFreezesReplicas(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.events()
 	require.NoError(t, env.client.Create(t.Context(), otherAutoscaler("apps/v1", "StatefulSet", "resize-function")))
 	require.Equal(t, []string{"patch status"}, env.reconcile())
@@ -60,9 +60,9 @@ func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
 	require.Contains(t, events[0], "Warning ConflictingAutoscaler")
 }
 
-func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {
+func TestATargetThatJoinsAMeshIsReleased(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	function := cluster.NewUnstructured(cluster.KindFunction)
 	require.NoError(t, env.client.Get(t.Context(), fixture.Key(), function))
 	yes := true
@@ -75,7 +75,7 @@ func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {
 	require.Zero(t, env.metric("pulsar_autoscaler_policy_desired_replicas"))
 }
 
-func TestAnApplyThatIsTurnedDownBecomesACondition(t *testing.T) {
+func TestARefusedApplyBecomesACondition(t *testing.T) {
 	conflict := apierrors.NewConflict(autoscalingv2.Resource("horizontalpodautoscalers"), "x",
 		fmt.Errorf("conflict with %q: .spec.maxReplicas", "argocd"))
 	conflict.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -100,7 +100,7 @@ func TestAnApplyThatIsTurnedDownBecomesACondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 			env.applyFails = test.err
-			env.settle(700)
+			env.firstDecision(700)
 			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.reason, status)
 			require.Contains(t, message, test.message)

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
+func TestMistakesOfTheUserBecomeConditions(t *testing.T) {
 	older := func(mode v1alpha1.Mode) *v1alpha1.AutoscalingPolicy {
 		p := fixture.Policy()
 		p.Name, p.UID, p.Spec.Mode = "first", "uid-first", mode
@@ -26,13 +26,13 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		return p
 	}
 	tests := map[string]struct {
-		// change edits the Function and the policy, and returns what else there is.
+		// change edits the Function and the policy, and returns further objects.
 		change    func(f *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object
 		absent    bool
 		condition string
 		status    string
 		message   string
-		// tracked: the target is followed all the same.
+		// tracked: the subscription is tracked all the same.
 		tracked bool
 	}{
 		"the target does not exist": {
@@ -83,7 +83,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			condition: v1alpha1.ConditionTargetFound, status: "False/OwnedByFunctionMesh",
 			message: "belongs to FunctionMesh photos",
 		},
-		"Function Mesh was told to leave the Function alone": {
+		"Function Mesh ignores the Function": {
 			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				f.SetAnnotations(map[string]string{"compute.functionmesh.io/managed": "false"})
 				return nil

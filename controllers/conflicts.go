@@ -25,9 +25,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observeConflicts finds the autoscaler with our name and the other autoscalers that write the same replicas. It also
-// finds an object with a name that would have Function Mesh delete our autoscaler. The others scale the target, or the
-// StatefulSet that runs it.
+// observeConflicts finds the autoscaler with our name, other autoscalers that write the same replicas, and an object
+// with a name that would make Function Mesh delete our autoscaler. Other autoscalers scale the target or its
+// StatefulSet.
 func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed) error {
 	p := observed.Policy
 	ours := plan.AutoscalerName(p.Name)
@@ -62,8 +62,8 @@ func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed)
 	return err
 }
 
-// named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be
-// gone before it.
+// named records the HorizontalPodAutoscaler with our name: ours, or the one that KEDA created for our ScaledObject and
+// that may outlive it.
 func named(observed *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 	if target.ControllerOf(live) == cluster.KindScaledObject+" "+live.Name &&
 		(observed.ScaledObject == nil || metav1.IsControlledBy(observed.ScaledObject, observed.Policy)) {
@@ -73,8 +73,7 @@ func named(observed *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler)
 	observed.Autoscaler = live
 }
 
-// observeScaledObjects adds KEDA's, but for ours. One that is paused conflicts with no autoscaler: it is
-// recorded as paused.
+// observeScaledObjects adds KEDA's ScaledObjects except ours. A paused one does not conflict; it is recorded as paused.
 func (o observer) observeScaledObjects(ctx context.Context, observed *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
@@ -97,21 +96,21 @@ func (o observer) observeScaledObjects(ctx context.Context, observed *plan.Obser
 			continue
 		}
 		owner := target.ControllerOf(object)
-		givesWay, err := o.terminates(ctx, observed.Policy, owner)
+		terminating, err := o.terminates(ctx, observed.Policy, owner)
 		if err != nil {
 			return err
 		}
 		observed.Conflicting = append(observed.Conflicting, plan.ConflictingAutoscaler{
 			Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
 			TargetName: ref.Name,
-			// of one before it that had its name
-			Terminating: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+observed.Policy.Name,
+			// of an earlier policy with its name
+			Terminating: terminating || owner == v1alpha1.KindAutoscalingPolicy+" "+observed.Policy.Name,
 		})
 	}
 	return nil
 }
 
-// scaledKey is the key of what an autoscaler of ours scales; empty while there is no target.
+// scaledKey is the key of the object that our autoscaler scales; empty without a target.
 func scaledKey(observed *plan.Observed) string {
 	if observed.Target == nil {
 		return ""
@@ -120,7 +119,7 @@ func scaledKey(observed *plan.Observed) string {
 	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
-// isPaused says that KEDA was told to leave the target of a ScaledObject alone. What is no boolean means yes.
+// isPaused reports whether KEDA leaves the target of a ScaledObject alone. A value that is no boolean means yes.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
 func isPaused(object *unstructured.Unstructured) bool {
@@ -136,8 +135,8 @@ func isSet(annotations map[string]string, key string) bool {
 	return found && (set || err != nil)
 }
 
-// observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
-// that is paused it is on its way out.
+// observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject counts as the ScaledObject, and is about to
+// be deleted if the ScaledObject is paused.
 func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
@@ -155,24 +154,25 @@ func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observe
 		if hpa.Name == plan.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
 			continue
 		}
-		givesWay, err := o.terminates(ctx, p, owner)
+		terminating, err := o.terminates(ctx, p, owner)
 		if err != nil {
 			return err
 		}
-		rival := plan.ConflictingAutoscaler{
+		conflicting := plan.ConflictingAutoscaler{
 			Kind: cluster.KindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner,
-			Terminating: ofKeda && isPaused || givesWay,
+			Terminating: ofKeda && isPaused || terminating,
 			TargetKind:  hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
 		}
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
-			rival.Manifest = manifestOf(hpa)
+			conflicting.Manifest = manifestOf(hpa)
 		}
-		observed.Conflicting = append(observed.Conflicting, rival)
+		observed.Conflicting = append(observed.Conflicting, conflicting)
 	}
 	return nil
 }
 
-// terminates says that what controls an autoscaler is a policy that is gone, or goes because this one names its target.
+// terminates reports whether the policy that controls an autoscaler is gone, or gives it up because this policy names
+// its target.
 func (o observer) terminates(ctx context.Context, p *v1alpha1.AutoscalingPolicy, owner string) (bool, error) {
 	name, isPolicy := strings.CutPrefix(owner, v1alpha1.KindAutoscalingPolicy+" ")
 	if !isPolicy {
@@ -189,7 +189,7 @@ func (o observer) terminates(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 // maxManifest is the largest manifest that a status can hold, in bytes.
 const maxManifest = 16 << 10
 
-// manifestOf is what it takes to make an autoscaler again; empty when that is too much.
+// manifestOf is the manifest to recreate an autoscaler from; empty if it is too large.
 func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 	kept := autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{
@@ -199,7 +199,7 @@ func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 		Spec: hpa.Spec,
 	}
 	for key, value := range hpa.Annotations {
-		if key != corev1.LastAppliedConfigAnnotation { // which is the rest once more
+		if key != corev1.LastAppliedConfigAnnotation { // it repeats the rest
 			kept.Annotations[key] = value
 		}
 	}
@@ -210,7 +210,7 @@ func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 	return v1alpha1.Manifest(text)
 }
 
-// nameClash is a Function, Sink or Source that has the name; empty when there is none.
+// nameClash names a Function, Sink or Source with the name; empty if there is none.
 func nameClash(ctx context.Context, reader *target.Reader, namespace, name string) (string, error) {
 	for _, kind := range cluster.WorkloadKinds() {
 		object, err := reader.Object(ctx, kind, namespace, name)

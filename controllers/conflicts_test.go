@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testScaledObject is KEDA's, on the given target.
+// testScaledObject is a ScaledObject for the given target.
 func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured {
 	object := cluster.NewUnstructured(cluster.KindScaledObject)
 	object.SetNamespace(fixture.Namespace)
@@ -34,7 +34,7 @@ func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured 
 	return object
 }
 
-// kedaAutoscaler is what KEDA makes for testScaledObject.
+// kedaAutoscaler is the HorizontalPodAutoscaler that KEDA creates for testScaledObject.
 func kedaAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	hpa.Name = "keda-hpa-resize-so"
@@ -42,7 +42,7 @@ func kedaAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	return hpa
 }
 
-// meshAutoscaler is what Function Mesh makes for fixture.Function.
+// meshAutoscaler is the HorizontalPodAutoscaler that Function Mesh creates for fixture.Function.
 func meshAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	hpa.Name = "resize-function"
@@ -50,7 +50,7 @@ func meshAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	return hpa
 }
 
-// testVerticalAutoscaler is on the StatefulSet of fixture.Function.
+// testVerticalAutoscaler targets the StatefulSet of fixture.Function.
 func testVerticalAutoscaler(mode string) *unstructured.Unstructured {
 	object := cluster.NewUnstructured(cluster.KindVerticalPodAutoscaler)
 	object.SetNamespace(fixture.Namespace)
@@ -71,7 +71,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 	tests := map[string]struct {
 		objects []client.Object
 		change  func(f *unstructured.Unstructured)
-		// want is the condition AutoscalerApplied; empty for nothing in the way.
+		// want is the condition AutoscalerApplied; empty without a conflict.
 		want, message string
 	}{
 		"Function Mesh runs its own": {
@@ -84,7 +84,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			message: "remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: " +
 				"TakeOver",
 		},
-		"Function Mesh left its own behind": {
+		"Function Mesh's own remains": {
 			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerOrphaned",
 			message: "delete it, since Function Mesh does not, or set conflictPolicy: TakeOver",
 		},
@@ -102,7 +102,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			objects: []client.Object{testScaledObject("apps/v1", "StatefulSet", "resize-function")},
 			want:    "False/ConflictingAutoscaler", message: "DELETED AND RECREATED AT EVERY SYNC",
 		},
-		"a ScaledObject that is paused, whose autoscaler is still there": {
+		"a paused ScaledObject with an autoscaler": {
 			objects: []client.Object{paused(cluster.AnnotationPaused, "true"), kedaAutoscaler()},
 			want:    "False/ConflictingAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
 		},
@@ -167,7 +167,7 @@ func namesake() client.Object {
 	return function
 }
 
-func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
+func TestThePolicyThatNamesATargetTakesPrecedence(t *testing.T) {
 	hour := func(p *v1alpha1.AutoscalingPolicy, hours int) *v1alpha1.AutoscalingPolicy {
 		p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(time.Duration(hours) * time.Hour))
 		return p
@@ -219,8 +219,8 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		"the older":                                   {fixture.Policy(), other(-1, nil), "other", false},
 		"ours is older":                               {fixture.Policy(), other(1, nil), "", false},
 		"a user's before an older one of a set":       {fixture.Policy(), made(other(-1, nil)), "", false},
-		"made by a set, the other by a user":          {made(fixture.Policy()), other(1, nil), "other", true},
-		"both made by sets":                           {made(fixture.Policy()), made(other(-1, nil)), "other", false},
+		"one of a set and one of a user":              {made(fixture.Policy()), other(1, nil), "other", true},
+		"both of sets":                                {made(fixture.Policy()), made(other(-1, nil)), "other", false},
 		"a component of a mesh and the child of it":   {child, other(-1, component), "other", false},
 		"a function of a worker by full name":         {worker, other(-1, sameFunction), "other", false},
 		"a function of a worker in another namespace": {worker, elsewhere(other(-1, sameFunction)), "shop/other", false},
@@ -228,8 +228,8 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 			sameFunction(s)
 			s.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://elsewhere:8080"}
 		})), "", false},
-		"a Function of the name in another namespace":      {fixture.Policy(), elsewhere(other(-1, nil)), "", false},
-		"one that somebody's object of the same kind owns": {fixture.Policy(), foreign(other(-1, nil)), "other", false},
+		"a Function of the name in another namespace":    {fixture.Policy(), elsewhere(other(-1, nil)), "", false},
+		"one that a user's object of the same kind owns": {fixture.Policy(), foreign(other(-1, nil)), "other", false},
 		"another target": {
 			fixture.Policy(),
 			other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false,
@@ -246,11 +246,11 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
+func TestAPolicyDefersToOneWithPrecedence(t *testing.T) {
 	p := fixture.Policy()
 	fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	require.NotNil(t, env.autoscaler())
 	named := fixture.Policy()
 	named.Name, named.UID = "named", "uid-named"
@@ -274,7 +274,7 @@ func (env *testEnv) replicas() int64 {
 
 func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	hpa := env.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
@@ -293,7 +293,7 @@ func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
 	require.Len(t, env.events(), 1)
 }
 
-func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
+func TestSideEffectsOfAChangeOfReplicasAreReported(t *testing.T) {
 	restarted := func(set *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(set.Object, "2026-01-01T00:00:00Z", "spec", "template", "metadata", "annotations",
 			cluster.AnnotationRestartedAt)
@@ -362,7 +362,7 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 			}
 			require.Equal(t, test.want, reasons)
 			require.Equal(t, test.restart, observed.Target.Restarts())
-			env.settle(700)
+			env.firstDecision(700)
 			status, _ := env.condition(v1alpha1.ConditionScalesWithoutRestart)
 			if len(test.want) == 0 {
 				require.Equal(t, "True/Undisturbed", status)
@@ -392,7 +392,7 @@ func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
 			pauseRollout(function)
 			p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32(5))
 			env := newTestEnv(t, function, p, fixture.ConfigMap())
-			env.settle(70_000)
+			env.firstDecision(70_000)
 			require.Nil(t, env.autoscaler(), "its minReplicas would release the rollout")
 			require.Equal(t, int64(3), env.replicas())
 			require.Equal(t, int32(3), *env.policy().Status.DesiredReplicas)
@@ -409,7 +409,7 @@ func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
 	}
 }
 
-func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
+func TestARolloutHoldsScaleDownOnly(t *testing.T) {
 	rollout := func(set *unstructured.Unstructured) {
 		set.Object["status"] = map[string]any{
 			"currentRevision": "a", "updateRevision": "b", "replicas": int64(3),
@@ -417,7 +417,7 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 		}
 	}
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), fixture.StatefulSet(rollout))
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas,
 		"a rollout may take hours, and new pods are of the new revision")
 	observed, err := env.reconciler.observer.observe(t.Context(), fixture.Policy(), env.now)

@@ -28,7 +28,7 @@ func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
 
 func TestADeploymentHasAnAutoscaler(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	hpa := env.autoscaler()
 	require.NotNil(t, hpa)
 	ref := hpa.Spec.ScaleTargetRef
@@ -45,7 +45,7 @@ func TestADeploymentIsScaledDirectlyAndToZero(t *testing.T) {
 	p := deploymentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
 	env := newTestEnv(t, fixture.Deployment(), p)
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, []int64{7}, env.written)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.MinReplicas = new(int32)
@@ -65,7 +65,7 @@ func TestADeploymentIsScaledDirectlyAndToZero(t *testing.T) {
 	require.Equal(t, int64(5), env.written[len(env.written)-1], "it wakes to what it needs")
 }
 
-func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
+func TestConflictsOfADeploymentAreReported(t *testing.T) {
 	tests := map[string]struct {
 		objects         []client.Object
 		change          func(*testEnv)
@@ -119,7 +119,7 @@ func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
 	}
 }
 
-// nameless is a ScaledObject that leaves KEDA's default, a Deployment.
+// nameless is a ScaledObject without a target kind, which KEDA takes for a Deployment.
 func nameless() client.Object {
 	object := testScaledObject("", "", "resize")
 	fixture.Spec(object)["scaleTargetRef"] = map[string]any{"name": "resize"}
@@ -139,12 +139,12 @@ func otherConsumer() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-func TestConsumersBesideThoseOfTheTargetAreTold(t *testing.T) {
+func TestOtherConsumersAreReported(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
 	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
 	env.restart()
-	env.settle(0)
-	for range 12 { // the answer has three consumers
+	env.firstDecision(0)
+	for range 12 { // the response has three consumers
 		env.after(testInterval)
 		env.answer(0, 10_000)
 		env.reconcile()
@@ -163,9 +163,9 @@ func TestConsumersBesideThoseOfTheTargetAreTold(t *testing.T) {
 	require.Equal(t, "True/AsExpected", status, "pods of a rolling update are its own")
 }
 
-func TestAnotherSubscriptionIsLearnedAnew(t *testing.T) {
+func TestAnotherSubscriptionIsMeasuredAfresh(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	env.after(testInterval)
 	env.answer(700, 11_000)
 	env.reconcile()
@@ -180,7 +180,7 @@ func TestAnotherSubscriptionIsLearnedAnew(t *testing.T) {
 	require.NotContains(t, strings.Join(env.events(), "\n"), "SubscriptionChanged", "once is enough")
 }
 
-// record is an answer of Pulsar about another topic.
+// record stores a broker response for another topic.
 func (env *testEnv) record(topic string, waiting, published int64) {
 	env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: topic}, fixture.Sample(env.now, waiting, published))
 }
@@ -193,7 +193,7 @@ func TestPodsAreOwnReplicas(t *testing.T) {
 		pods     *policy.Pods
 		want     *int32
 	}{
-		"a target that says what it consumes": {plan.Observed{
+		"a target with a subscription of its own": {plan.Observed{
 			Policy: fixture.Policy(), Target: &plan.Target{Replicas: &two},
 		}, &policy.Pods{Running: &three}, nil},
 		"pods that are known": {plan.Observed{
@@ -212,7 +212,7 @@ func TestPodsAreOwnReplicas(t *testing.T) {
 	}
 }
 
-// TestADeploymentIsFoundWithoutInstances holds for all that is measured: no pods are asked for counters.
+// TestADeploymentIsFoundWithoutInstances: no pod is scraped for any measurement.
 func TestADeploymentIsFoundWithoutInstances(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
 	env.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }

@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// capacityPolicy scales by what one replica was seen to do: 10 messages a second.
+// capacityPolicy scales on a measured capacity of 10 messages per second.
 func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 	p := fixture.Policy()
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
@@ -34,8 +34,7 @@ func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// answerPartitions is Pulsar's about a partitioned topic: so many were published to each partition ever, and all are
-// done.
+// answerPartitions stores a broker response for a partitioned topic: published is per partition, without a backlog.
 func (env *testEnv) answerPartitions(kind backlog.SubscriptionType, published ...int64) {
 	sample := backlog.TopicSample{At: env.now, Detail: backlog.Full}
 	for i, count := range published {
@@ -51,7 +50,7 @@ func (env *testEnv) answerPartitions(kind backlog.SubscriptionType, published ..
 	env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, sample)
 }
 
-// input is what the next decision rests on.
+// input is the input of the next decision.
 func (env *testEnv) input() policy.Input {
 	env.t.Helper()
 	observed, err := env.reconciler.observer.observe(env.t.Context(), env.policy(), env.now)
@@ -187,27 +186,27 @@ func (k knownPods) Health(workload string) (policy.Pods, error) {
 	return k.pods, nil
 }
 
-func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
+func TestADecisionUsesKnownPodHealth(t *testing.T) {
 	const resize = "Function/media/resize"
 	troubled := policy.Pods{Unready: 2, UnreadySince: time.Unix(1_800_000_000, 0), CrashLooping: 1, Updating: true}
 	tests := map[string]struct {
 		pods Health
 		want *policy.Pods
 	}{
-		"of those that have troubles":             {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
-		"of those that have none":                 {pods: knownPods{workload: resize}, want: &policy.Pods{}},
-		"not while they are read":                 {pods: knownPods{fails: backlog.ErrNoData}},
-		"not where they may not be seen":          {pods: knownPods{fails: backlog.ErrForbidden}},
-		"not where they are to be left alone":     {},
-		"not of the pods of a workload beside it": {pods: knownPods{workload: "Sink/media/resize"}},
-		"not of the pods of another's namespace":  {pods: knownPods{workload: "Function/shop/resize"}},
+		"of those that have troubles":            {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
+		"of those that have none":                {pods: knownPods{workload: resize}, want: &policy.Pods{}},
+		"not while they are read":                {pods: knownPods{fails: backlog.ErrNoData}},
+		"not if they are forbidden":              {pods: knownPods{fails: backlog.ErrForbidden}},
+		"not if pods are ignored":                {},
+		"not of the pods of another workload":    {pods: knownPods{workload: "Sink/media/resize"}},
+		"not of the pods of another's namespace": {pods: knownPods{workload: "Function/shop/resize"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 			env.pods = test.pods
 			env.restart()
-			env.settle(700)
+			env.firstDecision(700)
 			require.Equal(t, test.want, env.input().Pods)
 		})
 	}
@@ -259,7 +258,7 @@ func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
 	env.reconcile()
 	resumed := env.reconciler.memories.byKey[fixture.Key()].resume.Capacity
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
-	require.Positive(t, resumed.Variance, "certain of nothing that it was not told")
+	require.Positive(t, resumed.Variance, "uncertain until measured")
 	require.Zero(t, resumed.Coverage)
 }
 

@@ -1,25 +1,24 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers keeps policies, HorizontalPodAutoscalers and ScaledObjects in step with what was decided.
+// Package controllers reconciles policies: it writes HorizontalPodAutoscalers, ScaledObjects, replicas and statuses.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog, policy and their pure packages and one outside system, the
-// Kubernetes API, which it reads through controllers/target, controllers/informer and controllers/cluster. It never
-// speaks to Pulsar itself, never computes replicas, and never takes over a field that another manager owns.
+// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, and talks to one outside
+// system, the Kubernetes API, through controllers/target, controllers/informer and controllers/cluster. It never sends
+// requests to Pulsar, never computes replicas, and never takes over a field that another manager owns.
 //
 // The reconcile of a policy, on the leader alone (policy_reconciler.go):
 //
-//	observed := observe                               what Kubernetes and the store have, plan.Check included
+//	observed := observe                               Kubernetes and the store, plan.Check included
 //	decision, state := policy.Decide(plan.Input(observed), before)
 //	actions := plan.New(observed, decision)           every write, as data
 //	result := applier.apply(observed, actions)        the only writer
 //	plan.Status(observed, decision, state, result)    one patch, or none
 //
-// It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
-// input topic, and after a poll interval. A reconcile without a change writes nothing.
+// A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
+// data of an input topic, and after a poll interval. A reconcile without a change writes nothing.
 //
-// Package controllers/policyset makes the policies of an AutoscalingPolicySet, which are reconciled as above like any
-// other.
+// Package controllers/policyset creates the policies of an AutoscalingPolicySet, which are reconciled like any other.
 //
 // Metrics:
 //
@@ -30,7 +29,7 @@
 //	pulsar_autoscaler_actuation_seconds{actuator}                      from a decision until its replicas run
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something), waiting
-// (for the first answer of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,
+// (for the first response of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,
 // refused and error; of a scale scaled and error; of a patch patched and error. Durations are controller-runtime's. The
-// series of each policy are those of package controllers/metrics.
+// series of each policy are in package controllers/metrics.
 package controllers

@@ -39,7 +39,7 @@ const (
 	testInterval = 15 * time.Second
 )
 
-// otherAutoscaler is somebody's HorizontalPodAutoscaler on the given target.
+// otherAutoscaler is a user's HorizontalPodAutoscaler for the given target.
 func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "theirs"},
@@ -52,7 +52,7 @@ func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPod
 	}
 }
 
-// testEnv is an API server that counts writes, a store without a poller, and a clock that stands still.
+// testEnv is an API server that counts writes, a store without a poller, and a manual clock.
 type testEnv struct {
 	t          *testing.T
 	client     client.Client
@@ -62,33 +62,32 @@ type testEnv struct {
 	registry   *prometheus.Registry
 	now        time.Time
 	installed  bool
-	// pods are what the next process knows of pods; nil for one that leaves them alone.
+	// pods is the pod health that the next process reads; nil to ignore pods.
 	pods Health
-	// worker of the next process; nil for one that leaves function workers alone.
+	// worker of the next process; nil without function workers.
 	worker *fixture.Worker
-	// configure changes how the next process finds targets; nil for no change.
-	configure func(*target.Config)
-	// abilities of the cluster.
-	abilities plan.Capabilities
+	// configure changes how the next process finds targets; nil for the default.
+	configure    func(*target.Config)
+	capabilities plan.Capabilities
 	// mu guards writes.
 	mu sync.Mutex
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
-	// scaleFails is what the next writes of replicas answer, and written what was written.
+	// scaleFails is the error of the next writes of replicas; written are the replicas written.
 	scaleFails error
 	written    []int64
-	// createFails is what the process gets for what it creates.
+	// createFails is the error of the next creates.
 	createFails error
-	// applyFails is what the next applies answer, patchFails patches of anything but policies.
+	// applyFails is the error of the next applies, patchFails of patches of anything but policies.
 	applyFails, patchFails error
-	// readFails is what reads of the target answer, and reads is called before; nil for nothing.
+	// readFails is the error of reads of the target; reads is called before each, unless nil.
 	readFails error
 	reads     func()
 	managed   managedFields
-	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
+	// crashAt is the number of writes after which the process ends, 0 for never, and whether the last one arrives.
 	crashAt int
 	arrives bool
-	// passing is true while the process writes, crashed when it has ended.
+	// passing is true while the process writes, crashed once it has ended.
 	passing, crashed bool
 }
 
@@ -118,7 +117,7 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	return env
 }
 
-// restart replaces the process: what it kept in memory is gone, what is written stays.
+// restart replaces the process: its memory is lost, the API objects stay.
 func (env *testEnv) restart() {
 	env.t.Helper()
 	env.registry = prometheus.NewRegistry()
@@ -140,7 +139,7 @@ func (env *testEnv) restart() {
 	reconciling := ReconcilerConfig{
 		Client: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
 		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
-		Abilities: func() plan.Capabilities { return env.abilities },
+		Capabilities: func() plan.Capabilities { return env.capabilities },
 	}
 	if env.worker != nil {
 		reconciling.Worker = env.worker
@@ -151,7 +150,7 @@ func (env *testEnv) restart() {
 
 func (env *testEnv) clock() time.Time { return env.now }
 
-// counting notes every write that reaches the API server.
+// counting records every write that reaches the API server.
 func (env *testEnv) counting() interceptor.Funcs {
 	add := func(write string) {
 		env.mu.Lock()
@@ -218,8 +217,8 @@ func (env *testEnv) counting() interceptor.Funcs {
 	}
 }
 
-// crashing writes, unless the process is to end with this write: then nothing that follows in the pass is written
-// either, and another process begins.
+// crashing writes, unless the process ends at this write: then the rest of the reconcile writes nothing, and a new
+// process begins.
 func (env *testEnv) crashing(write func() error) error {
 	if !env.passing || env.crashAt == 0 {
 		return write()
@@ -236,7 +235,7 @@ func (env *testEnv) crashing(write func() error) error {
 	return errors.Join(err, errors.New("the process has ended"))
 }
 
-// reconcile runs one pass and returns the writes it made.
+// reconcile runs one reconcile and returns its writes.
 func (env *testEnv) reconcile() []string {
 	env.t.Helper()
 	env.writes = nil
@@ -245,7 +244,7 @@ func (env *testEnv) reconcile() []string {
 	return env.writes
 }
 
-// answer is Pulsar's: so many messages wait, of so many published ever.
+// answer stores a broker response: the backlog, and the messages published so far.
 func (env *testEnv) answer(waiting, published int64) {
 	env.store.Record(
 		backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
@@ -253,8 +252,8 @@ func (env *testEnv) answer(waiting, published int64) {
 	)
 }
 
-// settle takes the policy to its first decision, with so many messages waiting.
-func (env *testEnv) settle(waiting int64) {
+// firstDecision reconciles until the first decision, with the given backlog.
+func (env *testEnv) firstDecision(waiting int64) {
 	env.t.Helper()
 	env.reconcile()
 	env.answer(waiting, 10_000)
@@ -281,7 +280,7 @@ func (env *testEnv) condition(name string) (string, string) {
 	return string(c.Status) + "/" + c.Reason, c.Message
 }
 
-// autoscaler returns ours, or nil.
+// autoscaler returns our HorizontalPodAutoscaler, or nil.
 func (env *testEnv) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	env.t.Helper()
 	var hpa autoscalingv2.HorizontalPodAutoscaler
@@ -294,7 +293,7 @@ func (env *testEnv) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	return &hpa
 }
 
-// events returns and forgets what was recorded.
+// events returns the recorded events and clears them.
 func (env *testEnv) events() []string {
 	var all []string
 	for {
@@ -307,7 +306,7 @@ func (env *testEnv) events() []string {
 	}
 }
 
-// edit changes the policy as its user would.
+// edit changes the policy like a user.
 func (env *testEnv) edit(change func(*v1alpha1.AutoscalingPolicy)) {
 	env.t.Helper()
 	p := env.policy()

@@ -17,10 +17,10 @@ import (
 // reasonSubscriptionChanged is the reason of the event about a policy that names another subscription.
 const reasonSubscriptionChanged = "SubscriptionChanged"
 
-// maxNote is the most bytes that the API takes as the text of an event.
+// maxNote is the longest text of an event that the API accepts, in bytes.
 const maxNote = 1024
 
-// recordEvent records an event about a policy, and logs it in the same words.
+// recordEvent records an event about a policy and logs the same text.
 func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1.AutoscalingPolicy, e plan.Event) {
 	note := plan.Shorten(e.Note, maxNote)
 	recorder.Eventf(p, nil, e.Type, e.Reason, e.Action, "%s", note)
@@ -28,16 +28,15 @@ func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1
 		"target", plan.ShortName(p.Spec))
 }
 
-// reportForgotten says what became of what was learned before: why it cannot be read, or that it was of another
-// subscription.
+// reportForgotten reports what was not resumed: a checkpoint that cannot be read, or one of another subscription.
 func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
 	if unread != nil {
-		log.FromContext(ctx).Info("parts of status.checkpoint left out", "why", unread.Error())
+		log.FromContext(ctx).Info("ignoring parts of status.checkpoint", "why", unread.Error())
 	}
 	if forgotten {
 		recordEvent(ctx, r.config.Recorder, observed.Policy, plan.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonSubscriptionChanged, Action: "Forget",
-			Note: "spec.subscription names another subscription, so what was learned of the last one is forgotten",
+			Note: "spec.subscription names another subscription: what was measured of the last one is dropped",
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 func TestAProblemAndItsEndAreAnEventAndALogLineInTheSameWords(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.events()
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
@@ -54,7 +54,7 @@ func TestAHoldThatKeepsARaiseBackIsAnEvent(t *testing.T) {
 	function := fixture.Function()
 	pauseRollout(function)
 	env := newTestEnv(t, function, fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	events := env.events()
 	require.Len(t, events, 2, "%q", events)
 	require.Contains(t, events[1], "Normal ReplicasHeld RolloutPaused: ")

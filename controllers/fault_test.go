@@ -20,7 +20,7 @@ import (
 
 func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
 	env.applyFails = apierrors.NewInternalError(
 		errors.New(`failed calling webhook "guard.example.com": connection refused`))
@@ -40,9 +40,9 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 	require.Equal(t, "True/Applied", status)
 }
 
-func TestAReconcileThatFailsSaysSoOnce(t *testing.T) {
+func TestAFailedReconcileIsReportedOnce(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	decidedAt := env.policy().Status.Decision.Time
 	fail := func() []string {
 		env.writes = nil
@@ -75,7 +75,7 @@ func TestAReconcileThatFailsSaysSoOnce(t *testing.T) {
 
 func TestAProcessThatEndsReportsNoFailure(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	env.readFails, env.writes = ctx.Err(), nil
@@ -86,10 +86,10 @@ func TestAProcessThatEndsReportsNoFailure(t *testing.T) {
 
 func TestAChangeOfThePolicyDoesNotWaitForPulsar(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.store.Untrack(owner(fixture.Key()))
 	env.restart()
-	require.Empty(t, env.reconcile(), "what stands in the status stays in force while the first answer is under way")
+	require.Empty(t, env.reconcile(), "the status stays unchanged until the first response")
 
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
 	env.reconcile()

@@ -15,22 +15,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// maxCleanupAttempts is how often the controller tries to restore what a deleted policy suspended: for a minute.
+// maxCleanupAttempts bounds how often the controller tries to restore what a deleted policy suspended: one minute.
 const maxCleanupAttempts = 30
 
-// errOursStays is why nothing was restored although nothing failed.
+// errOursStays is why nothing was restored although no request failed.
 var errOursStays = errors.New(
 	"the autoscaler of the policy is still there, and what is restored would conflict with it")
 
-// finalize restores what a deleted policy suspended, then removes the finalizer: when that is done, when it never can
-// be, or after maxCleanupAttempts. Replicas stay where they are.
+// finalize restores what a deleted policy suspended and then removes the finalizer: after success, after an error that
+// lasts, or after maxCleanupAttempts. Replicas do not change.
 func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.memories.of(p, r.config.Clock())
 	r.interest.follow(client.ObjectKeyFromObject(p), nil)
 	now := r.config.Clock()
 	if !memory.cleanedUpAt.IsZero() {
 		if now.Sub(memory.cleanedUpAt) < soon {
-			return resultRestoring, nil // a policy that continues from here has to see what the target got back
+			return resultRestoring, nil // the policy that takes over has to observe what was restored
 		}
 		return resultGone, r.removeFinalizer(ctx, p)
 	}
@@ -52,7 +52,7 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 	if err != nil {
 		recordEvent(ctx, r.config.Recorder, p, plan.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonRestoreFailed, Action: "Restore",
-			Note: "the policy is deleted all the same, restore by hand what status.takenOver says: " + err.Error(),
+			Note: "the policy is deleted anyway, restore the autoscalers in status.takenOver manually: " + err.Error(),
 		})
 	}
 	if p.Status.TakenOver != nil {
@@ -62,7 +62,7 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 	return resultGone, r.removeFinalizer(ctx, p)
 }
 
-// restoreDeleted says whether all that a deleted policy suspended is restored.
+// restoreDeleted reports whether everything that a deleted policy suspended is restored.
 func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (bool, error) {
 	observed, err := r.observer.observe(ctx, p, r.config.Clock())
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.Autos
 	return result.Restored, result.ApplyFailed
 }
 
-// removeFinalizer takes our finalizer off a deleted policy.
+// removeFinalizer removes our finalizer from a deleted policy.
 func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
 	if err := r.applier.suspender.setFinalizers(ctx, p, withoutFinalizer(p)); err != nil {
 		return err

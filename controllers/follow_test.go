@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// unfollowedEnv has a Function with 3 replicas, as decided, and a StatefulSet of which its stopped operator made 2.
+// unfollowedEnv has a Function with the decided 3 replicas, and a StatefulSet with 2 because its operator is stopped.
 func unfollowedEnv(t *testing.T) *testEnv {
 	t.Helper()
 	function, p := fixture.Function(), fixture.Policy()
@@ -27,14 +27,14 @@ func unfollowedEnv(t *testing.T) *testEnv {
 	})
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
 	env := newTestEnv(t, function, set, p, fixture.ConfigMap())
-	env.settle(300)
+	env.firstDecision(300)
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status)
 	require.Contains(t, message, "about to follow")
 	return env
 }
 
-// operatorActs gives the StatefulSet the replicas of the Function.
+// operatorActs copies the Function's replicas to the StatefulSet.
 func (env *testEnv) operatorActs() {
 	env.t.Helper()
 	set := cluster.NewUnstructured(cluster.KindStatefulSet)
@@ -76,12 +76,12 @@ func TestAStoppedOperatorIsReportedAndItsRecoveryToo(t *testing.T) {
 	require.Contains(t, events[0], "Normal Scaling Ready is no longer NotFollowed: the target follows the decisions")
 	env.after(testInterval)
 	env.reconcile()
-	require.Empty(t, env.events(), "it is told once")
+	require.Empty(t, env.events(), "one event")
 }
 
 func TestAStoppedOperatorIsReportedWhilePulsarIsUnreachable(t *testing.T) {
 	env := unfollowedEnv(t)
-	// No news of the poller: each reconcile is the one that the last one asked for.
+	// Without new data each reconcile is the one that the last one requested.
 	for range 3 {
 		env.after(testInterval)
 		env.reconcile()

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// usersPolicy names the target of fixture.Policy.
+// usersPolicy has the target of fixture.Policy.
 func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy {
 	p := fixture.Policy()
 	p.Name, p.UID = "users", "uid-users"
@@ -26,9 +26,9 @@ func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy 
 	return p
 }
 
-// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from a policy of an AutoscalingPolicySet, which took
-// over Function Mesh's autoscaler, to a user's policy, in any order of reconciles.
-func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
+// TestNothingIsRestoredNextToAnotherPolicy moves a target from a policy of an AutoscalingPolicySet, which took over
+// Function Mesh's autoscaler, to a user's policy, with reconciles in any order.
+func TestNothingIsRestoredNextToAnotherPolicy(t *testing.T) {
 	const steps = 4
 	for order := range 1 << steps {
 		for _, deleted := range []int{0, 1, 2} {
@@ -81,7 +81,7 @@ func (env *testEnv) autoscalerOf(name string) client.Object {
 	return hpa
 }
 
-// passOf is one over a policy, after which no two autoscalers are on the target.
+// passOf reconciles a policy and checks that no two autoscalers scale the target.
 func (env *testEnv) passOf(key types.NamespacedName) {
 	env.t.Helper()
 	env.functionMesh()

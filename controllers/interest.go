@@ -16,14 +16,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// interest knows which policies follow which topics: it has the store track them, and queues the policies when there is
-// news.
+// interest maps topics to policies: it has the store track the topics, and enqueues the policies when there is new
+// data.
 type interest struct {
 	store *backlog.Store
 
 	// mu guards everything below.
 	mu sync.Mutex
-	// inputs of each policy: topics, and patterns by their text; and the namespaces of those.
+	// inputs of each policy are its topics, and its patterns by their text; namespaces are those of the patterns.
 	inputs     map[types.NamespacedName][]backlog.Topic
 	namespaces map[types.NamespacedName][]backlog.Namespace
 	users      map[backlog.Topic]map[types.NamespacedName]struct{}
@@ -42,7 +42,7 @@ func newInterest(store *backlog.Store) *interest {
 	}
 }
 
-// follow makes the store track the policy's subscription, or no subscription when it is nil.
+// follow makes the store track the policy's subscription; nil for none.
 func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscription) {
 	var inputs []backlog.Topic
 	var namespaces []backlog.Namespace
@@ -63,7 +63,7 @@ func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscr
 	relist(i.matchers, i.namespaces, key, namespaces)
 }
 
-// relist takes the policy out of the lists it was in and puts it into others.
+// relist moves the policy from its old lists to the new ones.
 func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[types.NamespacedName][]K,
 	key types.NamespacedName, to []K,
 ) {
@@ -84,18 +84,18 @@ func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[
 	}
 }
 
-// setQueue sets the queue that news goes to.
+// setQueue sets the queue of notify.
 func (i *interest) setQueue(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.queue = queue
 }
 
-// patternNewsDelay is how long news of topics that a pattern may match is collected: there may be thousands, each with
-// news every few seconds, and a reconcile reads them all.
+// patternNewsDelay batches changes of the topics of a pattern: there may be thousands, each with new data every few
+// seconds, and a reconcile reads them all.
 const patternNewsDelay = time.Second
 
-// notify queues the policies that use the input: a topic, or a pattern by its text.
+// notify enqueues the policies with the input: a topic, or a pattern by its text.
 func (i *interest) notify(input backlog.Topic) {
 	i.mu.Lock()
 	queue := i.queue
@@ -116,13 +116,13 @@ func (i *interest) notify(input backlog.Topic) {
 	}
 }
 
-// owner is the name under which a policy's interest stands in the store.
+// owner is the owner of a policy's topics in the store.
 func owner(key types.NamespacedName) string {
 	return "policy/" + key.String()
 }
 
-// Notify queues the policies that use the topic, of which there is news. It never blocks: the queue is unbounded and
-// holds each policy once. On a process that is not the leader it does nothing.
+// Notify enqueues the policies with the topic, which has new data. It never blocks: the queue is unbounded and holds
+// each policy once. On a process that is not the leader it does nothing.
 func (r *PolicyReconciler) Notify(topic backlog.Topic) {
 	r.interest.notify(topic)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// TestAKEDAThatIsTooOldIsToldOf: it does not know every field of ours, and trying again does not teach it.
+// TestAKEDAThatIsTooOldIsReported: it does not know every field of our ScaledObject, and a retry does not help.
 //
 // Source: apimachinery 0.37, managedfields/internal/structuredmerge.go: a plain error, which becomes a 500.
-func TestAKEDAThatIsTooOldIsToldOf(t *testing.T) {
+func TestAKEDAThatIsTooOldIsReported(t *testing.T) {
 	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
 	env.reconcile()
 	env.answer(700, 10_000)

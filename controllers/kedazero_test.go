@@ -22,7 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// annotate sets an annotation of our ScaledObject, as its user does; an empty value takes it away.
+// annotate sets an annotation of our ScaledObject like a user; an empty value removes it.
 func (env *testEnv) annotate(key, value string) {
 	env.t.Helper()
 	object := env.scaledObject()
@@ -34,12 +34,12 @@ func (env *testEnv) annotate(key, value string) {
 	require.NoError(env.t, env.client.Update(env.t.Context(), object))
 }
 
-// TestKEDAIsToldBeforeZeroIsWritten: KEDA would take back what was written by what the status said before.
-func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
+// TestTheStatusIsWrittenBeforeZeroForKEDA: KEDA would otherwise scale back to the replicas of the old status.
+func TestTheStatusIsWrittenBeforeZeroForKEDA(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
 	env := newKEDAEnv(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
-	env.settle(0)
+	env.firstDecision(0)
 	env.kedaRuns()
 	env.reconcile()
 	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
@@ -70,10 +70,10 @@ func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
 
 func TestKEDADoesNotSwitchOnWhatWasSwitchedOff(t *testing.T) {
 	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	env.kedaRuns()
 	env.reconcile()
-	env.byHand(0)
+	env.scaleManually(0)
 	env.reconcile()
 	require.NotNil(t, env.scaledObject().GetDeletionTimestamp())
 	env.kedaRuns()
@@ -88,18 +88,18 @@ func TestKEDADoesNotSwitchOnWhatWasSwitchedOff(t *testing.T) {
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/SwitchedOff", status, message)
 
-	env.byHand(1)
+	env.scaleManually(1)
 	env.after(testInterval)
 	env.answer(700, 15_000)
 	env.reconcile()
 	require.NotNil(t, env.scaledObject(), "and on again")
 }
 
-func TestAPauseOfOurScaledObjectIsRespectedAndToldOf(t *testing.T) {
+func TestAPauseOfOurScaledObjectIsRespectedAndReported(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
 	env := newKEDAEnv(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
-	env.settle(0)
+	env.firstDecision(0)
 	env.kedaRuns()
 	env.annotate(cluster.AnnotationPaused, "true")
 	for range 6 {
@@ -149,15 +149,15 @@ func TestTakingOverForKEDA(t *testing.T) {
 	require.Error(t, foreign())
 	env.kedaWorks()
 	env.reconcile()
-	require.Error(t, foreign(), "nor beside the HorizontalPodAutoscaler of KEDA")
+	require.Error(t, foreign(), "nor while KEDA's HorizontalPodAutoscaler exists")
 	env.collectsGarbage()
 	env.reconcile()
 	require.NoError(t, foreign())
 	require.Empty(t, env.written)
 }
 
-// TestGivingBackThatKEDAHoldsUpIsToldOf: else the status would say for ever what it said last.
-func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
+// TestARestorationThatKEDADelaysIsReported: the status would otherwise keep its last message.
+func TestARestorationThatKEDADelaysIsReported(t *testing.T) {
 	env, foreign := takenOverForKEDA(t)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
 	for range 8 { // KEDA's operator is down
@@ -168,8 +168,8 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message, "check that KEDA's operator runs")
-	require.Empty(t, env.reconcile(), "it is said once")
-	require.Error(t, foreign(), "nothing beside it")
+	require.Empty(t, env.reconcile(), "it is written once")
+	require.Error(t, foreign(), "nothing while it exists")
 
 	for range 4 {
 		env.kedaRuns()
@@ -178,19 +178,19 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	require.NoError(t, foreign())
 }
 
-// TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets
-// it go.
+// TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition is deleted, and with it our ScaledObject once KEDA
+// removes its finalizer.
 func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
 	p, function := fixture.Policy(), fixture.Function()
-	fixture.Spec(function)["replicas"] = int64(7) // what is decided
+	fixture.Spec(function)["replicas"] = int64(7) // the decision
 	env := newKEDAEnv(t, function, p)
-	env.abilities.NoMetricsAPI = true
-	env.settle(700)
+	env.capabilities.NoMetricsAPI = true
+	env.firstDecision(700)
 	env.kedaPasses(3)
 	require.Equal(t, v1alpha1.ActuatorKEDA, env.policy().Status.Actuator.Type)
 
 	require.NoError(t, env.client.Delete(t.Context(), env.scaledObject()))
-	env.abilities.KEDA = false
+	env.capabilities.KEDA = false
 	for range 2 {
 		env.after(testInterval)
 		env.answer(700, 10_000)
@@ -207,8 +207,8 @@ func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
 	require.Equal(t, int64(7), env.replicas())
 }
 
-// TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the
-// target.
+// TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and the target would have no
+// autoscaler.
 func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 				theirs.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true"})
 			}
 			env := newKEDAEnv(t, fixture.Function(), p, theirs)
-			env.settle(700)
+			env.firstDecision(700)
 			env.reconcile()
 			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "False/OtherScaledObject", status)
@@ -232,10 +232,10 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 	}
 }
 
-func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
+func TestAScaledObjectOfAnotherPolicyIsLeftToThatPolicy(t *testing.T) {
 	younger := usersPolicy(v1alpha1.ConflictTakeOver)
 	younger.Spec.Actuator = v1alpha1.ActuatorDirect
-	younger.CreationTimestamp = metav1.NewTime(time.Unix(1_600_000_000, 0)) // older: it goes first
+	younger.CreationTimestamp = metav1.NewTime(time.Unix(1_600_000_000, 0)) // older: takes precedence
 	theirs := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(theirs, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
 	env := newKEDAEnv(t, fixture.Function(), kedaPolicy(), younger, theirs)
@@ -250,7 +250,7 @@ func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
 	require.False(t, isPaused(live))
 }
 
-func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
+func TestTheCacheKeepsTheComparedFieldsOfOurScaledObject(t *testing.T) {
 	p := kedaPolicy()
 	fields, err := plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef},
 		plan.Scaler{Address: "scaler:9090"}).Fields()
@@ -279,7 +279,7 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 	require.NotContains(t, slimmed.GetAnnotations(), "note")
 }
 
-func TestWhatKEDASaysOfOursWakesThePolicy(t *testing.T) {
+func TestConditionsOfOurScaledObjectEnqueueThePolicy(t *testing.T) {
 	ours := testScaledObject("apps/v1", "Deployment", "elsewhere")
 	fixture.SetOwner(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
 	env := newKEDAEnv(t, kedaPolicy())

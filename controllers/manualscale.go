@@ -24,31 +24,31 @@ import (
 // reasonReplicasChangedExternally is the reason of the event about replicas that the policy did not decide.
 const reasonReplicasChangedExternally = "ReplicasChangedExternally"
 
-// lookUpTimeout bounds the search for a writer: the decision waits for it.
+// lookUpTimeout bounds the lookup of a writer, which delays the decision.
 const lookUpTimeout = 2 * time.Second
 
-// writers reads who wrote the replicas of targets.
+// writers looks up who wrote the replicas of targets.
 type writers struct {
 	// live reads from the API server: objects in the cache have no managed fields.
 	live client.Reader
 	// mu guards lists.
 	mu sync.Mutex
-	// lists are the last writers of lists of FunctionMeshes, by mesh and list. When the controller restores one entry of a
-	// list that an apply reset, the whole list is its own, and the API server tells no more who reset the others.
+	// lists are the last writers of lists of FunctionMeshes, by mesh and list. Once the controller restores one entry that
+	// an apply reset, it owns the whole list, and the API server no longer shows who reset the others.
 	lists map[string]listWriter
 }
 
-// listWriter is another writer than the controller.
+// listWriter is a writer other than the controller.
 type listWriter struct {
 	writer plan.Writer
 	seenAt time.Time
 }
 
-// rememberLists is how long: all policies of a mesh look its writer up at the event of the apply.
+// rememberLists is how long lists keeps a writer: an apply makes all policies of a mesh look it up.
 const rememberLists = 10 * time.Second
 
-// lookUp reads who wrote the target's replicas where they changed and that was not decided; nil where nothing is to be
-// known.
+// lookUp returns who wrote the target's replicas if they changed without a decision; nil if there is nothing to look
+// up.
 func (w *writers) lookUp(ctx context.Context, observed plan.Observed) *plan.WriterLookup {
 	if !plan.WriterIsSought(observed) {
 		return nil
@@ -80,13 +80,13 @@ func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer
 	if err != nil || observed.Target.Scaling != plan.ByMesh {
 		return writer, err
 	}
-	return w.besidesOurs(strings.Join(append([]string{observed.Policy.Namespace, ref.Name}, path...), "/"), writer,
+	return w.otherThanOurs(strings.Join(append([]string{observed.Policy.Namespace, ref.Name}, path...), "/"), writer,
 		observed.Now), nil
 }
 
-// besidesOurs is the last writer of a list besides the controller, if one was seen lately. What the controller wrote to
-// the target's own entry is not looked up.
-func (w *writers) besidesOurs(list string, writer plan.Writer, now time.Time) plan.Writer {
+// otherThanOurs returns the last writer of a list other than the controller, if one was seen lately. The write of the
+// controller to the own entry of the target is not looked up.
+func (w *writers) otherThanOurs(list string, writer plan.Writer, now time.Time) plan.Writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.lists, func(_ string, l listWriter) bool { return now.Sub(l.seenAt) >= rememberLists })
@@ -100,7 +100,7 @@ func (w *writers) besidesOurs(list string, writer plan.Writer, now time.Time) pl
 	return writer
 }
 
-// reportManualScale says who changed the target's replicas.
+// reportManualScale reports who changed the target's replicas.
 func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.Observed) {
 	manual := plan.NoticedManualScale(observed)
 	if manual == nil {

@@ -19,14 +19,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// managedFields are those of every object, read so many times; fails is the answer instead.
+// managedFields serves the managed fields of every object and counts the reads; fails is an error instead.
 type managedFields struct {
 	entries []metav1.ManagedFieldsEntry
 	reads   int
 	fails   error
 }
 
-// live does what an API server does for the metadata of an object, which has managed fields, and counts it.
+// live serves the metadata of an object with managed fields, as an API server does, and counts the read.
 func (env *testEnv) live(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
 	options ...client.GetOption,
 ) error {
@@ -51,7 +51,7 @@ func (env *testEnv) live(ctx context.Context, c client.WithWatch, key client.Obj
 	return nil
 }
 
-// writtenBy is a manager that owns a field of the spec, without a time, as one of a subresource.
+// writtenBy is a manager that owns a field of the spec, without a time, optionally of a subresource.
 func writtenBy(manager, subresource, field string) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, FieldsType: "FieldsV1",
@@ -63,13 +63,13 @@ const kubectlScaled = "was written by kubectl scale (manager kubectl, Update, su
 
 func TestKubectlScaleIsNamed(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(300)
+	env.firstDecision(300)
 	env.reconcile()
 	require.Zero(t, env.managed.reads, "nothing changed")
 	env.events()
 
 	env.managed.entries = writtenBy("kubectl", "scale", "replicas")
-	env.byHand(7)
+	env.scaleManually(7)
 	env.after(time.Second)
 	env.reconcile()
 	require.Equal(t, []string{
@@ -92,10 +92,10 @@ func TestKubectlScaleIsNamed(t *testing.T) {
 
 func TestOneTargetIsLookedUpOnceInTenSeconds(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(300)
+	env.firstDecision(300)
 	env.managed.entries = writtenBy("kubectl", "scale", "replicas")
 	for replicas := int64(4); replicas < 10; replicas++ {
-		env.byHand(replicas)
+		env.scaleManually(replicas)
 		env.after(time.Second)
 		env.reconcile()
 	}
@@ -121,11 +121,11 @@ func TestWhatTheControllerAndItsAutoscalerWriteIsNotNamed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), test.policy, fixture.ConfigMap())
-			env.settle(700)
+			env.firstDecision(700)
 			env.reconcile()
 			env.events()
 			env.managed.entries = writtenBy(test.manager, "scale", "replicas")
-			env.byHand(test.replicas)
+			env.scaleManually(test.replicas)
 			env.after(time.Second)
 			env.reconcile()
 			env.reconcile()
@@ -135,7 +135,7 @@ func TestWhatTheControllerAndItsAutoscalerWriteIsNotNamed(t *testing.T) {
 	}
 }
 
-func TestAWriterThatCannotBeReadIsSaidToBeUnknown(t *testing.T) {
+func TestAWriterThatCannotBeReadIsReportedAsUnknown(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "functions"}, "resize", nil)
 	tests := map[string]struct {
 		fails error
@@ -149,10 +149,10 @@ func TestAWriterThatCannotBeReadIsSaidToBeUnknown(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-			env.settle(300)
+			env.firstDecision(300)
 			env.events()
 			env.managed.fails = test.fails
-			env.byHand(7)
+			env.scaleManually(7)
 			env.after(time.Second)
 			env.reconcile()
 			env.after(testInterval)
@@ -162,17 +162,17 @@ func TestAWriterThatCannotBeReadIsSaidToBeUnknown(t *testing.T) {
 			require.Len(t, all, 2)
 			require.Contains(t, all[0],
 				"Normal ReplicasChangedExternally spec.replicas 3 -> 7 was written by an unknown writer: "+test.want)
-			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas, "the decision goes on")
+			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas, "the decision continues")
 		})
 	}
 }
 
 func TestAChangeIsNamedAfterARestart(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(300)
+	env.firstDecision(300)
 	env.events()
 	env.managed.entries = writtenBy("argocd-controller", "", "replicas")
-	env.byHand(7)
+	env.scaleManually(7)
 	env.store.Untrack(owner(fixture.Key()))
 	env.restart()
 	env.reconcile()
@@ -186,7 +186,7 @@ func TestAChangeIsNamedAfterARestart(t *testing.T) {
 
 func TestTheWriterOfAFunctionMeshIsNamed(t *testing.T) {
 	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	env.settle(300)
+	env.firstDecision(300)
 	env.events()
 	env.managed.entries = writtenBy("kubectl-edit", "", "functions")
 	env.editMesh(func(mesh *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["replicas"] = int64(7) })

@@ -22,16 +22,16 @@ import (
 )
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
-// for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
+// for absent. It does nothing if the value has changed since or the target is gone. It never writes replicas.
 func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, from, to *int32) error {
 	p := observed.Policy
 	ref := observed.Target.Ref
 	if observed.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
 	} else if !slices.Contains(cluster.WorkloadKinds(), ref.Kind) {
-		return nil // it has none
+		return nil // no maxReplicas
 	}
-	// A test of a JSON patch that fails is an invalid request to the API server.
+	// For the API server a JSON patch with a failed test is an invalid request.
 	outdated := func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 	return retry.OnError(retry.DefaultRetry, outdated, func() error {
 		live := cluster.NewUnstructured(ref.Kind)
@@ -49,7 +49,7 @@ func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, f
 	})
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -64,8 +64,8 @@ func jsonPatch(operations ...operation) (client.Patch, error) {
 	return client.RawPatch(types.JSONPatchType, text), nil
 }
 
-// maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives:
-// lists in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
+// maxReplicasPatch is nil if nothing changes. The patch fails if the object changes meanwhile: lists of a FunctionMesh
+// are atomic and have no keys, so an entry is known by its index only.
 func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch,
 	error,
 ) {

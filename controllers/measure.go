@@ -10,14 +10,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// Health says how the pods of a workload are, such as those of Function/media/resize, or those that a selector selects;
-// or why that is unknown.
+// Health reads the health of the pods of a workload, such as Function/media/resize, or of a selector; or why it is
+// unknown.
 type Health interface {
 	Health(workload string) (policy.Pods, error)
 	Selected(namespace, selector string) (policy.Pods, error)
 }
 
-// measure reads the store and the health of the pods; nothing where there is no target to decide for.
+// measure reads the store and the health of the pods; nothing without a subscription.
 func (o observer) measure(observed plan.Observed) plan.Measured {
 	subscription := observed.Subscription()
 	if subscription == nil {
@@ -32,16 +32,15 @@ func (o observer) measure(observed plan.Observed) plan.Measured {
 	measured.Reading = &reading
 	observed.Measured = measured
 	if plan.Input(observed).SubscriptionType() == backlog.Failover {
-		// With other types replicas share all partitions, and a topic of 1000 would be listed for nothing.
+		// Replicas of the other types share all partitions: no need to list the 1000 of a topic.
 		if partitions, err := o.store.Partitions(*subscription, observed.Now); err == nil {
-			measured.Partitions = partitions // else gone since it was read: the next reconcile says why
+			measured.Partitions = partitions // an error: gone since it was read, the next reconcile reports why
 		}
 	}
 	return measured
 }
 
-// podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet knows too that pods
-// are being replaced.
+// podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet shows rollouts too.
 func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	var pods *policy.Pods
 	if seen, err := o.seePods(observed); err == nil {
@@ -56,13 +55,13 @@ func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	return pods
 }
 
-// seePods of the target; nil where it has none, or they are left alone.
+// seePods of the target; nil if it has none or pods are not read.
 func (o observer) seePods(observed plan.Observed) (*policy.Pods, error) {
 	ref, namespace := observed.Target.Ref, observed.Policy.Namespace
 	var seen policy.Pods
 	var err error
 	switch {
-	case o.pods == nil || ref.Name == "": // what a worker runs has none
+	case o.pods == nil || ref.Name == "": // a component of a function worker has no pods
 		return nil, nil //nolint:nilnil // none is an answer
 	case observed.Target.PodSelector != "":
 		seen, err = o.pods.Selected(namespace, observed.Target.PodSelector)

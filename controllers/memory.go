@@ -21,20 +21,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// policyMemory is what one reconcile of a policy hands to the next. Reconciles of a policy never overlap, so it needs
-// no lock of its own.
+// policyMemory is the state kept between reconciles of a policy. These never overlap, so it needs no lock.
 type policyMemory struct {
 	uid types.UID
-	// resume is the state of the last decision; nil before the first in this process.
+	// resume is the state after the last decision; nil before the first one of this process.
 	resume *policy.State
-	// paused says that nothing was decided since resume: the mode was Off, or there was no target.
+	// paused is set if nothing was decided since resume: the mode was Paused, or there was no target.
 	paused  bool
 	history plan.History
-	// followed is the last subscription of a target that was there, and followedAt when that was.
+	// followed is the subscription of the last target found, and followedAt the time.
 	followed   *backlog.Subscription
 	followedAt time.Time
-	// cleanupAttempts counts the attempts to restore what was suspended since the policy was deleted, and cleanedUpAt is
-	// when they ended.
+	// cleanupAttempts counts the attempts to restore after the policy was deleted, and cleanedUpAt is when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
 	// decided and record are replaced, never changed: requests and scrapes read them.
@@ -42,8 +40,8 @@ type policyMemory struct {
 	record  atomic.Pointer[metrics.Record]
 }
 
-// decided is when the policy was last decided for with success, the status included, or reconciled first; and why not
-// since. Empty is unknown.
+// decided is the time of the last successful decision, status write included, or of the first reconcile; and why there
+// is none since, empty if that is unknown.
 type decided struct {
 	at  time.Time
 	why string
@@ -54,12 +52,12 @@ func (m *policyMemory) undecided(why error) {
 	m.decided.Store(&decided{m.decided.Load().at, why.Error()})
 }
 
-// absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
-// function worker deletes its StatefulSet, waits for the pods to end, and recreates it with replicas of its own. With
-// what was measured meanwhile the decision is there at once; 5 min are what the worker's own retries take at most.
+// absentFor is how long the subscription of a missing target stays tracked. Pulsar's function worker deletes and
+// recreates a StatefulSet at each update, with retries of up to 5 min. Fresh data lets the controller decide at once
+// then.
 const absentFor = 5 * time.Minute
 
-// follow is the subscription to follow: that of the target, or of one that vanished lately; nil for none.
+// follow returns the subscription to track: that of the target, or of one that vanished lately; nil for none.
 func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	if subscription := observed.Subscription(); subscription != nil {
 		m.followed, m.followedAt = subscription, observed.Now
@@ -72,8 +70,7 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	return m.followed
 }
 
-// state is where the last decision left off, in this process or in the one before it; and why what that one wrote
-// cannot be read.
+// state returns the state to continue from, of this process or of the status; and why the status could not be read.
 func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
 	current, paused := observed.CurrentReplicas(), m.paused
 	m.paused = false
@@ -86,7 +83,6 @@ func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
 	return policy.Resume(observed.Policy.Status, current, observed.Now)
 }
 
-// policyMemories are those of all policies.
 type policyMemories struct {
 	// mu guards byKey.
 	mu    sync.Mutex
@@ -97,7 +93,7 @@ func newPolicyMemories() *policyMemories {
 	return &policyMemories{byKey: map[types.NamespacedName]*policyMemory{}}
 }
 
-// of a policy; one that was deleted and recreated under its name starts afresh.
+// of returns the memory of a policy, a new one if the policy was recreated under its name.
 func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *policyMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +107,8 @@ func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *polic
 	return memory
 }
 
-// decidedAt is when the policy was last decided for, and why not since; known is false for one that this process has
-// not reconciled.
+// decidedAt is the time of the policy's last decision, and why there is none since; known is false if this process has
+// not reconciled it.
 func (m *policyMemories) decidedAt(key types.NamespacedName) (at time.Time, why string, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +120,7 @@ func (m *policyMemories) decidedAt(key types.NamespacedName) (at time.Time, why 
 	return last.at, last.why, true
 }
 
-// Records implements metrics.Source: of each policy that was reconciled.
+// Records implements metrics.Source: one record for each reconciled policy.
 func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +133,7 @@ func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
 	return slices.Values(records)
 }
 
-// count of the policies that this process decides for.
+// count returns the number of policies that this process reconciles.
 func (m *policyMemories) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,10 +146,10 @@ func (m *policyMemories) forget(key types.NamespacedName) {
 	delete(m.byKey, key)
 }
 
-// progress is whether reconciles end. Work that waits for a worker needs no count: then all of them run.
+// progress detects hanging reconciles. Queued work needs no count: it implies that all workers run.
 type progress struct {
 	mu sync.Mutex
-	// running reconciles, and when one began or ended last.
+	// running reconciles, and when one last began or ended.
 	running int
 	last    time.Time
 }

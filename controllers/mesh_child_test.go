@@ -14,14 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// meshAt is FunctionMesh etl with so many replicas in its entries tag and resize.
+// meshAt is FunctionMesh etl with the given replicas in its entries tag and resize.
 func meshAt(tag, resize int64) *unstructured.Unstructured {
 	mesh := fixture.Mesh()
 	fixture.EntryAt(mesh, 0)["replicas"], fixture.EntryAt(mesh, 1)["replicas"] = tag, resize
 	return mesh
 }
 
-// childAt is the child of an entry, with so many replicas.
+// childAt is the child of an entry with the given replicas.
 func childAt(entry string, replicas int64) *unstructured.Unstructured {
 	child := fixture.MeshChild()
 	child.SetName("etl-" + entry)
@@ -29,7 +29,7 @@ func childAt(entry string, replicas int64) *unstructured.Unstructured {
 	return child
 }
 
-// toZero is fixture.ComponentPolicy that scales to zero.
+// toZero is a fixture.ComponentPolicy that scales to zero.
 func toZero() *v1alpha1.AutoscalingPolicy {
 	p := fixture.ComponentPolicy()
 	p.Spec.MinReplicas = new(int32(0))
@@ -53,7 +53,7 @@ func TestAnEntryAtZeroIsRaisedUntilItsChildExists(t *testing.T) {
 			env.managed.entries = writtenBy("pulsar-autoscaler", "", "functions")
 			if restart {
 				env.restart()
-				env.settle(0)
+				env.firstDecision(0)
 			}
 			env.after(time.Second)
 			env.reconcile()
@@ -79,14 +79,14 @@ func TestAnEntryAtZeroIsRaisedUntilItsChildExists(t *testing.T) {
 
 func TestAnEntryAtZeroWithWorkIsRaisedToWhatItNeeds(t *testing.T) {
 	env := newTestEnv(t, meshAt(3, 0), childAt("tag", 3), toZero(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 }
 
 func TestAChildAtZeroThatExistsIsLeftThere(t *testing.T) {
 	env := newTestEnv(t, meshAt(3, 0), childAt("tag", 3), childAt("resize", 0), toZero(), fixture.ConfigMap())
-	env.settle(0)
+	env.firstDecision(0)
 	require.Equal(t, int64(0), env.replicasInMesh()["resize"])
 	status, _ := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/ScaledToZero", status)
@@ -148,7 +148,7 @@ func TestAnEntryThatStopsItsMeshIsNamedByThoseAfterIt(t *testing.T) {
 			"Unknown/ChildMissing",
 			"Function Mesh has not created Function etl-resize of entry resize",
 		},
-		"a sibling that is as its entry says": {
+		"a sibling that equals its entry": {
 			meshAt(0, 5), []*unstructured.Unstructured{childAt("resize", 5)}, "True/Found", "",
 		},
 	}
@@ -160,7 +160,7 @@ func TestAnEntryThatStopsItsMeshIsNamedByThoseAfterIt(t *testing.T) {
 			for _, child := range test.children {
 				require.NoError(t, env.client.Create(t.Context(), child))
 			}
-			env.settle(0)
+			env.firstDecision(0)
 			status, message := env.condition(v1alpha1.ConditionTargetFound)
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
@@ -186,7 +186,7 @@ func TestAnEntryWithoutReplicasIsScaled(t *testing.T) {
 		minimum any
 		want    int32
 	}{
-		"one, where nothing says more":        {nil, 1},
+		"one, by default":                     {nil, 1},
 		"its minReplicas, as Function Mesh's": {int64(2), 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// replicasInMesh of each entry, by name.
+// replicasInMesh returns the replicas of each entry by name.
 func (env *testEnv) replicasInMesh() map[string]any {
 	env.t.Helper()
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
@@ -39,7 +39,7 @@ func (env *testEnv) replicasInMesh() map[string]any {
 	return found
 }
 
-// editMesh changes it as its user would.
+// editMesh changes the FunctionMesh like a user.
 func (env *testEnv) editMesh(change func(mesh *unstructured.Unstructured)) {
 	env.t.Helper()
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
@@ -75,7 +75,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	}, *found.Target)
 }
 
-func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
+func TestProblemsOfAComponentBecomeConditions(t *testing.T) {
 	leftAlone := map[string]string{"compute.functionmesh.io/managed": "false"}
 	tests := map[string]struct {
 		change  func(mesh, child *unstructured.Unstructured)
@@ -92,7 +92,7 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 			},
 			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which has tag, crop: add it",
 		},
-		"there are many others": {
+		"there are many entries": {
 			func(mesh, _ *unstructured.Unstructured) {
 				fixture.Spec(mesh)["functions"] = []any{
 					fixture.Entry("a"), fixture.Entry("b"), fixture.Entry("c"), fixture.Entry("d"), fixture.Entry("e"),
@@ -108,7 +108,7 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 			},
 			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which is empty",
 		},
-		"the entry stands twice": {
+		"the entry exists twice": {
 			func(mesh, _ *unstructured.Unstructured) {
 				fixture.Spec(mesh)["functions"] = []any{fixture.Entry("resize"), fixture.Entry("tag"), fixture.Entry("resize")}
 			},
@@ -121,15 +121,15 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 				"has no " +
 				"input topics",
 		},
-		"the entry is not what it should be": {
+		"the entry is invalid": {
 			func(mesh, _ *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["input"] = "in" },
 			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: decoding Function",
 		},
-		"Function Mesh was told to leave the mesh alone": {
+		"Function Mesh ignores the mesh": {
 			func(mesh, _ *unstructured.Unstructured) { mesh.SetAnnotations(leftAlone) },
 			"False/Unmanaged", "FunctionMesh etl has the annotation",
 		},
-		"Function Mesh was told to leave the child alone": {
+		"Function Mesh ignores the child": {
 			func(_, child *unstructured.Unstructured) { child.SetAnnotations(leftAlone) },
 			"False/Unmanaged", "Function etl-resize has the annotation",
 		},
@@ -169,18 +169,18 @@ func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
 	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
 }
 
-func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
-	for name, rival := range map[string][3]string{
+func TestAutoscalersOfAChildConflictWithItsComponent(t *testing.T) {
+	for name, other := range map[string][3]string{
 		"on the child":       {"compute.functionmesh.io/v1alpha1", "Function", "etl-resize"},
 		"on its StatefulSet": {"apps/v1", "StatefulSet", "etl-resize-function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap(),
-				otherAutoscaler(rival[0], rival[1], rival[2]))
+				otherAutoscaler(other[0], other[1], other[2]))
 			env.reconcile()
 			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, "False/ConflictingAutoscaler", status)
-			require.Contains(t, message, "theirs scales "+rival[1]+" "+rival[2])
+			require.Contains(t, message, "theirs scales "+other[1]+" "+other[2])
 		})
 	}
 	t.Run("by Function Mesh", func(t *testing.T) {
@@ -215,12 +215,12 @@ func TestAComponentIsScaledDirectly(t *testing.T) {
 	p := fixture.ComponentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
 	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
 	require.Nil(t, env.autoscaler())
 }
 
-// behind shows an older FunctionMesh than the API server has.
+// behind serves an older FunctionMesh than the API server has.
 type behind struct {
 	client.Reader
 	mesh *unstructured.Unstructured
@@ -281,7 +281,7 @@ func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
 	health := &askedHealth{}
 	env.pods = health
 	env.restart()
-	env.settle(0)
+	env.firstDecision(0)
 	require.Equal(t, "Function/media/etl-resize", health.workload)
 }
 
@@ -296,7 +296,7 @@ func (h *askedHealth) Health(workload string) (policy.Pods, error) {
 	return policy.Pods{}, nil
 }
 
-func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
+func TestEventsOfAMeshEnqueueThePoliciesOfItsComponents(t *testing.T) {
 	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy())
 	set := cluster.NewUnstructured(cluster.KindStatefulSet)
 	set.SetName("etl-resize-function")

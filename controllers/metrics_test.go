@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A histogram that begins with its first observation has no rate of it.
+// rate() misses the first observation of a histogram that is created by it.
 func TestActuationIsShownBeforeTheFirstRaise(t *testing.T) {
 	m, err := newControllerMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)

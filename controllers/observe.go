@@ -16,30 +16,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observer reads what the decision about a policy rests on, all of it from caches.
+// observer reads the input of a decision, all of it from caches.
 type observer struct {
-	client    client.Client
-	targets   *target.Targets
-	abilities func() plan.Capabilities
-	store     *backlog.Store
+	client       client.Client
+	targets      *target.Targets
+	capabilities func() plan.Capabilities
+	store        *backlog.Store
 	// pods may be nil.
 	pods         Health
 	pollInterval time.Duration
 }
 
-// observe reads all of Kubernetes that a decision about the policy rests on.
+// observe reads everything from Kubernetes that a decision about the policy needs.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
-	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.abilities()}
+	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return observed, fmt.Errorf("finding the target: %w", err)
 	}
 	observed.Unsupported = found.Unsupported
 	if observed.Sharers, err = o.targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
-		return observed, fmt.Errorf("finding what shares the subscription: %w", err)
+		return observed, fmt.Errorf("finding other consumers of the subscription: %w", err)
 	}
 	if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
-		return observed, fmt.Errorf("finding what a change of replicas would do: %w", err)
+		return observed, fmt.Errorf("describing the target: %w", err)
 	}
 	if err := o.observeConflicts(ctx, &observed); err != nil {
 		return observed, err
@@ -51,7 +51,7 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, no
 	return observed, nil
 }
 
-// scaledKeys are the keys of all objects on which another autoscaler would conflict; before the target is found, those
+// scaledKeys are the keys of the objects on which another autoscaler would conflict; until the target is found, those
 // that the policy names.
 func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
 	if found == nil {

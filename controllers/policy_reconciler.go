@@ -26,12 +26,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// freshIntervals is how many poll intervals old a reading may be to take replicas down on: one failed fetch and one
-// late one are normal.
+// freshIntervals is the greatest age of a reading for scale-down, in poll intervals: one failed and one late fetch are
+// normal.
 const freshIntervals = 3
 
-// PolicyReconciler turns policies into decisions, and decisions into HorizontalPodAutoscalers and statuses. It runs on
-// the leader only.
+// PolicyReconciler reconciles AutoscalingPolicies. It runs on the leader only.
 type PolicyReconciler struct {
 	config   ReconcilerConfig
 	metrics  *controllerMetrics
@@ -44,38 +43,38 @@ type PolicyReconciler struct {
 	status   statusWriter
 }
 
-// ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
+// ReconcilerConfig configures NewPolicyReconciler; all fields but Direct, Pods and Worker are required.
 type ReconcilerConfig struct {
-	// Client reads from the cache and writes to the API server. What it wrote it must read again: see ClientOptions.
+	// Client reads from the cache and writes to the API server. It must read its own writes: see ClientOptions.
 	Client client.Client
-	// Direct writes what is not in the cache, without waiting to see it there, and reads who wrote a target; nil for
-	// Client.
+	// Direct writes objects that are not in the cache, without waiting to see them there, and reads who wrote a target;
+	// nil for Client.
 	Direct   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
 	Targets  *target.Targets
-	// Pods are the targets'; nil where they are left alone.
+	// Pods reads the health of the targets' pods; nil to ignore pods.
 	Pods Health
-	// Worker changes what function workers run; nil where they are left alone.
+	// Worker changes what function workers run; nil without function workers.
 	Worker WorkerChanger
-	// Abilities of the cluster, as far as they are known.
-	Abilities func() plan.Capabilities
+	// Capabilities returns the known capabilities of the cluster.
+	Capabilities func() plan.Capabilities
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
-	// Clock is the time, such as time.Now.
+	// Clock returns the time, such as time.Now.
 	Clock func() time.Time
-	// PolicyMetrics is how many series each policy has.
+	// PolicyMetrics selects the series of each policy.
 	PolicyMetrics metrics.Level
 	Registerer    prometheus.Registerer
 }
 
-// NewPolicyReconciler checks the configuration and registers the metrics.
+// NewPolicyReconciler validates the configuration and registers the metrics.
 func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	switch {
 	case config.Client == nil || config.Recorder == nil || config.Store == nil || config.Targets == nil ||
-		config.Abilities == nil || config.Clock == nil || config.Registerer == nil:
+		config.Capabilities == nil || config.Clock == nil || config.Registerer == nil:
 		return nil, errors.New(
-			"policy reconciler: Client, Recorder, Store, Targets, Abilities, Clock and Registerer must be set")
+			"policy reconciler: Client, Recorder, Store, Targets, Capabilities, Clock and Registerer must be set")
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
@@ -94,7 +93,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	return &PolicyReconciler{
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		observer: observer{
-			client: config.Client, targets: config.Targets, abilities: config.Abilities, store: config.Store,
+			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval,
 		},
 		writers: &writers{live: directClient(config), lists: map[string]listWriter{}},
@@ -107,13 +106,13 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	}, nil
 }
 
-// Reconcile brings one policy from what is observed to what is written, as doc.go shows.
+// Reconcile reconciles one policy, as doc.go shows.
 func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	r.progress.begin(r.config.Clock())
 	defer func() { r.progress.end(r.config.Clock()) }()
 	result, err := r.reconcile(ctx, request.NamespacedName)
 	if isTerminating(err) {
-		result, err = resultGone, nil // the policy goes with its namespace
+		result, err = resultGone, nil // the policy is deleted with its namespace
 	}
 	if err != nil {
 		r.metrics.reconciles.WithLabelValues(resultError).Inc()
@@ -129,7 +128,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	return reconcile.Result{RequeueAfter: r.config.PollInterval}, nil
 }
 
-// reconcile returns how it ended, as a label value.
+// reconcile returns its result as a label value.
 func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
 	var p v1alpha1.AutoscalingPolicy
 	err := r.config.Client.Get(ctx, key, &p)
@@ -137,7 +136,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 		return r.finalize(ctx, &p)
 	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
-		// Its HorizontalPodAutoscaler goes with it: garbage collection follows the owner reference.
+		// Garbage collection deletes its HorizontalPodAutoscaler.
 		r.forget(key)
 		return resultGone, nil
 	}
@@ -183,7 +182,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	if under := underWay(actions, result); under != "" {
 		return under, nil
 	}
-	// The status tells of writes that failed too: the autoscaler that is there follows the new decision even so.
+	// The status includes failed writes: the existing autoscaler follows the new decision even so.
 	observed.History, err = r.report(ctx, observed, memory, decision, plan.Status(observed, decision, state, result))
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
@@ -194,8 +193,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	return resultOf(observed, decision, result), nil
 }
 
-// observe reads all that a decision about the policy rests on, has its subscription followed, and reports who changed
-// the replicas.
+// observe reads the input of a decision, tracks the subscription and reports who changed the replicas.
 func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, memory *policyMemory) (
 	plan.Observed, error,
 ) {
@@ -216,7 +214,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	return observed, nil
 }
 
-// decide returns no decision where there is no target to decide for.
+// decide returns nil without a target.
 func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, memory *policyMemory) (
 	*policy.Decision, policy.State,
 ) {
@@ -231,7 +229,7 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	return &decision, after
 }
 
-// reportFailure writes why nothing was decided, also after the reconcile's timeout; nothing while the process ends.
+// reportFailure writes why nothing was decided, even after the reconcile's timeout; nothing while the process ends.
 func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	why error,
 ) (plan.History, error) {
@@ -243,7 +241,7 @@ func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Obse
 	return r.report(ctx, observed, memory, nil, plan.Failed(observed, why))
 }
 
-// report writes the status if that is due, and returns the history after that. Metrics show it in any case.
+// report updates the metrics, writes the status if that is due, and returns the updated history.
 func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
 ) (plan.History, error) {
@@ -259,18 +257,17 @@ func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, m
 	return history, err
 }
 
-// Alive fails when reconciles run and none has begun or ended for stuckAfter: their workers hang in spite of
-// reconcileTimeout. An idle process is alive, and so is one that does not lead.
+// Alive fails when reconciles run and none has begun or ended for stuckAfter: they hang in spite of reconcileTimeout.
+// An idle process is alive, and so is one that does not lead.
 func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(now) }
 
-// forget drops what is kept for a policy that is gone.
+// forget drops the state of a deleted policy.
 func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)
 	r.memories.forget(key)
 }
 
-// underWay is the result of a reconcile that suspended or restored another autoscaler and ends there; empty for any
-// other.
+// underWay is the result of a reconcile that ends after suspending or restoring another autoscaler; empty for others.
 func underWay(actions plan.Actions, result plan.Result) string {
 	switch {
 	case result.Suspended:
@@ -282,7 +279,7 @@ func underWay(actions plan.Actions, result plan.Result) string {
 	}
 }
 
-// resultOf names how a reconcile ended.
+// resultOf is the result of a reconcile.
 func resultOf(observed plan.Observed, decision *policy.Decision, result plan.Result) string {
 	switch {
 	case observed.Policy.Spec.Mode == v1alpha1.ModePaused:

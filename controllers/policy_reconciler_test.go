@@ -45,7 +45,7 @@ func TestTheFirstReadingLeadsToAnAutoscalerAndAStatus(t *testing.T) {
 
 func TestUnchangedObjectsAreNotWritten(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	for range 4 {
 		require.Empty(t, env.reconcile())
 		env.after(testInterval / 2)
@@ -57,7 +57,7 @@ func TestUnchangedObjectsAreNotWritten(t *testing.T) {
 
 func TestADecisionThatChangesIsWrittenOnce(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.events()
 	env.after(testInterval)
 	env.answer(1_500, 11_000)
@@ -69,7 +69,7 @@ func TestADecisionThatChangesIsWrittenOnce(t *testing.T) {
 
 func TestAChangedBoundIsAppliedToTheAutoscaler(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 5 })
 	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 	require.Equal(t, int32(5), env.autoscaler().Spec.MaxReplicas)
@@ -80,7 +80,7 @@ func TestAChangedBoundIsAppliedToTheAutoscaler(t *testing.T) {
 
 func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.events()
 	env.after(2 * time.Minute)
 	env.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
@@ -129,7 +129,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 
 func TestDeletionUntracks(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in")
 	_, err := env.store.Read(subscription, env.now)
 	require.NoError(t, err)
@@ -142,9 +142,9 @@ func TestDeletionUntracks(t *testing.T) {
 	require.Empty(t, env.reconciler.interest.users)
 }
 
-func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
+func TestARecreatedPolicyStartsAfresh(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(1_500)
+	env.firstDecision(1_500)
 	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 		MessagesPerSecond: 10,
 		Observations:      40, LearnedAt: env.now,
@@ -155,7 +155,7 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 	require.NoError(t, env.client.Delete(t.Context(), env.autoscaler()))
 	require.NoError(t, env.client.Create(t.Context(), again))
 	env.after(testInterval)
-	env.answer(500, 11_000) // 133/s were done and more than a second of that waits: busy
+	env.answer(500, 11_000) // 133/s were processed and the backlog takes more than 1 s: busy
 	env.reconcile()
 	require.NotNil(t, env.policy().Status.DesiredReplicas)
 	require.Equal(t, int32(1), env.policy().Status.Capacity.Observations,
@@ -165,7 +165,7 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	topic := backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}
-	env.reconciler.Notify(topic) // no queue yet: not the leader
+	env.reconciler.Notify(topic) // no queue: not the leader
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	require.NoError(t, news{interest: env.reconciler.interest}.Start(t.Context(), queue))
@@ -181,7 +181,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 
 func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	hpa := env.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
@@ -194,7 +194,7 @@ func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
 	require.Equal(t, "controlled by multiple HPAs", message)
 }
 
-func TestAnAutoscalerIsThereToSayWhatIsWrongBeforeAnythingWasDecided(t *testing.T) {
+func TestAnAutoscalerReportsProblemsBeforeTheFirstDecision(t *testing.T) {
 	env := newTestEnv(t, fixture.Policy(), fixture.Function(), fixture.ConfigMap())
 	env.reconcile()
 	require.Nil(t, env.autoscaler(), "the first answer is under way for a second or two")

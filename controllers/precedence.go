@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One
-// that only recommends scales nothing.
+// observePrecedence records the policy that takes precedence on the same target, unless it is this one. Policies that
+// only recommend do not count.
 func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed) error {
 	p := observed.Policy
 	keys := target.Keys(p)
@@ -28,7 +28,7 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 	var list v1alpha1.AutoscalingPolicyList
 	var where client.InNamespace
 	if p.Spec.PulsarFunctionRef.Name == "" {
-		where = client.InNamespace(p.Namespace) // what a worker runs is in none
+		where = client.InNamespace(p.Namespace) // a function of a worker belongs to no namespace
 	}
 	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]}); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
@@ -39,7 +39,7 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 		if !o.targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
-		if givesBackFirst(p, other) {
+		if restoresFirst(p, other) {
 			observed.Restoring = other.Name
 		}
 		if staysToScale(other) && byRank(other, first) < 0 {
@@ -55,14 +55,14 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 	return nil
 }
 
-// staysToScale says that the policy scales and is not being deleted.
+// staysToScale reports whether the policy scales and is not being deleted.
 func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
 	return p.Spec.Mode.IsAuto() && p.DeletionTimestamp == nil
 }
 
-// givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or
-// refuses by now, or an AutoscalingPolicySet made it and it gives way to this one, which the user wrote.
-func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
+// restoresFirst reports whether another policy has suspended autoscalers and is about to restore them: it is being
+// deleted, no longer takes over, or an AutoscalingPolicySet created it and it defers to this policy of a user.
+func restoresFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	switch {
 	case other.UID == p.UID:
 		return false
@@ -73,13 +73,13 @@ func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	}
 }
 
-// byRank says which of two policies on one target takes precedence: one that a user wrote before one that an
-// AutoscalingPolicySet made, then the older, then by name where two are of the same second.
+// byRank orders policies on one target by precedence: those of users before those of AutoscalingPolicySets, then by
+// age, then by name.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
 	return cmp.Or(selected(a)-selected(b), plan.ByAge(a, b))
 }
 
-// selected is 1 for a policy that an AutoscalingPolicySet made.
+// selected is 1 for a policy of an AutoscalingPolicySet.
 func selected(p *v1alpha1.AutoscalingPolicy) int {
 	if plan.PolicySetOf(p) != nil {
 		return 1
@@ -87,9 +87,8 @@ func selected(p *v1alpha1.AutoscalingPolicy) int {
 	return 0
 }
 
-// mayScale says that a policy of another namespace counts when it comes to who goes first: it was not found that it
-// cannot scale what it names, for want of credentials as a rule. Else everybody could keep functions of others from
-// being scaled.
+// mayScale reports whether a policy of another namespace counts for precedence: one that cannot scale its target,
+// usually for lack of credentials, does not. Otherwise any tenant could block the policies of others.
 func mayScale(other *v1alpha1.AutoscalingPolicy) bool {
 	return !meta.IsStatusConditionFalse(other.Status.Conditions, v1alpha1.ConditionTargetFound)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// recreated says whether the next decision takes the target for another object than before.
+// recreated reports whether the next decision treats the target as a new object.
 func (env *testEnv) recreated() bool {
 	env.t.Helper()
 	p := env.policy()
@@ -44,7 +44,7 @@ func TestATargetOfEachKindIsNoticedWhenItIsRecreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.target.SetUID("first")
 			env := newTestEnv(t, append(test.others, test.target, test.policy, fixture.ConfigMap())...)
-			env.settle(700)
+			env.firstDecision(700)
 			require.False(t, env.recreated())
 			require.NoError(t, env.client.Delete(t.Context(), test.target))
 			env.after(testInterval)

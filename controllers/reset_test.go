@@ -28,14 +28,14 @@ func applied(manager, field string) []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// resetMesh writes replicas to entry resize as a manifest does.
+// resetMesh writes replicas to entry resize like an apply of a manifest.
 func (env *testEnv) resetMesh(replicas int64, by []metav1.ManagedFieldsEntry) {
 	env.t.Helper()
 	env.managed.entries = by
 	env.editMesh(func(mesh *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["replicas"] = replicas })
 }
 
-// followMesh writes entry resize over its child, as Function Mesh does.
+// followMesh copies entry resize to its child, as Function Mesh does.
 func (env *testEnv) followMesh() {
 	env.t.Helper()
 	child := childAt("resize", 0)
@@ -44,18 +44,18 @@ func (env *testEnv) followMesh() {
 	require.NoError(env.t, env.client.Update(env.t.Context(), child))
 }
 
-// meshEnv has a component that is scaled to 7.
+// meshEnv has a component at 7 replicas.
 func meshEnv(t *testing.T) *testEnv {
 	t.Helper()
 	env := newTestEnv(t, fixture.Mesh(), childAt("tag", 3), childAt("resize", 3), fixture.ComponentPolicy(),
 		fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.reconcile()
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
 	env.followMesh()
 	env.events()
 	env.after(testInterval)
-	env.answer(200, 10_000) // the window holds 7, and the load alone would take 2
+	env.answer(200, 10_000) // the window holds 7, the load alone would need 2
 	env.reconcile()
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	return env
@@ -115,7 +115,7 @@ func TestAnApplyBeforeAChangeOfTheLeaderIsUndone(t *testing.T) {
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
 }
 
-func TestARestorationThatFailsIsTriedAgain(t *testing.T) {
+func TestAFailedRestorationIsRetried(t *testing.T) {
 	env := meshEnv(t)
 	env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
 	env.patchFails = errors.New("the API server hangs")
@@ -191,7 +191,7 @@ func TestAnApplyOfZeroSwitchesScalingOff(t *testing.T) {
 	require.Equal(t, "False/SwitchedOff", status)
 }
 
-func TestWhatPeopleScaleIsNotUndone(t *testing.T) {
+func TestManualScalesAreNotUndone(t *testing.T) {
 	env := meshEnv(t)
 	env.resetMesh(9, writtenBy("kubectl-edit", "", "functions"))
 	env.after(time.Second)
@@ -241,15 +241,15 @@ func TestAResetOfAFunctionIsUndoneByWhoWritesIt(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), test.policy, fixture.ConfigMap())
-			env.settle(700)
-			env.byHand(7)
+			env.firstDecision(700)
+			env.scaleManually(7)
 			env.reconcile()
 			env.after(testInterval)
 			env.answer(200, 10_000)
 			env.reconcile()
 			env.written = nil
 			env.managed.entries = applied("kustomize-controller", "replicas")
-			env.byHand(1)
+			env.scaleManually(1)
 			env.after(time.Second)
 			env.reconcile()
 			require.Equal(t, test.want, env.written)

@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// restore restores what was suspended. Ours goes first and has to be gone, so that there are never two: until then
-// nothing is restored.
+// restore restores what was suspended. It deletes our autoscaler first and waits until that is gone, so that two never
+// coexist.
 func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restoration, result plan.Result) plan.Result {
 	var err error
 	if back.RemoveOurs {
@@ -44,8 +44,8 @@ func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restora
 	return result
 }
 
-// restore restores everything and says so. Of a deleted policy the record and the finalizer stay until other policies
-// saw the target.
+// restore restores everything and records events. A deleted policy keeps its record and finalizer until other policies
+// have observed the target.
 func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Restoration) error {
 	restored, err := s.carryOutRestoration(ctx, o, back)
 	if err != nil {
@@ -71,12 +71,12 @@ func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Resto
 	return s.setFinalizers(ctx, p, withoutFinalizer(p))
 }
 
-// withoutFinalizer are the finalizers of a policy but ours.
+// withoutFinalizer returns the policy's finalizers without ours.
 func withoutFinalizer(p *v1alpha1.AutoscalingPolicy) []string {
 	return slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
 }
 
-// carryOutRestoration says what was restored, and fails where something was not.
+// carryOutRestoration returns what was restored, and fails if anything was not.
 func (s suspender) carryOutRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
 	p := o.Policy
 	var restored []string
@@ -107,7 +107,7 @@ func (s suspender) carryOutRestoration(ctx context.Context, o plan.Observed, bac
 	return restored, joined(failures)
 }
 
-// recreate makes an autoscaler that was deleted, unless there is one of its name.
+// recreate creates an autoscaler that was deleted, unless one with its name exists.
 func (s suspender) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	kept *autoscalingv2.HorizontalPodAutoscaler,
 ) error {
@@ -120,12 +120,12 @@ func (s suspender) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	return err
 }
 
-// lastingError is why trying again leads nowhere.
+// lastingError is an error that a retry does not fix.
 type lastingError struct{ error }
 
 func (e lastingError) Unwrap() error { return e.error }
 
-// joined fails with what failed, as lasting where nothing is worth another try.
+// joined joins the failures, as a lastingError if no retry can fix any of them.
 func joined(failures []error) error {
 	err := errors.Join(failures...)
 	for _, f := range failures {

@@ -16,9 +16,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestARestartLosesNothingThatTakesLongToLearn(t *testing.T) {
+func TestARestartKeepsWhatTakesLongToMeasure(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	env.settle(10)
+	env.firstDecision(10)
 	known := env.reconciler.memories.byKey[fixture.Key()].resume
 	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: env.now.UTC(), Block: 20 * time.Minute}
 	require.Equal(t, []string{"patch status"}, env.reconcile(), "a ceiling is worth a write of its own")
@@ -41,7 +41,7 @@ func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "parts of status.checkpoint left out")
+	require.Contains(t, lines[0], "ignoring parts of status.checkpoint")
 	require.Contains(t, lines[0], "is not 1")
 	require.InDelta(t, 10, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// passes reconciles each second, and returns how often it wrote to the Function.
+// passes reconciles every second and counts the writes to the Function.
 func (env *testEnv) passes(seconds int) (patches int) {
 	env.t.Helper()
 	for range seconds {

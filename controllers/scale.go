@@ -21,15 +21,14 @@ import (
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
-	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later
-	// reconcile will do it.
+	// scale returns nil if the target has, or is about to have, the replicas, and errNotNow if a later reconcile scales
+	// it.
 	scale(ctx context.Context, observed plan.Observed, replicas int32) error
 }
 
-// errNotNow is that nothing was written because the target has to be left alone for the moment.
+// errNotNow means that the target must not be changed at the moment.
 var errNotNow = errors.New("not now")
 
-// newScalers are the ways to scale.
 func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 	scalers := map[plan.Scaling]scaler{
 		plan.BySubresource: subresource{cached: config.Client, direct: directClient(config), targets: config.Targets},
@@ -41,7 +40,7 @@ func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 	return scalers
 }
 
-// directClient goes around the cache.
+// directClient bypasses the cache.
 func directClient(config ReconcilerConfig) client.Client {
 	if config.Direct == nil {
 		return config.Client
@@ -49,15 +48,15 @@ func directClient(config ReconcilerConfig) client.Client {
 	return config.Direct
 }
 
-// scale writes the number of replicas to the target, and notes that.
+// scale writes the replicas to the target and counts the write.
 func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
 	way := a.scalers[observed.Target.Scaling]
 	if way == nil {
-		return fmt.Errorf("scaling %s: there is no way to", plan.Name(observed.Policy.Spec))
+		return fmt.Errorf("scaling %s: its kind is unknown", plan.Name(observed.Policy.Spec))
 	}
 	err := way.scale(ctx, observed, replicas)
 	if errors.Is(err, errNotNow) {
-		return nil // a later reconcile does it, and the decision says why it is held
+		return nil // a later reconcile scales; the decision shows the hold
 	}
 	if err != nil {
 		a.metrics.scales.WithLabelValues(scaleError).Inc()
@@ -71,7 +70,7 @@ func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int
 
 // subresource scales objects that have a scale subresource.
 type subresource struct {
-	// cached reads again what it wrote, and direct does not: of a kind that is not in the cache it would wait for ever.
+	// cached reads its own writes back, and direct does not: for a kind outside the cache it would wait for ever.
 	cached, direct client.Client
 	targets        *target.Targets
 }

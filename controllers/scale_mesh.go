@@ -15,17 +15,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// throughMesh scales components of a FunctionMesh by their entries in it.
+// throughMesh scales components of a FunctionMesh by their entries.
 type throughMesh struct {
 	client client.Client
 	reader *target.Reader
 }
 
-// errEntryGone is why there is nothing to write: the next reconcile says it in a condition.
-var errEntryGone = errors.New("the entry is not there any more")
+// errEntryGone means there is nothing to write: the next reconcile reports it in a condition.
+var errEntryGone = errors.New("the entry does not exist any more")
 
-// scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one
-// entry alone; a JSON patch does, by an index that it tests first.
+// scale patches one number. The lists have no keys, so neither a merge patch nor server-side apply can write one entry.
+// A JSON patch can, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
 	ref := observed.Policy.Spec.ScaleTargetRef
 	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, observed.Policy.Namespace, ref.Name)
@@ -46,7 +46,7 @@ func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas
 	if err != nil {
 		return err
 	}
-	written := cluster.NewUnstructured(cluster.KindFunctionMesh) // what is remembered is everybody's
+	written := cluster.NewUnstructured(cluster.KindFunctionMesh) // the cached object is shared
 	written.SetNamespace(mesh.GetNamespace())
 	written.SetName(mesh.GetName())
 	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
@@ -56,7 +56,8 @@ func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas
 	return nil
 }
 
-// entryPatch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
+// entryPatch sets the entry's replicas if the name at its index still matches. Operation add replaces an existing
+// number.
 func entryPatch(e target.MeshEntry, name string, replicas int32) (client.Patch, error) {
 	at := fmt.Sprintf("/spec/%s/%d/", e.List, e.Index)
 	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name},

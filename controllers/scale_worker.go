@@ -17,7 +17,7 @@ type WorkerChanger interface {
 	SetParallelism(ctx context.Context, component function.Component, instances int32) error
 }
 
-// workerScaler scales what a function worker runs, each at most once in an interval and never one that does not run.
+// workerScaler scales functions of a function worker, each at most once in an interval and only while it runs.
 type workerScaler struct {
 	worker    WorkerChanger
 	functions *target.Workers
@@ -27,7 +27,7 @@ func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replica
 	component, wrong := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
 	switch {
 	case wrong != "":
-		return errors.New(wrong) // Check saw to it that this cannot be
+		return errors.New(wrong) // Check prevents this
 	case observed.Target.Stopped || observed.Target.Frozen != nil:
 		return errNotNow
 	}

@@ -42,13 +42,12 @@ func decodeScaledObject(object *unstructured.Unstructured) (*plan.LiveScaledObje
 	annotations := object.GetAnnotations()
 	live.Paused = isPaused(object)
 	live.PausedOut = isSet(annotations, cluster.AnnotationPausedOut)
-	// One that is kept awake is not to be taken to zero either: KEDA would wake it again.
+	// KEDA would wake one that is kept awake.
 	live.PausedIn = isSet(annotations, cluster.AnnotationPausedIn) || isSet(annotations, cluster.AnnotationForced)
 	return &live, nil
 }
 
-// kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not
-// kept.
+// kedaConditions are KEDA's conditions of a ScaledObject of a policy; the cache drops those of others.
 func kedaConditions(object *unstructured.Unstructured) any {
 	if object.GetKind() != cluster.KindScaledObject || !target.OwnedByPolicy(object) {
 		return nil
@@ -57,13 +56,13 @@ func kedaConditions(object *unstructured.Unstructured) any {
 	return conditions
 }
 
-// scaledObjectSays says that what KEDA says, or what a label says, changed of one that was made for a policy.
-func scaledObjectSays(before, after *unstructured.Unstructured) bool {
+// scaledObjectChanged reports whether the conditions or labels of a policy's ScaledObject changed.
+func scaledObjectChanged(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(kedaConditions(before), kedaConditions(after)) ||
 		target.OwnedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
 }
 
-// applyScaledObject makes our ScaledObject what is wanted, if it is not, and returns it; or why the API server or KEDA
+// applyScaledObject applies our ScaledObject if it differs, and returns the live one or why the API server or KEDA
 // refuses.
 func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjectConfiguration, o plan.Observed) (
 	*plan.LiveScaledObject, *plan.Violation, error,
@@ -83,7 +82,7 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	}
 }
 
-// writeScaledObject returns what the API server made of it.
+// writeScaledObject returns the API server's result.
 func (a applier) writeScaledObject(ctx context.Context,
 	wanted *plan.ScaledObjectConfiguration,
 ) (*plan.LiveScaledObject, error) {
@@ -102,7 +101,7 @@ func (a applier) writeScaledObject(ctx context.Context,
 	return decodeScaledObject(object)
 }
 
-// scaledObjectRefused is why the API server, or KEDA's webhook, does not take it; nil where trying again may help.
+// scaledObjectRefused is why the API server or KEDA's webhook rejects it; nil if a retry may help.
 func scaledObjectRefused(name string, err error) *plan.Violation {
 	switch applyResult(err) {
 	case applyConflict:
@@ -122,7 +121,7 @@ func scaledObjectRefused(name string, err error) *plan.Violation {
 	}
 }
 
-// applyResult of an apply that failed, as a label value.
+// applyResult is the label value of a failed apply.
 func applyResult(err error) string {
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
@@ -134,7 +133,7 @@ func applyResult(err error) string {
 	}
 }
 
-// isUndeclared says that the kind has no such field. The API server has no reason of its own for that: it says
+// isUndeclared reports whether the kind lacks a field. The API server has no reason of its own for that, but
 // InternalError.
 //
 // Source: structured-merge-diff v6, typed/validate.go.
@@ -142,15 +141,14 @@ func isUndeclared(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "field not declared in schema")
 }
 
-// errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may
-// not be seen.
+// errScaledObjectUnseen means that KEDA's HorizontalPodAutoscaler exists and its ScaledObject cannot be read.
 var errScaledObjectUnseen = errors.New(
 	"a HorizontalPodAutoscaler of KEDA scales the target for this policy, and ScaledObjects may not be seen: " +
 		"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does, or if KEDA is gone " +
 		"delete the HorizontalPodAutoscaler")
 
-// removeScaledObject deletes ours where the policy does without, never one that is not ours, and returns
-// what is left: it stays until KEDA removes its finalizer.
+// removeScaledObject deletes our ScaledObject if the policy needs none, and returns what remains: it stays until KEDA
+// removes its finalizer. It never deletes another's.
 func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed) (*plan.LiveScaledObject, error) {
 	live := observed.ScaledObject
 	if live == nil && observed.KEDAAutoscaler != nil && !a.seesScaledObjects() {

@@ -29,12 +29,12 @@ import (
 
 const kedaFinalizer = "finalizer.keda.sh"
 
-// newKEDAEnv is a cluster with KEDA, whose scaler the adapter knows.
+// newKEDAEnv is a cluster with KEDA and an external scaler.
 func newKEDAEnv(t *testing.T, objects ...client.Object) *testEnv {
 	t.Helper()
 	env := newTestEnv(t, append(objects, fixture.ConfigMap())...)
-	env.now = time.Now() // as the API server's, which says when something was deleted
-	env.abilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
+	env.now = time.Now() // like the API server's, which sets deletion times
+	env.capabilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
 	return env
 }
 
@@ -44,7 +44,7 @@ func kedaPolicy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// scaledObject returns ours, or nil.
+// scaledObject returns our ScaledObject, or nil.
 func (env *testEnv) scaledObject() *unstructured.Unstructured {
 	env.t.Helper()
 	object := cluster.NewUnstructured(cluster.KindScaledObject)
@@ -57,7 +57,7 @@ func (env *testEnv) scaledObject() *unstructured.Unstructured {
 	return object
 }
 
-// kedaRuns does what KEDA's operator and the garbage collector do of our ScaledObject.
+// kedaRuns does what KEDA's operator and the garbage collector do with our ScaledObject.
 func (env *testEnv) kedaRuns() {
 	env.t.Helper()
 	env.kedaWorks()
@@ -78,7 +78,7 @@ func (env *testEnv) kedaWorks() {
 		labels["scaledobject.keda.sh/name"] = object.GetName()
 		object.SetLabels(labels)
 		unstructured.RemoveNestedField(object.Object, "spec", "advanced", "restoreToOriginalReplicaCount") // omitempty
-		env.kedaSays(object,
+		env.setKEDAConditions(object,
 			map[string]any{
 				"type": "Ready", "status": "True", "reason": "ScaledObjectReady",
 				"message": "ScaledObject is defined correctly and is ready for scaling",
@@ -89,14 +89,14 @@ func (env *testEnv) kedaWorks() {
 	}
 }
 
-// kedaSays sets KEDA's conditions.
-func (env *testEnv) kedaSays(object *unstructured.Unstructured, conditions ...any) {
+// setKEDAConditions sets KEDA's conditions.
+func (env *testEnv) setKEDAConditions(object *unstructured.Unstructured, conditions ...any) {
 	env.t.Helper()
 	require.NoError(env.t, unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"))
 	require.NoError(env.t, env.client.Update(env.t.Context(), object))
 }
 
-// autoscalerOfKEDA is what KEDA makes of a ScaledObject.
+// autoscalerOfKEDA is the HorizontalPodAutoscaler that KEDA creates for a ScaledObject.
 func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.HorizontalPodAutoscaler {
 	ref := target.ScaleTargetOf(object)
 	owner := metav1.OwnerReference{
@@ -123,7 +123,7 @@ func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.Horizont
 	}
 }
 
-// collectsGarbage takes away KEDA's HorizontalPodAutoscaler after its ScaledObject.
+// collectsGarbage deletes KEDA's HorizontalPodAutoscaler after its ScaledObject.
 func (env *testEnv) collectsGarbage() {
 	env.t.Helper()
 	if hpa := env.autoscaler(); hpa != nil && target.ControllerOf(hpa) == cluster.KindScaledObject+" "+hpa.Name &&
@@ -197,10 +197,10 @@ func TestKEDAsRefusalBecomesACondition(t *testing.T) {
 	require.Contains(t, env.reconcile(), "apply")
 }
 
-// TestAWebhookThatLagsIsAskedAgainAtOnce: KEDA's sees deletions by a watch of its own.
-func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
+// TestAWebhookThatLagsIsRetriedAtOnce: KEDA's webhook sees deletions through a watch of its own.
+func TestAWebhookThatLagsIsRetriedAtOnce(t *testing.T) {
 	env := newKEDAEnv(t, fixture.Function(), fixture.Policy())
-	env.settle(700)
+	env.firstDecision(700)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
 	env.reconcile()
 	env.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
@@ -215,7 +215,7 @@ func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
 
 func TestTheActuatorIsHandedOver(t *testing.T) {
 	env := newKEDAEnv(t, fixture.Function(), fixture.Policy())
-	env.settle(700)
+	env.firstDecision(700)
 	hpa := env.autoscaler()
 	require.NotNil(t, hpa)
 
@@ -252,13 +252,13 @@ func TestTheActuatorIsHandedOver(t *testing.T) {
 			want = "scale 7"
 		}
 		require.Equal(t, []string{want, "patch status"}, env.reconcile())
-		env.byHand(3)
+		env.scaleManually(3)
 	}
 }
 
-func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
+func TestAScaledObjectThatStaysIsReported(t *testing.T) {
 	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	env.kedaRuns()
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
 	env.reconcile()
@@ -275,8 +275,7 @@ func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
 	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(env.autoscaler()))
 }
 
-// passes until nothing changes, each with what KEDA does meanwhile; a process that has ended is followed by
-// another.
+// kedaPasses reconciles, with KEDA in between, until nothing changes; a process that has ended is replaced.
 func (env *testEnv) kedaPasses(times int) {
 	env.t.Helper()
 	for range times {
@@ -295,7 +294,7 @@ func (env *testEnv) kedaPasses(times int) {
 	}
 }
 
-// twoScale says that our HorizontalPodAutoscaler stands beside a ScaledObject that is not going.
+// twoScale reports whether our HorizontalPodAutoscaler coexists with a ScaledObject that is not being deleted.
 func (env *testEnv) twoScale() bool {
 	hpa := env.autoscaler()
 	return hpa != nil && target.ControllerOf(hpa) == "AutoscalingPolicy resize" && env.scaledObject() != nil
@@ -315,9 +314,9 @@ func TestReplicasStayWhereTheyAreAtWhateverWriteATransferEnds(t *testing.T) {
 					p := fixture.Policy()
 					p.Spec.Actuator = s.from
 					function := fixture.Function()
-					fixture.Spec(function)["replicas"] = int64(7) // what is decided
+					fixture.Spec(function)["replicas"] = int64(7) // the decision
 					env := newKEDAEnv(t, function, p)
-					env.settle(700)
+					env.firstDecision(700)
 					env.kedaPasses(3)
 					env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = s.to })
 					env.crashAt, env.arrives = at, arrives

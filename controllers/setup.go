@@ -33,31 +33,30 @@ import (
 const controllerName = "autoscalingpolicy"
 
 const (
-	// workers is how many policies are worked on at once. A reconcile takes well under 1 ms when nothing changes, so
-	// 4 serve 10k policies every 15 s; more would only crowd the API server when everything changes.
+	// workers is the number of concurrent reconciles. One takes well under 1 ms when nothing changes, so 4 serve 10k
+	// policies every 15 s; more would only load the API server when everything changes.
 	workers = 4
-	// reconcileTimeout bounds a reconcile: three writes, and waiting to see the last ones again.
+	// reconcileTimeout bounds a reconcile: three writes, and reading the last ones back.
 	reconcileTimeout = 30 * time.Second
-	// stuckAfter is how long no reconcile may end while some run.
+	// stuckAfter is how long running reconciles may go without one beginning or ending.
 	stuckAfter = 3 * reconcileTimeout
-	// reportTimeout bounds the write of the status after a reconcile that failed.
+	// reportTimeout bounds the status write after a failed reconcile.
 	reportTimeout = 5 * time.Second
 )
 
-// Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.
+// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
-	// DefaultAdminURL is the Pulsar admin service of Functions that do not say theirs; empty for none.
+	// DefaultAdminURL is the Pulsar admin service of Functions that name none; empty for none.
 	DefaultAdminURL string
-	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
+	// FunctionCredentials is what the adapter does with credentials that objects name, OwnCredentials what it has itself.
 	FunctionCredentials target.FunctionCredentials
 	OwnCredentials      target.OwnCredentials
-	// WorkerCredentials says which of them the controller presents to function workers; empty is
-	// PolicyWorkerCredentials.
+	// WorkerCredentials selects those that the controller sends to function workers; empty is PolicyWorkerCredentials.
 	WorkerCredentials target.WorkerCredentials
-	// InstanceMetrics says where the instances are found.
+	// InstanceMetrics selects how instances are found.
 	InstanceMetrics target.InstanceMetrics
 	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
 	Worker interface {
@@ -67,20 +66,20 @@ type Config struct {
 	WorkerUpdateInterval time.Duration
 	// Lease of the leader election.
 	Lease types.NamespacedName
-	// Service of the adapter, to which its APIServices point.
+	// Service of the adapter, which its APIServices name.
 	Service types.NamespacedName
-	// ExternalMetrics says that the process serves these too.
+	// ExternalMetrics is set if the process serves external metrics.
 	ExternalMetrics bool
-	// Scaler is how KEDA reaches our external scaler; zero without one.
+	// Scaler is the address of our external scaler for KEDA; zero without one.
 	Scaler plan.Scaler
-	// Clock is the time, such as time.Now.
+	// Clock returns the time, such as time.Now.
 	Clock func() time.Time
-	// PolicyMetrics is how many series each policy has.
+	// PolicyMetrics selects the series of each policy.
 	PolicyMetrics metrics.Level
 	Registerer    prometheus.Registerer
 }
 
-// Controllers is what the rest of the process needs of this package.
+// Controllers are the parts that the rest of the process uses.
 type Controllers struct {
 	Signals       *informer.Signals
 	Policies      *informer.Policies
@@ -90,21 +89,21 @@ type Controllers struct {
 	Credentials *informer.Credentials
 	// Pods are for the reader of instances; nil with NoInstanceMetrics.
 	Pods *informer.Pods
-	// Poked is for the poller to call when there is news of a topic.
-	Poked func(backlog.Topic)
-	// Alive fails when reconciles of policies began and none ends.
+	// Notify takes the topics of which the poller has new data.
+	Notify func(backlog.Topic)
+	// Alive fails when reconciles of policies hang.
 	Alive func(now time.Time) error
 }
 
-// ClientOptions make the manager's client read again what it wrote. A status is written as the difference to the one
-// that was read, so one that is behind would hide a change: 3 -> 7 -> 3 within the lag of the watch would stay 7.
+// ClientOptions make the manager's client read its own writes. A status is written as a difference to the one read, so
+// a stale one would hide a change: 3 -> 7 -> 3 within the lag of the watch would stay 7.
 func ClientOptions() client.Options {
 	consistent := true
 	return client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: &consistent}}
 }
 
-// Setup registers indexes, watches and the reconciler with a manager that was made with Scheme, CacheOptions and
-// ClientOptions, and returns what the rest of the process needs. Nothing runs before the manager starts.
+// Setup registers indexes, watches and the reconciler with a manager that has Scheme, CacheOptions and ClientOptions,
+// and returns what the rest of the process uses. Nothing runs before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controllers, error) {
 	if config.Store == nil || config.Worker == nil || config.Clock == nil || config.Registerer == nil {
 		return nil, errors.New("controllers: Store, Worker, Clock and Registerer must be set")
@@ -141,7 +140,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	reconciler, err := newReconciler(mgr, ReconcilerConfig{
 		Store: config.Store, Targets: targets, PollInterval: config.PollInterval, Clock: config.Clock,
 		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
-		Abilities: capabilities.Now,
+		Capabilities: capabilities.Now,
 	}, pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -156,19 +155,19 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers.Poked, answers.Alive = reconciler.Notify, reconciler.Alive
+	answers.Notify, answers.Alive = reconciler.Notify, reconciler.Alive
 	answers.Credentials = credentials
 	answers.Pods = pods
 	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
 	return answers, nil
 }
 
-// newReconciler completes the configuration with what a manager has.
+// newReconciler adds the manager's parts to the configuration.
 func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
 	direct, err := client.New(mgr.GetConfig(),
 		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for what is not in the cache: %w", err)
+		return nil, fmt.Errorf("creating a client without a cache: %w", err)
 	}
 	config.Client, config.Direct, config.Recorder = mgr.GetClient(), direct, mgr.GetEventRecorder(plan.FieldManager)
 	if pods != nil {
@@ -177,7 +176,7 @@ func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.
 	return NewPolicyReconciler(config)
 }
 
-// index makes policies and HorizontalPodAutoscalers findable by what they scale.
+// index indexes policies and HorizontalPodAutoscalers by what they scale.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy)
 	if err != nil {
@@ -194,7 +193,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// watch registers the reconciler and what wakes it.
+// watch registers the reconciler with its watches.
 func watch(
 	mgr manager.Manager,
 	reconciler *PolicyReconciler,
@@ -235,7 +234,7 @@ func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discove
 	return reconciler.AddTo(mgr, discovery)
 }
 
-// answers are what every replica serves from the cache.
+// answers builds what every replica serves from the cache.
 func answers(ctx context.Context, mgr manager.Manager, config Config, credentials *informer.Credentials,
 	reconciler *PolicyReconciler,
 ) (*Controllers, error) {

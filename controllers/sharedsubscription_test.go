@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
+func TestAnUnreadableSharerDoesNotFailThePolicy(t *testing.T) {
 	for name, configMap := range map[string]string{
 		"a name that cannot be":               "a/b",
 		"a ConfigMap that cannot be read now": "away",
@@ -31,7 +31,7 @@ func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
 			env := newTestEnv(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
 			env.configure = func(c *target.Config) { c.Objects = failing{Reader: env.client, name: configMap} }
 			env.restart()
-			env.settle(700)
+			env.firstDecision(700)
 			status, _ := env.condition(v1alpha1.ConditionReady)
 			require.NotContains(t, status, v1alpha1.ReasonTargetInvalid)
 			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
@@ -39,7 +39,7 @@ func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
 	}
 }
 
-// failing is an API server that does not answer about one object.
+// failing is an API server that fails for one object.
 type failing struct {
 	client.Reader
 	name string

@@ -22,7 +22,7 @@ type statusWriter struct {
 	metrics  *controllerMetrics
 }
 
-// write writes the status if that is due, and records the events that are. It returns the history after that.
+// write writes the status if that is due, records the due events, and returns the updated history.
 func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) (
 	plan.History, error,
 ) {
@@ -30,7 +30,7 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v
 	before := p.Status
 	due := plan.StatusDue(observed, after)
 	if !due {
-		after = before // events say what the status says
+		after = before // events repeat the written status
 	} else if err := w.patch(ctx, p, after); err != nil {
 		return observed.History, err
 	}
@@ -44,8 +44,8 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v
 	return history, nil
 }
 
-// patch writes what differs. There is no optimistic lock: only the controller writes this status. The next
-// reconcile handles a change of the spec meanwhile (observedGeneration says which spec was answered).
+// patch writes the difference, without an optimistic lock: only the controller writes this status. The next reconcile
+// handles a change of the spec meanwhile; observedGeneration shows which spec the status is for.
 func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) error {

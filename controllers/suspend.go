@@ -23,7 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// soon is when to look again at what is under way.
+// soon is the delay of the next reconcile during a suspension or restoration.
 const soon = 2 * time.Second
 
 // Reasons of events.
@@ -40,7 +40,7 @@ type suspender struct {
 	recorder events.EventRecorder
 }
 
-// suspend suspends one conflicting autoscaler. The finalizer and the record are written before, so that a crash in
+// suspend suspends one conflicting autoscaler. The finalizer and the record are written first, so that a crash in
 // between loses nothing.
 func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspension, result plan.Result) plan.Result {
 	err := s.record(ctx, o.Policy, step.Record)
@@ -63,7 +63,7 @@ func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspe
 	return result
 }
 
-// record brings finalizer and status to what they have to say before something is suspended.
+// record writes the finalizer and the record that a suspension needs.
 func (s suspender) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
 	if !slices.Contains(p.Finalizers, plan.Finalizer) {
 		if err := s.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
@@ -76,7 +76,7 @@ func (s suspender) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, ta
 	return s.setTakenOver(ctx, p, &taken)
 }
 
-// setFinalizers fails when another client wrote the policy meanwhile: the list is written as a whole.
+// setFinalizers fails if another client wrote the policy meanwhile: the patch replaces the list.
 func (s suspender) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	finalizers []string,
 ) error {
@@ -91,8 +91,8 @@ func (s suspender) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPol
 	return nil
 }
 
-// setTakenOver fails when another client wrote the policy meanwhile: its lists are written as wholes, and an
-// entry that is left out is never restored.
+// setTakenOver fails if another client wrote the policy meanwhile: the patch replaces lists, and an entry lost from
+// them is never restored.
 func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	taken *v1alpha1.TakenOver,
 ) error {
@@ -106,7 +106,7 @@ func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	return nil
 }
 
-// carryOutSuspension writes one step. What is gone already is fine.
+// carryOutSuspension carries out one step. An object that is gone is fine.
 func (s suspender) carryOutSuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
 	p := observed.Policy
 	switch step.Action {
@@ -127,7 +127,7 @@ func (s suspender) carryOutSuspension(ctx context.Context, observed plan.Observe
 	}
 }
 
-// editScaledObject changes the annotations of a ScaledObject as it is now.
+// editScaledObject changes the annotations of the live ScaledObject.
 func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
 	edit func(map[string]string),
 ) error {
@@ -151,7 +151,7 @@ func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.Autoscaling
 	})
 }
 
-// ignoreGone is nil where the object or its kind does not exist.
+// ignoreGone returns nil if the object or its kind does not exist.
 func ignoreGone(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil

@@ -32,8 +32,8 @@ func takingOver(t *testing.T, objects ...client.Object) *testEnv {
 	return newTestEnv(t, append(objects, function, p, fixture.ConfigMap())...)
 }
 
-// rivals are a foreign autoscaler on the StatefulSet, and KEDA's.
-func rivals() []client.Object {
+// foreignAutoscalers are another HorizontalPodAutoscaler on the StatefulSet, and KEDA's.
+func foreignAutoscalers() []client.Object {
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	foreign.Labels, foreign.Annotations = map[string]string{"team": "media"}, map[string]string{"note": "by hand"}
 	return []client.Object{
@@ -42,8 +42,8 @@ func rivals() []client.Object {
 	}
 }
 
-// pass is one of the controller, as it is in life: KEDA and Function Mesh do their part before, Pulsar answers, and an
-// error is tried again. Whatever happens, replicas stay, and there are never two autoscalers because of us.
+// pass runs one reconcile after KEDA and Function Mesh did their part; a failed one is retried. It checks that replicas
+// stay and that the controller never causes two autoscalers.
 func (env *testEnv) pass() {
 	env.t.Helper()
 	env.keda()
@@ -63,7 +63,7 @@ func (env *testEnv) pass() {
 		for _, name := range []string{"resize-function", "theirs", "keda-hpa-resize-so"} {
 			other, err := env.find(name)
 			require.NoError(env.t, err)
-			require.Nil(env.t, other, "%s beside ours", name)
+			require.Nil(env.t, other, "%s next to ours", name)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (env *testEnv) find(name string) (*autoscalingv2.HorizontalPodAutoscaler, e
 	return &hpa, err
 }
 
-// keda deletes the autoscaler of a ScaledObject that is paused, and makes that of one that is not.
+// keda deletes the autoscaler of a paused ScaledObject, and creates that of any other.
 func (env *testEnv) keda() {
 	object := testScaledObject("", "", "")
 	if env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object) != nil {
@@ -90,7 +90,7 @@ func (env *testEnv) keda() {
 	_ = env.client.Create(env.t.Context(), kedaAutoscaler())
 }
 
-// functionMesh makes its autoscaler while maxReplicas is set, and forgets it then.
+// functionMesh creates its autoscaler while maxReplicas is set, and abandons it afterwards.
 func (env *testEnv) functionMesh() {
 	f := fixture.Function()
 	if env.client.Get(env.t.Context(), fixture.Key(), f) == nil && fixture.Spec(f)["maxReplicas"] != nil {
@@ -105,7 +105,7 @@ func (env *testEnv) maxReplicas() any {
 	return fixture.Spec(f)["maxReplicas"]
 }
 
-// until passes over the policy until something holds, at most 40 times.
+// until runs passes until the condition holds, at most 40.
 func (env *testEnv) until(what string, holds func() bool) {
 	env.t.Helper()
 	for range 40 {
@@ -119,13 +119,13 @@ func (env *testEnv) until(what string, holds func() bool) {
 
 func (env *testEnv) scaling() bool { return env.autoscaler() != nil }
 
-// gone says that the policy has been deleted.
+// gone reports whether the policy is deleted.
 func (env *testEnv) gone() bool {
 	return apierrors.IsNotFound(env.client.Get(env.t.Context(), fixture.Key(), &v1alpha1.AutoscalingPolicy{}))
 }
 
-// requireGivenBack checks that all is as rivals and takingOver made it.
-func (env *testEnv) requireGivenBack() {
+// requireRestored checks that everything is as foreignAutoscalers and takingOver created it.
+func (env *testEnv) requireRestored() {
 	env.t.Helper()
 	env.keda()
 	env.functionMesh()
@@ -147,8 +147,8 @@ func (env *testEnv) requireGivenBack() {
 	require.Nil(env.t, env.autoscaler())
 }
 
-func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
-	env := takingOver(t, rivals()...)
+func TestEverythingIsTakenOverAndRestored(t *testing.T) {
+	env := takingOver(t, foreignAutoscalers()...)
 	env.reconcile()
 	env.until("our autoscaler", env.scaling)
 	require.Nil(t, env.maxReplicas())
@@ -165,7 +165,7 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
 	env.until("nothing to hold any more",
 		func() bool { return env.policy().Status.TakenOver == nil && len(env.policy().Finalizers) == 0 })
-	env.requireGivenBack()
+	env.requireRestored()
 	for range 8 {
 		env.pass()
 		require.Nil(t, env.autoscaler())
@@ -178,22 +178,22 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 	env.until("our autoscaler", env.scaling)
 	require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
 	env.until("the policy to go", env.gone)
-	env.requireGivenBack()
+	env.requireRestored()
 }
 
-// TestACrashAnywhereLosesNothing ends the process at every write on the way there and back, before and after it
-// arrives.
+// TestACrashAnywhereLosesNothing ends the process at every write of the take-over and of the restoration, before and
+// after it arrives.
 func TestACrashAnywhereLosesNothing(t *testing.T) {
 	for _, arrived := range []bool{false, true} {
 		for at, ended := 1, true; ended; at++ {
 			t.Run(fmt.Sprintf("write %d, arrived %t", at, arrived), func(t *testing.T) {
-				env := takingOver(t, rivals()...)
+				env := takingOver(t, foreignAutoscalers()...)
 				env.reconcile()
 				env.crashAt, env.arrives = at, arrived
 				env.until("our autoscaler", env.scaling)
 				require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
 				env.until("the policy to go", env.gone)
-				env.requireGivenBack()
+				env.requireRestored()
 				ended = env.crashAt == 0
 				require.True(t, ended || at > 12, "writes on the way")
 			})
@@ -201,7 +201,7 @@ func TestACrashAnywhereLosesNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsPutAwayInVain(t *testing.T) {
+func TestNothingIsSuspendedInVain(t *testing.T) {
 	large := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	large.Annotations = map[string]string{"large": string(make([]byte, maxManifest))}
 	many := func() (all []client.Object) {
@@ -232,7 +232,7 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 			objects: many(), want: "False/FunctionHasOwnAutoscaler",
 			message: "at most 4 each can be restored",
 		},
-		"another policy goes first": {objects: []client.Object{older}, want: "False/OlderPolicy"},
+		"another policy takes precedence": {objects: []client.Object{older}, want: "False/OlderPolicy"},
 		"a rollout is paused": {
 			change: pauseRollout, want: "False/FunctionHasOwnAutoscaler",
 			message: "the controller does not take it over now: a rollout",
@@ -275,12 +275,12 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 	t.Run("the policy only recommends", func(t *testing.T) {
 		env := takingOver(t, meshAutoscaler())
 		env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
-		env.settle(300)
+		env.firstDecision(300)
 		require.Equal(t, int64(5), env.maxReplicas())
 	})
 }
 
-func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
+func TestAUserWhoRestoresASuspendedAutoscalerIsNotFought(t *testing.T) {
 	env := takingOver(t, meshAutoscaler())
 	env.reconcile()
 	env.until("our autoscaler", env.scaling)
@@ -297,7 +297,7 @@ func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
 	require.Equal(t, int64(5), env.maxReplicas())
 }
 
-func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
+func TestAnAutoscalerLeftByFunctionMeshIsSuspended(t *testing.T) {
 	env := takingOver(t, meshAutoscaler())
 	env.reconcile()
 	env.until("our autoscaler", env.scaling)
@@ -330,7 +330,7 @@ func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
 	require.Nil(t, left)
 }
 
-func TestAScaledObjectIsPausedAsKedaSaysSo(t *testing.T) {
+func TestAScaledObjectIsPausedAsInKEDA(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "1": true, "yes": true, "": true, "false": false, "0": false} {
 		object := testScaledObject("", "", "")
 		object.SetAnnotations(map[string]string{cluster.AnnotationPaused: value})
@@ -339,8 +339,8 @@ func TestAScaledObjectIsPausedAsKedaSaysSo(t *testing.T) {
 	require.False(t, isPaused(testScaledObject("", "", "")))
 }
 
-func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
-	env := takingOver(t, rivals()...)
+func TestChangesByUsersStay(t *testing.T) {
+	env := takingOver(t, foreignAutoscalers()...)
 	env.reconcile()
 	env.until("our autoscaler", env.scaling)
 	f := fixture.Function()
@@ -349,7 +349,7 @@ func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
 	require.NoError(t, env.client.Update(t.Context(), f))
 	object := testScaledObject("", "", "")
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	object.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"})
+	object.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true", "by": "user"})
 	require.NoError(t, env.client.Update(t.Context(), object))
 	theirs := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	theirs.Spec.MaxReplicas = 77
@@ -368,7 +368,7 @@ func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
 	require.True(t, env.gone())
 	require.Equal(t, int64(9), env.maxReplicas())
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	require.Equal(t, map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"}, object.GetAnnotations())
+	require.Equal(t, map[string]string{cluster.AnnotationPaused: "true", "by": "user"}, object.GetAnnotations())
 	found, err := env.find("theirs")
 	require.NoError(t, err)
 	require.Equal(t, int32(77), found.Spec.MaxReplicas)
@@ -393,17 +393,17 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 			event: "AutoscalerRestored", most: 3,
 		},
 		"a permission is missing": {
-			spoil: func(env *testEnv) { env.patchFails = forbidden }, event: "restore by hand",
+			spoil: func(env *testEnv) { env.patchFails = forbidden }, event: "manually",
 			most: 3,
 		},
 		"the API server fails": {
-			spoil: func(env *testEnv) { env.patchFails = errors.New("boom") }, event: "restore by hand",
+			spoil: func(env *testEnv) { env.patchFails = errors.New("boom") }, event: "manually",
 			most: maxCleanupAttempts + 2,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := takingOver(t, rivals()...)
+			env := takingOver(t, foreignAutoscalers()...)
 			env.reconcile()
 			env.until("our autoscaler", env.scaling)
 			env.events()

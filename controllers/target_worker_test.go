@@ -30,7 +30,7 @@ func newWorkerEnv(t *testing.T, objects ...client.Object) *testEnv {
 	return env
 }
 
-// consumed is an answer of Pulsar with so many consumers and messages that wait.
+// consumed stores a broker response with the given consumers and backlog.
 func (env *testEnv) consumed(consumers int, waiting, published int64) {
 	entries := published
 	s := backlog.SubscriptionSample{
@@ -60,7 +60,7 @@ func TestAWindowOfAWorkerThatNeverAcknowledgesIsReported(t *testing.T) {
 
 func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, []int32{7}, env.worker.Updates)
 	p := env.policy()
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
@@ -83,9 +83,9 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	}, env.worker.Components)
 }
 
-func TestAWorkerIsToldNoMoreOftenThanOnceInAnInterval(t *testing.T) {
+func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	for range 3 {
 		env.after(testInterval)
 		env.answer(1_500, 11_000)
@@ -95,7 +95,7 @@ func TestAWorkerIsToldNoMoreOftenThanOnceInAnInterval(t *testing.T) {
 	}
 	require.Equal(t, []int32{7}, env.worker.Updates)
 	env.after(target.DefaultWorkerUpdateInterval - 3*testInterval)
-	env.answer(6_500, 12_000) // unbearable, so no start is waited for
+	env.answer(6_500, 12_000) // far over the objective, so the decision does not wait for a start
 	env.reconcile()
 	require.Len(t, env.worker.Updates, 2)
 }
@@ -116,11 +116,11 @@ func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
 
 func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(300)
+	env.firstDecision(300)
 	require.Empty(t, env.worker.Updates)
 	require.Zero(t, env.worker.StatusReads, "consumers say that it runs")
 
-	env.worker.Stopped = true // since its consumers were counted
+	env.worker.Stopped = true // changed after its consumers were counted
 	env.after(testInterval)
 	env.answer(700, 10_000)
 	env.reconcile()
@@ -141,7 +141,7 @@ func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
 	require.Empty(t, env.worker.Updates)
 
 	env.worker.Stopped = false
-	for range 2 { // the subscription is followed again
+	for range 2 { // the subscription is tracked again
 		env.after(30 * time.Second)
 		env.reconcile()
 		env.answer(900, 10_000)
@@ -150,7 +150,7 @@ func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
 	require.Equal(t, []int32{9}, env.worker.Updates)
 }
 
-func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
+func TestTheStateOfAWorkerIsAConditionOrAHold(t *testing.T) {
 	for reason, err := range map[string]error{
 		"NoFunctionWorker":   backlog.ErrNoWorker,
 		"CredentialsRefused": backlog.ErrUnauthenticated,
@@ -168,7 +168,7 @@ func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
 			require.Contains(t, message, "boom")
 			env.worker.DescribeError = nil
 			env.after(10 * time.Second)
-			env.settle(700)
+			env.firstDecision(700)
 			require.Equal(t, []int32{7}, env.worker.Updates)
 		})
 	}
@@ -176,7 +176,7 @@ func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
 
 func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(300)
+	env.firstDecision(300)
 	env.worker.DescribeError = fmt.Errorf("%w: boom", backlog.ErrUnavailable)
 	env.after(30 * time.Second)
 	env.answer(900, 10_000)
@@ -195,9 +195,9 @@ func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
 	require.Contains(t, message, "function public/default/resize of the function worker does not exist")
 }
 
-func TestAWorkerIsAskedRarely(t *testing.T) {
+func TestAWorkerGetsFewRequests(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(300)
+	env.firstDecision(300)
 	before := env.worker.Described
 	for range 10 {
 		env.reconcile()
@@ -208,19 +208,19 @@ func TestAWorkerIsAskedRarely(t *testing.T) {
 	require.Equal(t, before+1, env.worker.Described)
 }
 
-func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
+func TestAWorkerGetsNoRequestsInModePaused(t *testing.T) {
 	p := fixture.WorkerPolicy()
 	p.Spec.Mode = v1alpha1.ModePaused
 	env := newWorkerEnv(t, p)
 	env.reconcile()
 	require.Zero(t, env.worker.Described)
 	require.Zero(t, env.worker.StatusReads)
-	require.Nil(t, env.policy().Status.SpecReplicas, "nobody looked")
+	require.Nil(t, env.policy().Status.SpecReplicas, "no request was sent")
 	status, _ := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Paused", status)
 
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
-	env.settle(300)
+	env.firstDecision(300)
 	require.Equal(t, int32(3), *env.policy().Status.SpecReplicas)
 }
 
@@ -239,7 +239,7 @@ func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
 
 func TestAFunctionOfAWorkerIsScaledOnceInAnInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, []int32{7}, env.worker.Updates)
 	require.Nil(t, env.autoscaler())
 	env.answer(900, 10_000)
@@ -254,7 +254,7 @@ func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
 	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
 	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
 	env := newWorkerEnv(t, fixture.WorkerPolicy(), older)
-	env.settle(700)
+	env.firstDecision(700)
 	require.Empty(t, env.worker.Updates)
 	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "False/OlderPolicy", status)
@@ -262,6 +262,6 @@ func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
 
 	older.Spec.Pulsar.AdminURL = "http://elsewhere:8080"
 	env = newWorkerEnv(t, fixture.WorkerPolicy(), older)
-	env.settle(700)
+	env.firstDecision(700)
 	require.Equal(t, []int32{7}, env.worker.Updates, "a function of that name in another cluster")
 }

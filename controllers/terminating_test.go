@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// terminating is what an API server answers who creates in a namespace that is being deleted.
+// terminating is the API server's error for a create in a namespace that is being deleted.
 func terminating() error {
 	err := apierrors.NewForbidden(schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"},
 		"pap-resize", errors.New("unable to create new content in namespace media because it is being terminated"))
@@ -27,7 +27,7 @@ func terminating() error {
 
 func TestAPolicyGoesWithItsNamespace(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	env.events()
 	require.NoError(t, env.client.Delete(t.Context(), env.autoscaler())) // in no particular order
 	env.applyFails = terminating()
@@ -38,7 +38,7 @@ func TestAPolicyGoesWithItsNamespace(t *testing.T) {
 }
 
 func TestWhatWasSuspendedGoesWithItsNamespace(t *testing.T) {
-	env := takingOver(t, rivals()...)
+	env := takingOver(t, foreignAutoscalers()...)
 	env.reconcile()
 	env.until("our autoscaler", env.scaling)
 	env.events()

@@ -15,7 +15,7 @@ import (
 
 func TestToleranceIsAppliedAgainOnceKubernetesWasUpgraded(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.settle(700)
+	env.firstDecision(700)
 	dropped := env.autoscaler() // as a server before 1.35 keeps it
 	dropped.Spec.Behavior.ScaleUp.Tolerance, dropped.Spec.Behavior.ScaleDown.Tolerance = nil, nil
 	require.NoError(t, env.client.Update(t.Context(), dropped))

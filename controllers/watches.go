@@ -24,8 +24,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// siblings queues every policy that scales the same target as the one that came or went: which of them is the oldest
-// may have changed. The policy itself is among them, and goes by name once it is deleted.
+// siblings enqueues every policy that scales the target of one that was created or deleted: the oldest of them may have
+// changed. The policy itself is among them, and is enqueued by name once it is deleted.
 func siblings(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
@@ -36,8 +36,8 @@ func siblings(reader client.Reader) handler.EventHandler {
 	})
 }
 
-// autoscalerUsers queues the policies that scale what the HorizontalPodAutoscaler scales, which is its owner or those
-// it stands in the way of.
+// autoscalerUsers enqueues the policies of the target of a HorizontalPodAutoscaler: its owner, or those it conflicts
+// with.
 func autoscalerUsers(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -59,7 +59,7 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 	})
 }
 
-// workloadUsers queues the policies that scale the object, or what it scales.
+// workloadUsers enqueues the policies that scale the object, or the object's own target.
 func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context,
 		object *unstructured.Unstructured,
@@ -91,12 +91,12 @@ func concerns(object *unstructured.Unstructured) []string {
 	case cluster.KindStatefulSet, cluster.KindDeployment:
 		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
-		// The policy that owns an autoscaler of this name is enqueued too.
+		// Also the policy that owns an autoscaler with this name.
 		return []string{workloadTarget(kind, object.GetName()), target.NameKey(object.GetName())}
 	}
 }
 
-// replicasOf are the keys of all objects that share an object's replicas: of a StatefulSet, itself and the object that
+// replicasOf are the keys of all objects that share an object's replicas: for a StatefulSet, itself and the object that
 // Function Mesh created it for.
 func replicasOf(key, kind, name string) []string {
 	if kind == cluster.KindStatefulSet {
@@ -112,8 +112,8 @@ func workloadTarget(kind, name string) string {
 	return target.Key(cluster.WorkloadGVK(kind).GroupVersion().String(), kind, name)
 }
 
-// policiesOf lists the policies that scale a target. The list comes from the cache and cannot fail but for a missing
-// index; what would be missed then comes at the next poll.
+// policiesOf lists the policies of a target. The list comes from the cache and fails only without an index; a policy
+// missed then is reconciled at its next poll.
 func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
@@ -127,7 +127,7 @@ func policiesOf(ctx context.Context, reader client.Reader, namespace, key string
 	return requests
 }
 
-// policyChanged admits changes of the spec, and deletion in the foreground; our own status writes change neither.
+// policyChanged admits changes of the spec and deletion in the foreground, and drops our own status writes.
 func policyChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return true },
@@ -137,8 +137,8 @@ func policyChanged() predicate.Predicate {
 	})
 }
 
-// autoscalerChanged admits what a policy's status or the search for conflicts depends on. A HorizontalPodAutoscaler has
-// no generation, and its status changes at every sync, every 15 s.
+// autoscalerChanged admits changes that a policy's status or conflicts depend on. A HorizontalPodAutoscaler has no
+// generation, and its status changes at every sync, every 15 s.
 func autoscalerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isBefore := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -165,8 +165,7 @@ func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
 	return mirrored{}
 }
 
-// rollout is the part of a status that says how far a change of the pods is: of a Function that it waits, of a
-// StatefulSet that it runs.
+// rollout is the status of a change of the pods: pending for a Function, running for a StatefulSet.
 func rollout(object *unstructured.Unstructured) [3]string {
 	pending, _, _ := unstructured.NestedString(object.Object, "status", "pendingChange")
 	current, _, _ := unstructured.NestedString(object.Object, "status", "currentRevision")
@@ -184,12 +183,12 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
-			scaledObjectSays(e.ObjectOld, e.ObjectNew)
+			scaledObjectChanged(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// news is the source of what the poller has to say, and holds the workers back until it is known which Functions, Sinks
-// and Sources there are: else every policy would be reported without a target at every start.
+// news is the source of the poller's notifications. It delays the workers until Functions, Sinks and Sources are
+// discovered: otherwise every policy would be reported without a target at every start.
 type news struct {
 	interest  *interest
 	discovery cluster.Discovery
@@ -201,10 +200,10 @@ func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterfac
 	return nil
 }
 
-// WaitForSync waits for the first look for every kind.
+// WaitForSync waits for the first discovery of every kind.
 func (n news) WaitForSync(ctx context.Context) error {
 	return n.discovery.WaitForSync(ctx, cluster.CachedKinds()...)
 }
 
 // String names the source in logs.
-func (n news) String() string { return "news of the poller" }
+func (n news) String() string { return "notifications of the poller" }

@@ -76,7 +76,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }
 
-func TestOurOwnStatusWritesWakeNobody(t *testing.T) {
+func TestOurOwnStatusWritesEnqueueNothing(t *testing.T) {
 	before, after := fixture.Policy(), fixture.Policy()
 	desired := int32(7)
 	after.Status.DesiredReplicas, after.ResourceVersion = &desired, "2"
@@ -92,7 +92,7 @@ func TestOurOwnStatusWritesWakeNobody(t *testing.T) {
 	require.True(t, policyChanged().Delete(event.DeleteEvent{Object: before}))
 }
 
-func TestAnAutoscalersSyncsWakeNobody(t *testing.T) {
+func TestAnAutoscalersSyncsEnqueueNothing(t *testing.T) {
 	tests := map[string]struct {
 		change func(*autoscalingv2.HorizontalPodAutoscaler)
 		wakes  bool
@@ -132,7 +132,7 @@ func scalingInactive() []autoscalingv2.HorizontalPodAutoscalerCondition {
 	}}
 }
 
-func TestAFunctionsStatusWakesNobody(t *testing.T) {
+func TestAFunctionsStatusEnqueuesNothing(t *testing.T) {
 	tests := map[string]struct {
 		change func(*unstructured.Unstructured)
 		wakes  bool

@@ -28,8 +28,8 @@ func testSecret(name string, data map[string]string) *corev1.Secret {
 	return secret
 }
 
-// Who may create policies in one namespace must not change, by them, what the adapter may change and he may not.
-func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
+// A user who may create policies in a namespace must not use the adapter's permissions through them.
+func TestAFunctionWorkerReceivesNoCredentialsOfTheAdapter(t *testing.T) {
 	token := testSecret(
 		"token",
 		map[string]string{
@@ -44,7 +44,7 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 		secret  string
 		refused string
 	}{
-		"nobody has any": {},
+		"neither has any": {},
 		"the adapter has none but knows certificates": {own: target.OwnCredentials{TrustsMore: true}},
 		"the adapter has some, the policy has none": {
 			own: target.OwnCredentials{Authenticates: true},
@@ -54,11 +54,11 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 				"with --worker-credentials=Own",
 		},
 		"both have some": {own: target.OwnCredentials{Authenticates: true}, secret: "token"},
-		"the policy's Secret says nothing": {
+		"the policy's Secret is empty": {
 			own: target.OwnCredentials{Authenticates: true}, secret: "empty",
 			refused: "--worker-credentials=Policy",
 		},
-		"the policy's Secret says nothing, and nobody": {secret: "empty"},
+		"the policy's Secret is empty, and neither has any": {secret: "empty"},
 		"the platform allows the adapter's": {
 			own:     target.OwnCredentials{Authenticates: true},
 			workers: target.OwnWorkerCredentials,
@@ -100,8 +100,8 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 	}
 }
 
-// Else everyone with a namespace could keep the functions of others from being scaled.
-func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *testing.T) {
+// Otherwise any tenant could block the policies of others.
+func TestAPolicyThatMayNotScaleAFunctionBlocksNoOther(t *testing.T) {
 	older := fixture.WorkerPolicy()
 	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
 	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
@@ -115,8 +115,8 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 			found: metav1.ConditionFalse, namespace: fixture.Namespace,
 			want: "False/OlderPolicy",
 		},
-		"found":                                {found: metav1.ConditionTrue, namespace: "other", want: "False/OlderPolicy"},
-		"nobody has looked whether it may yet": {namespace: "other", want: "False/OlderPolicy"},
+		"found":           {found: metav1.ConditionTrue, namespace: "other", want: "False/OlderPolicy"},
+		"not checked yet": {namespace: "other", want: "False/OlderPolicy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 				}}
 			}
 			env := newWorkerEnv(t, fixture.WorkerPolicy(), older)
-			env.settle(700)
+			env.firstDecision(700)
 			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, status, message)
 		})

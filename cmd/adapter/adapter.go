@@ -26,7 +26,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
 )
 
-// adapter is the program's parts, wired and not started.
+// adapter has the program's parts, wired and not started.
 type adapter struct {
 	manager ctrl.Manager
 	fence   *kube.Fence
@@ -34,11 +34,11 @@ type adapter struct {
 	server  *server
 	// reconciling fails when reconciles hang.
 	reconciling func(now time.Time) error
-	// synced turns true when every informer has listed what there is.
+	// synced turns true when every informer has completed its first list.
 	synced atomic.Bool
 }
 
-// registry has the metrics of the program.
+// registry registers the metrics of the program.
 type registry interface {
 	prometheus.Registerer
 	prometheus.Gatherer
@@ -74,7 +74,7 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 		return nil, err
 	}
 	a.pulsar, err = poller.New(poller.Config{
-		Options: p, Store: store, Credentials: parts.Credentials, Pods: parts.Pods, Updated: parts.Poked,
+		Options: p, Store: store, Credentials: parts.Credentials, Pods: parts.Pods, Updated: parts.Notify,
 		Registerer: registry,
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 	return a, err
 }
 
-// managerOptions run caches on every replica, and the reconcilers on the Lease's holder.
+// managerOptions run caches on every replica, and reconcilers on the Lease's holder only.
 func (o *Options) managerOptions(lease types.NamespacedName) ctrl.Options {
 	return ctrl.Options{
 		Client:         controllers.ClientOptions(),
@@ -113,8 +113,8 @@ func (o *Options) managerOptions(lease types.NamespacedName) ctrl.Options {
 	}
 }
 
-// Run runs all parts until the context ends or one of them fails; losing the Lease is such a failure, and standing
-// still for longer than it lasts. The server itself goes on for --shutdown-delay.
+// Run runs all parts until the context ends or one of them fails. Losing the Lease is such a failure, as is a pause of
+// the process that outlasts the Lease. The server itself continues for --shutdown-delay.
 func (a *adapter) Run(ctx context.Context) error {
 	defer a.pulsar.Source.Close()
 	return program.Run(ctx, program.Parts{
@@ -139,7 +139,7 @@ func (a *adapter) runManager(ctx context.Context) error {
 	return nil
 }
 
-// readyChecks let requests in when this replica can answer them.
+// readyChecks are the checks of /readyz.
 func (a *adapter) readyChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		healthz.NamedCheck("informers-synced", func(*http.Request) error {
@@ -151,7 +151,7 @@ func (a *adapter) readyChecks() []healthz.HealthChecker {
 	}
 }
 
-// liveChecks have the kubelet restart a process that polls or reconciles no more.
+// liveChecks make the kubelet restart a process that no longer polls or reconciles.
 func (a *adapter) liveChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.pulsar.Poller.Alive(time.Now()) }),
@@ -159,7 +159,7 @@ func (a *adapter) liveChecks() []healthz.HealthChecker {
 	}
 }
 
-// fencedWorker changes what function workers run while this process leads.
+// fencedWorker changes what function workers run, only while this process leads.
 type fencedWorker struct {
 	*poller.LateWorker
 	fence *kube.Fence
@@ -173,7 +173,7 @@ func (w fencedWorker) SetParallelism(ctx context.Context, component function.Com
 	return w.LateWorker.SetParallelism(ctx, component, instances)
 }
 
-// signals connects the provider to the informers, which must not know each other.
+// signals adapts the informers to the provider: neither imports the other.
 type signals struct{ *informer.Signals }
 
 // Read implements provider.Signals.
