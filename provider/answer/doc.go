@@ -1,10 +1,10 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer is what the metrics API and the external scaler have in common when they answer a request: why there
-// is no number, in words that fit an event; how many requests are worked on at once and for how long; which numbers are
-// served; how requests are counted; and who decides.
+// Package answer is shared by the metrics API and the external scaler: reasons why there is no number, with texts that
+// fit an event; limits on concurrent requests and their time; the range of served numbers; metrics about requests; and
+// the interfaces to read decisions.
 //
-// Floor 2, part of the edges that import it: it knows packages api/v1alpha1, backlog and policy/plan, and neither the
-// metrics API nor KEDA, each of which maps a Reason to a status of its own.
+// Floor 2, part of the edges that import it: it imports api/v1alpha1, backlog and policy/plan, and neither the metrics
+// API nor KEDA, each of which maps a Reason to a status of its own.
 package answer

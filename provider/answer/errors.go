@@ -15,28 +15,28 @@ import (
 // Reason is why there is no number; it is a label of metrics.
 type Reason string
 
-// The reasons.
+// Values of Reason.
 const (
 	// NotFound, Invalid and Unsupported last until the user corrects something.
 	NotFound    Reason = "not_found"
 	Invalid     Reason = "bad_request"
 	Unsupported Reason = "unsupported"
-	// Unknown, TooSlow and Busy pass.
+	// Unknown, TooSlow and Busy are transient.
 	Unknown Reason = "unknown"
 	TooSlow Reason = "too_slow"
 	Busy    Reason = "busy"
-	// Canceled says that the client is gone.
+	// Canceled: the client is gone.
 	Canceled Reason = "canceled"
 	// Internal is a bug of ours: an error without a reason.
 	Internal Reason = "error"
 )
 
-// Reasons are all of them.
+// Reasons returns all of them.
 func Reasons() []Reason {
 	return []Reason{NotFound, Invalid, Unsupported, Unknown, TooSlow, Busy, Canceled, Internal}
 }
 
-// IsMisconfigured says that the error stays until the user corrects something.
+// IsMisconfigured reports whether the error lasts until the user corrects something.
 func IsMisconfigured(err error) bool {
 	switch ReasonOf(err) {
 	case NotFound, Invalid, Unsupported:
@@ -54,7 +54,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Errorf returns an error with a reason and a text for the user. It wraps nothing: the reason is all that matters.
+// Errorf returns an error with a reason and a text for the user. It wraps nothing: only the reason matters.
 func Errorf(reason Reason, format string, args ...any) error {
 	return &failure{reason: reason, text: fmt.Sprintf(format, args...)}
 }
@@ -72,7 +72,7 @@ func ReasonOf(err error) Reason {
 	}
 }
 
-// Unread is the error for why an object could not be read, in which name is how a user calls the object.
+// Unread is the error for an object that could not be read; name is how users call the object.
 func Unread(name string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):

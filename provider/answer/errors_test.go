@@ -32,7 +32,7 @@ func TestErrorsOfReadersHaveAReason(t *testing.T) {
 			Unread("function a/b/c", fmt.Errorf("%w: a/b/c", backlog.ErrFunctionNotFound)),
 			NotFound, "function not found: a/b/c", true,
 		},
-		"what is not supported": {
+		"an unsupported object": {
 			Unread("x", backlog.ErrUnsupported), Unsupported, backlog.ErrUnsupported.Error(), true,
 		},
 		"a broker that is down":     {Unread("x", down), Unknown, down.Error(), false},

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// Timeout is how long one answer may take. The HorizontalPodAutoscaler controller requests with 5 workers and no
-	// timeout of its own, and KEDA sets no deadline: an answer that hangs blocks all autoscalers of the cluster.
+	// Timeout bounds one response. The HorizontalPodAutoscaler controller requests with 5 workers and no timeout of its
+	// own, and KEDA sets no deadline: a hanging response blocks all autoscalers of the cluster.
 	Timeout = 250 * time.Millisecond
-	// MaxConcurrent answers, as many as the API server lets requests in; more wait for a turn, for Timeout at most. One
-	// that hangs counts also when its client already has an error: they cannot pile up.
+	// MaxConcurrent is the number of concurrent requests, as many as the API server admits; more are queued, for Timeout
+	// at most. One that hangs counts even after its client got an error, so that they cannot pile up.
 	MaxConcurrent = 400
 )
 
-// Limiter bounds how many answers a program works on at once.
+// Limiter bounds the concurrent requests of a program.
 type Limiter struct {
-	// program is who answers, for error texts.
+	// program is the name in error texts.
 	program string
-	// turns has an element for each answer that is being worked on.
+	// turns has an element for each running request.
 	turns chan struct{}
 }
 
@@ -32,14 +32,14 @@ func NewLimiter(program string) *Limiter {
 	return &Limiter{program: program, turns: make(chan struct{}, MaxConcurrent)}
 }
 
-// result is how the work on an answer ended.
+// result is how the work ended.
 type result[T any] struct {
 	value    T
 	err      error
 	panicked string
 }
 
-// Do runs the work and gives up waiting for it after Timeout, or when the client is gone.
+// Do runs the work and stops waiting for it after Timeout, or when the client is gone.
 func Do[T any](ctx context.Context, l *Limiter, work func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	limited, cancel := context.WithTimeout(ctx, Timeout)
@@ -47,7 +47,7 @@ func Do[T any](ctx context.Context, l *Limiter, work func(ctx context.Context) (
 	select {
 	case l.turns <- struct{}{}:
 	case <-limited.Done():
-		return none, l.late(ctx, Errorf(Busy, "the %s is overloaded: %d answers are under way", l.program, MaxConcurrent))
+		return none, l.late(ctx, Errorf(Busy, "the %s is overloaded: %d requests are running", l.program, MaxConcurrent))
 	}
 	done := make(chan result[T], 1)
 	go func() {
@@ -61,11 +61,11 @@ func Do[T any](ctx context.Context, l *Limiter, work func(ctx context.Context) (
 		}
 		return r.value, r.err
 	case <-limited.Done():
-		return none, l.late(ctx, Errorf(TooSlow, "the %s did not answer within %s", l.program, Timeout))
+		return none, l.late(ctx, Errorf(TooSlow, "the %s did not respond within %s", l.program, Timeout))
 	}
 }
 
-// late is the error after the time is over: err, unless the client is gone.
+// late returns the error after the time limit: err, unless the client is gone.
 func (l *Limiter) late(client context.Context, err error) error {
 	if client.Err() != nil {
 		return Errorf(Canceled, "the client is gone")
@@ -73,7 +73,7 @@ func (l *Limiter) late(client context.Context, err error) error {
 	return err
 }
 
-// run returns a panic of the work as a value: unhandled in a goroutine of its own it would end the process.
+// run returns a panic of the work as a value: unhandled in its own goroutine it would end the process.
 func run[T any](ctx context.Context, work func(context.Context) (T, error)) (r result[T]) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -28,9 +28,9 @@ func TestDoGivesUpWaiting(t *testing.T) {
 		reason Reason
 		text   string
 	}{
-		"for work that hangs":            {time.Minute, Timeout, TooSlow, "the scaler did not answer within 250ms"},
-		"for a client that is gone":      {time.Millisecond, time.Millisecond, Canceled, "the client is gone"},
-		"for work of a client long gone": {0, 0, Canceled, "the client is gone"},
+		"for work that hangs":                     {time.Minute, Timeout, TooSlow, "the scaler did not respond within 250ms"},
+		"for a client that is gone":               {time.Millisecond, time.Millisecond, Canceled, "the client is gone"},
+		"for work of a client that left long ago": {0, 0, Canceled, "the client is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	}
 }
 
-// fill has MaxConcurrent more requests wait for their answers, and returns what collects their errors.
+// fill starts MaxConcurrent more requests, and returns a function that waits for them and returns their errors.
 func fill(ctx context.Context, l *Limiter, release <-chan struct{}) (wait func() []error) {
 	errs := make([]error, MaxConcurrent)
 	var group sync.WaitGroup
@@ -67,7 +67,7 @@ func TestMoreRequestsThanAreAnsweredAtOnce(t *testing.T) {
 		firstEnd bool
 		want     Reason
 	}{
-		"wait for their turn":            {true, ""},
+		"are queued":                     {true, ""},
 		"fail while the first ones hang": {false, Busy},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAnswersThatHangKeepTheirTurn(t *testing.T) {
 		l, release := NewLimiter("adapter"), make(chan struct{})
 		fill(t.Context(), l, release)()
 		_, err := Do(t.Context(), l, blocked(release))
-		require.EqualError(t, err, "the adapter is overloaded: 400 answers are under way")
+		require.EqualError(t, err, "the adapter is overloaded: 400 requests are running")
 		close(release)
 		synctest.Wait()
 		got, err := Do(t.Context(), l, blocked(release))

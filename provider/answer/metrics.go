@@ -12,19 +12,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count requests by how they ended, and the time to their answers.
+// Metrics count requests by result, and measure their duration.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// MetricsConfig says what the metrics are called.
+// MetricsConfig has the names of the metrics.
 type MetricsConfig struct {
 	// Subsystem of pulsar_autoscaler_<subsystem>_requests_total and _request_duration_seconds.
 	Subsystem string
 	// RequestsHelp and DurationHelp describe them.
 	RequestsHelp, DurationHelp string
-	// Labels of both, and Result, which the requests have besides.
+	// Labels of both; requests have Result in addition.
 	Labels []string
 	Result string
 }
@@ -44,17 +44,17 @@ func NewMetrics(registerer prometheus.Registerer, config MetricsConfig) (*Metric
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	if len(config.Labels) == 0 {
-		m.duration.WithLabelValues() // shown from the start
+		m.duration.WithLabelValues() // created at zero
 	}
 	return m, nil
 }
 
-// Requests is the counter of the requests that ended so.
+// Requests returns the counter of requests with the result.
 func (m *Metrics) Requests(result string, labels ...string) prometheus.Counter {
 	return m.requests.WithLabelValues(slices.Concat(labels, []string{result})...)
 }
 
-// Answered counts an answer, which took so long.
+// Answered counts a request with its duration.
 func (m *Metrics) Answered(took time.Duration, result string, labels ...string) {
 	m.Requests(result, labels...).Inc()
 	m.duration.WithLabelValues(labels...).Observe(took.Seconds())

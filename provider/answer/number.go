@@ -9,7 +9,7 @@ import "math"
 // HorizontalPodAutoscaler reads them into.
 const Largest = 9e12
 
-// Number returns the number as it is served, from 0 to Largest; it fails for what is not a number.
+// Number returns the number in the served range, from 0 to Largest; it fails for NaN and infinities.
 func Number(value float64) (float64, error) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return 0, Errorf(Unknown, "unknown: the measurement is not a number (%g)", value)

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// MaxTextBytes bounds the text of an error: it is put into an event, of at most 1024 bytes, behind about 200 of the
-// HorizontalPodAutoscaler controller or of KEDA.
+// MaxTextBytes bounds the text of an error: an event has at most 1024 bytes, and the HorizontalPodAutoscaler controller
+// or KEDA adds about 200.
 const MaxTextBytes = 512
 
-// Text is an error's text as the user reads it: one line of at most MaxTextBytes.
+// Text returns an error's text for the user: one line of at most MaxTextBytes.
 func Text(err error) string {
 	printable := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -23,7 +23,7 @@ func Text(err error) string {
 	return Shorten(strings.Join(strings.Fields(printable), " "), MaxTextBytes)
 }
 
-// Shorten cuts a text to so many bytes, and shows that it did.
+// Shorten cuts a text to a number of bytes, and marks the cut.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
