@@ -12,18 +12,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxChanges of topics or policies that are told apart; more affect all triggers.
+// maxChanges is how many changed topics or policies are kept by name; more affect all triggers.
 const maxChanges = 10_000
 
-// changes are what has changed since the last refresh.
+// changes are the changes since the last refresh.
 type changes struct {
 	all      bool
 	topics   map[string]struct{}
 	policies map[types.NamespacedName]struct{}
 }
 
-// affect says whether the changes may affect the trigger. Which topics a policy, an object or a function consumes is
-// not known here, so a change of any topic affects it: a refresh costs a few µs.
+// affect reports whether the changes may affect the trigger. The topics of a policy, an object or a function are not
+// known here, so a change of any topic affects it: a refresh takes a few µs.
 func (c changes) affect(t Trigger) bool {
 	if c.all {
 		return true
@@ -47,7 +47,7 @@ func (c changes) affect(t Trigger) bool {
 	return false
 }
 
-// changeQueue collects changes until they are taken. It is bounded, and safe for concurrent use.
+// changeQueue collects changes until a refresh. It is bounded, and safe for concurrent use.
 type changeQueue struct {
 	// ready has an element while there are changes.
 	ready chan struct{}
@@ -59,7 +59,7 @@ type changeQueue struct {
 
 func newChangeQueue() *changeQueue { return &changeQueue{ready: make(chan struct{}, 1)} }
 
-// add changes; it never blocks.
+// add records changes; it never blocks.
 func (q *changeQueue) add(change func(c *changes)) {
 	q.mu.Lock()
 	if q.pending.topics == nil {
@@ -78,7 +78,7 @@ func (q *changeQueue) add(change func(c *changes)) {
 	}
 }
 
-// drain returns the changes that were collected, and leaves none.
+// drain returns the collected changes, and clears them.
 func (q *changeQueue) drain() changes {
 	q.mu.Lock()
 	defer q.mu.Unlock()

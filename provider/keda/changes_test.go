@@ -36,7 +36,7 @@ func TestChangesAreBatched(t *testing.T) {
 	})
 }
 
-// countingSignals counts how often it is asked.
+// countingSignals counts its reads.
 type countingSignals struct {
 	*environment
 	times int
@@ -104,8 +104,8 @@ func TestChangesAffectTriggers(t *testing.T) {
 	})
 }
 
-// BenchmarkRefreshAfterATopicChanged refreshes 10,000 streams about objects, any of which may consume the topic: 10 a
-// second are the most.
+// BenchmarkRefreshAfterATopicChanged refreshes 10,000 streams of objects, any of which may consume the topic, at most
+// 10 times a second.
 func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization} {
 		b.Run(string(strategy), func(b *testing.B) {
@@ -127,7 +127,7 @@ func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 	}
 }
 
-// BenchmarkRefreshOfPolicies refreshes 10,000 streams, each about a policy of its own: 10 a second are the most.
+// BenchmarkRefreshOfPolicies refreshes 10,000 streams, each of its own policy, at most 10 times a second.
 func BenchmarkRefreshOfPolicies(b *testing.B) {
 	const streams = 10_000
 	env := newEnvironment()

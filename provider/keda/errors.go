@@ -14,14 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// statusError is what the client gets for an error; nil and errors of gRPC itself stay as they are. KEDA treats all
-// codes alike, and shows the text in the events of the ScaledObject.
+// statusError is the status for an error; nil and errors of gRPC itself stay as they are. KEDA treats all codes alike,
+// and shows the text in the events of the ScaledObject.
 func statusError(err error) error {
 	if _, isStatus := status.FromError(err); isStatus {
 		return err
 	}
 	if errors.Is(err, ErrMetadata) {
-		return status.Error(codes.InvalidArgument, err.Error()) // it bounds itself
+		return status.Error(codes.InvalidArgument, err.Error()) // already bounded
 	}
 	return status.Error(codeOf(answer.ReasonOf(err)), answer.Text(err))
 }
@@ -47,7 +47,7 @@ func codeOf(reason answer.Reason) codes.Code {
 	}
 }
 
-// unread is the error for why the subject could not be read.
+// unread is the error for a subject that could not be read.
 func unread(subject Subject, err error) error {
 	failed := answer.Unread(subject.describe(), err)
 	if answer.ReasonOf(failed) == answer.NotFound {
@@ -56,10 +56,10 @@ func unread(subject Subject, err error) error {
 	return failed
 }
 
-// mostTopicsShown is how much of a list of topics is shown: what follows it says what to do, and must not be cut off.
+// mostTopicsShown bounds a list of topics in a message: the text after it has the fix, and must not be cut off.
 const mostTopicsShown = 160
 
-// describe names the subject for the user.
+// describe names the subject for messages.
 func (s Subject) describe() string {
 	switch {
 	case s.Policy != "":
@@ -75,12 +75,12 @@ func (s Subject) describe() string {
 }
 
 // invalidEnds a text to which KEDA adds " defined multiple times in ScaledObject <name>".
-const invalidEnds = ". Correct the trigger: KEDA tells this as a metric"
+const invalidEnds = ". Correct the trigger: KEDA reports this as a metric"
 
-// invalidMetricSpec is the answer to GetMetricSpec for invalid metadata. KEDA only logs an error of that call, and
-// shows errors of the calls that follow in events alone. But the name of a metric that is defined twice is in the
-// condition Ready of the ScaledObject (reason ScaledObjectCheckFailed), and KEDA creates no HorizontalPodAutoscaler and
-// starts no polling until the ScaledObject changes.
+// invalidMetricSpec is the response to GetMetricSpec for invalid metadata. KEDA only logs an error of that call, and
+// shows errors of later calls only in events. But it puts the name of a metric that is defined twice into the condition
+// Ready of the ScaledObject (reason ScaledObjectCheckFailed), creates no HorizontalPodAutoscaler and does not poll
+// until the ScaledObject changes.
 //
 // Source: KEDA 2.21, controllers/keda/hpa.go, getScaledObjectMetricSpecs.
 func invalidMetricSpec(err error) *pb.GetMetricSpecResponse {

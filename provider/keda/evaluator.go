@@ -14,18 +14,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// evaluator evaluates triggers, from the cache. It is safe for concurrent use.
+// evaluator evaluates triggers from the cache. It is safe for concurrent use.
 type evaluator struct {
 	config Config
 	last   *lastAnswers
 
 	// mu guards deadSince.
 	mu sync.Mutex
-	// deadSince is since when no decision maker was seen alive; zero while one is.
+	// deadSince is since when no decision maker is alive; zero while one is.
 	deadSince time.Time
 }
 
-// evaluate returns what is known of the trigger now, or was known last.
+// evaluate returns the trigger's sample, or the last known one.
 func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 	found, err := newSample(t, e.observe(t, now))
 	if err != nil {
@@ -42,8 +42,8 @@ func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 	return result
 }
 
-// running is the replicas that run as an answer, for a trigger that Pulsar has not answered for yet: KEDA may scale to
-// zero on an error. It is inactive if none run, or for a mistake of the user.
+// running is a sample with the running replicas, for a trigger without a response of Pulsar yet: KEDA may scale to zero
+// on an error. It is inactive if none run, or for a mistake of the user.
 func (e *evaluator) running(t Trigger, why error, now time.Time) Sample {
 	if t.followsPolicy() || answer.IsMisconfigured(why) {
 		return Sample{}
@@ -59,7 +59,7 @@ func (e *evaluator) running(t Trigger, why error, now time.Time) Sample {
 	return Sample{Spec: spec, Value: float64(replicas) * spec.Target, Active: true}
 }
 
-// observe reads what the trigger needs, from the cache.
+// observe reads the trigger's inputs from the cache.
 func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	o := observed{now: now}
 	if t.Subject.Policy != "" {
@@ -74,7 +74,7 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 		}
 	default:
 		o.reading, o.noReading = e.config.Signals.Read(t.Subject, now)
-		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) { // costly, and needed for nothing else
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) { // expensive, and only needed here
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	}
@@ -85,7 +85,7 @@ func (e *evaluator) policy(t Trigger) (*v1alpha1.AutoscalingPolicy, error) {
 	return e.config.Policies.Policy(types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy})
 }
 
-// old returns since when the policy's decision is too old to follow, and why; nil while it is not.
+// old returns since when the policy's decision is too old to follow, and why; nil if it is current.
 func (e *evaluator) old(p *v1alpha1.AutoscalingPolicy, now time.Time) (since time.Time, why error) {
 	err := e.config.DecisionMaker.Current(p, now)
 	var dated interface{ Since() time.Time }
@@ -103,7 +103,7 @@ func (e *evaluator) old(p *v1alpha1.AutoscalingPolicy, now time.Time) (since tim
 	return e.deadSince, err
 }
 
-// spec returns what KEDA divides by now, or divided by last.
+// spec returns the current divisor for KEDA, or the last one.
 func (e *evaluator) spec(t Trigger, now time.Time) (Spec, error) {
 	if !t.borrowsThreshold() {
 		return specOf(t, nil)
@@ -116,7 +116,7 @@ func (e *evaluator) spec(t Trigger, now time.Time) (Spec, error) {
 	return e.last.resolveSpec(t, spec, err, now)
 }
 
-// report logs that a trigger became known or unknown.
+// report logs when a trigger becomes known or unknown.
 func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
 	switch result.standing {
@@ -124,9 +124,9 @@ func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 		log.Warn("trigger is unknown, holding replicas", "heldFor", e.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
 	case misconfigured:
-		log.Error("trigger names what does not exist, answering with an error", "reason", result.why)
+		log.Error("trigger names a missing object, responding with an error", "reason", result.why)
 	case expired:
-		log.Error("trigger was unknown for too long, answering with an error",
+		log.Error("trigger was unknown for too long, responding with an error",
 			"unknownFor", now.Sub(result.since).Truncate(time.Second).String(), "reason", result.why)
 	default:
 		log.Info("trigger is known again")

@@ -23,15 +23,15 @@ import (
 
 var errBrokerDown = errors.New("unreachable: the broker does not answer")
 
-// environment is what a server reads; all of it may change while the server runs.
+// environment is the input of a server; it may change while the server runs.
 type environment struct {
 	mu       sync.Mutex
 	policies map[types.NamespacedName]*v1alpha1.AutoscalingPolicy
 	readings map[Subject]backlog.Reading
 	replicas map[types.NamespacedName]int32
-	// unread is why nothing can be read; nil while it can.
+	// unread is why nothing can be read; nil if it can.
 	unread error
-	// dead is why no replica of the adapter decides; nil while one does.
+	// dead is why no replica of the adapter decides; nil if one does.
 	dead error
 	// hang, when set, blocks readers of signals until it is closed.
 	hang chan struct{}
@@ -102,7 +102,7 @@ func (env *environment) Replicas(key types.NamespacedName) (int32, error) {
 	return 0, errors.New("no such ScaledObject")
 }
 
-// records are what was logged.
+// records are the logged lines.
 type records struct {
 	mu    sync.Mutex
 	lines []string
@@ -142,7 +142,7 @@ const (
 	asObject    = "resize-scaler"
 )
 
-// ref is a request of ScaledObject media/resize-scaler with the metadata, key and value in turn.
+// ref is a request of ScaledObject media/resize-scaler with the metadata as alternating keys and values.
 func ref(metadata ...string) *pb.ScaledObjectRef {
 	all := map[string]string{"scalerAddress": "scaler.pulsar:9443"}
 	for i := 0; i < len(metadata); i += 2 {
@@ -159,12 +159,12 @@ func policyKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: inNamespace, Name: "resize"}
 }
 
-// topicSubject is what metadata topic: orders, subscription: resize are about.
+// topicSubject is the subject of metadata topic: orders, subscription: resize.
 func topicSubject() Subject {
 	return Subject{Namespace: inNamespace, Topics: "persistent://public/default/orders", Subscription: "resize"}
 }
 
-// decidedPolicy is policy media/resize, whose status says so many replicas, measured at the time.
+// decidedPolicy is policy media/resize with the given desired replicas, measured at the given time.
 func decidedPolicy(replicas int32, at time.Time) *v1alpha1.AutoscalingPolicy {
 	least := int32(0)
 	return &v1alpha1.AutoscalingPolicy{
@@ -177,7 +177,7 @@ func decidedPolicy(replicas int32, at time.Time) *v1alpha1.AutoscalingPolicy {
 	}
 }
 
-// heldPolicy is the policy while its backlog has been unknown since then.
+// heldPolicy is the policy with an unknown backlog since the given time.
 func heldPolicy(p *v1alpha1.AutoscalingPolicy, since time.Time) *v1alpha1.AutoscalingPolicy {
 	held := p.DeepCopy()
 	held.Status.Conditions = []metav1.Condition{{
@@ -188,7 +188,7 @@ func heldPolicy(p *v1alpha1.AutoscalingPolicy, since time.Time) *v1alpha1.Autosc
 	return held
 }
 
-// reading of a pool that works: 250 ready messages, 100/s in and out, 4 consumers that are half busy.
+// reading of a busy pool: 250 ready messages, 100/s in and out, 4 consumers that are half busy.
 func reading(at time.Time) backlog.Reading {
 	return backlog.Reading{
 		At: at, Type: backlog.Shared, Total: backlog.Known(250), Ready: backlog.Known(250), Unacked: backlog.Known(20),

@@ -81,8 +81,8 @@ func TestRunningReplicasAreHeldBeforeTheFirstAnswer(t *testing.T) {
 		code     codes.Code
 		value    float64
 	}{
-		"Pulsar has not answered yet":  {replicas: new(int32(3)), code: held, value: 300},
-		"Pulsar does not answer":       {replicas: new(int32(3)), unread: errBrokerDown, code: held, value: 300},
+		"Pulsar has not responded yet": {replicas: new(int32(3)), code: held, value: 300},
+		"Pulsar does not respond":      {replicas: new(int32(3)), unread: errBrokerDown, code: held, value: 300},
 		"no replicas run":              {replicas: new(int32(0)), code: codes.Unavailable},
 		"the replicas are unknown":     {code: codes.Unavailable},
 		"the trigger is misconfigured": {new(int32(3)), backlog.ErrFunctionNotFound, nil, codes.NotFound, 0},
@@ -92,7 +92,7 @@ func TestRunningReplicasAreHeldBeforeTheFirstAnswer(t *testing.T) {
 		"a user added replicas meanwhile": {
 			new(int32(3)), nil, func(env *environment) { env.replicas[scaledObject()] = 5 }, held, 500,
 		},
-		"the first answer came": {
+		"the first response arrived": {
 			new(int32(3)), nil, func(env *environment) { env.readings[topicSubject()] = reading(env.now) }, held, 250,
 		},
 		"it is held for almost an hour": {
@@ -191,7 +191,7 @@ func TestAnAnswerIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
 			require.Equal(t, 0, s.evaluator.last.held())
 			lines := env.log.all()
 			require.Len(t, lines, 2)
-			require.Contains(t, lines[1], "trigger names what does not exist")
+			require.Contains(t, lines[1], "trigger names a missing object")
 
 			right()
 			_, err = value(t, s, of)
@@ -219,7 +219,7 @@ func TestAMistakeBetweenOutagesDoesNotEndTheHold(t *testing.T) {
 	}
 }
 
-// agedError is an error that knows its age.
+// agedError is an error with its time.
 type agedError struct {
 	error
 	since time.Time
@@ -258,7 +258,7 @@ func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
-			s := env.server(t) // it has just started
+			s := env.server(t) // just started
 			env.policies[policyKey()] = decidedPolicy(test.decided, env.now)
 			env.dead = agedError{errors.New("no decision since noon: it hangs"), env.now.Add(-time.Minute)}
 			if test.replicas != nil {

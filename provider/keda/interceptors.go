@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// methodOf is the label of a method: ours by name, others as one.
+// methodOf is the label of a method: ours by name, all others as one.
 func methodOf(full string) string {
 	for _, method := range pb.ExternalScaler_ServiceDesc.Methods {
 		if full == "/"+pb.ExternalScaler_ServiceDesc.ServiceName+"/"+method.MethodName {
@@ -35,18 +35,18 @@ func methodOf(full string) string {
 	return "other"
 }
 
-// interceptors stand between the network and the handlers.
+// interceptors wrap the handlers.
 type interceptors struct {
 	metrics *metrics
 	logger  *slog.Logger
 	limiter *answer.Limiter
 	// draining ends when streams have to.
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
-	// streamsEnd is the age of a connection at which its streams end, spread over some time more.
+	// streamsEnd is the age of a connection at which its streams end, with a random part of spread added.
 	streamsEnd, spread time.Duration
 }
 
-// unary counts an answer, and gives up waiting for it after a while.
+// unary counts a request and bounds its time.
 func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (any, error) {
@@ -60,8 +60,8 @@ func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryS
 	return response, err
 }
 
-// stream counts a stream, and ends it without an error when the server drains or the connection is old: KEDA connects
-// again after two seconds then, and after an error later each time.
+// stream counts a stream, and ends it without an error when the server drains or the connection is old: KEDA then
+// connects again after two seconds, but after errors with growing delays.
 func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) (err error) {
@@ -89,12 +89,12 @@ func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.S
 	return err
 }
 
-// recovered turns a panic into an error: one wrong object must not end the process for all.
+// recovered turns a panic into an error: one bad object must not end the process.
 func (i *interceptors) recovered(method string, err *error) {
 	if cause := recover(); cause != nil {
-		i.logger.Error("answering KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack",
+		i.logger.Error("serving KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack",
 			string(debug.Stack()))
-		*err = answer.Errorf(answer.Internal, "the scaler has a bug, its log says more")
+		*err = answer.Errorf(answer.Internal, "the scaler has a bug: see its log")
 	}
 }
 
@@ -106,7 +106,7 @@ type limitedStream struct {
 
 func (l *limitedStream) Context() context.Context { return l.ctx }
 
-// connections puts into the context when the connection was opened.
+// connections puts the time at which the connection was opened into the context.
 type connections struct{}
 
 type openedKey struct{}

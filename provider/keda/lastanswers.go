@@ -14,60 +14,59 @@ import (
 )
 
 const (
-	// requestedWithin is how long after its last request a trigger counts as held. KEDA requests every pollingInterval,
-	// 30 s by default, and its HorizontalPodAutoscaler every 15 s.
+	// requestedWithin is how long after its last request a trigger counts as held. KEDA requests every pollingInterval, 30
+	// s by default, and its HorizontalPodAutoscaler every 15 s.
 	requestedWithin = 10 * time.Minute
-	// misconfiguredFor is how long an answer is held because of a mistake of a user, such as a policy that is not there:
-	// enough for deleting an object and recreating it.
+	// misconfiguredFor is how long a sample is held after a mistake of a user, such as a missing policy: enough to delete
+	// an object and recreate it.
 	misconfiguredFor = 2 * time.Minute
-	// maxTriggers with a last answer that is kept; beyond them the least recently requested one is evicted. One is about
-	// 1 KiB.
+	// maxTriggers bounds the triggers with a kept sample; beyond it the least recently requested one is evicted. One is
+	// about 1 KiB.
 	maxTriggers = 50_000
 )
 
-// standing is how what is known of a trigger stands.
+// standing is the state of a trigger.
 type standing int
 
 const (
-	// unseen: nothing was known of it yet.
+	// unseen: never known.
 	unseen standing = iota
 	// known now.
 	known
-	// held: what was known last is the answer, or the replicas that run.
+	// held: the last known sample, or the running replicas, are served.
 	held
-	// expired: it was held for as long as it may be.
+	// expired: held for the maximum time.
 	expired
 	// misconfigured: the user has to correct the trigger or create what it names.
 	misconfigured
 )
 
-// lastAnswers are the last known answers to the triggers that are requested. They are safe for concurrent use.
+// lastAnswers are the last known samples of the requested triggers. They are safe for concurrent use.
 type lastAnswers struct {
 	holdFor time.Duration
 	now     func() time.Time
 
-	// mu makes reading and replacing an answer one step; the cache has a lock of its own.
+	// mu makes reading and replacing an entry atomic; the cache has a lock of its own.
 	mu sync.Mutex
-	// answers has a lastAnswer for each Trigger. Both are values, so what is read does not change.
+	// answers has a lastAnswer for each Trigger. Both are values, so a copy does not change.
 	answers *cache.LRUExpireCache
 }
 
-// lastAnswer is the last answer to a trigger.
+// lastAnswer is the last known sample of a trigger.
 type lastAnswer struct {
 	requestedAt time.Time
 	// sample was known last, at knownAt; both zero for none.
 	sample  Sample
 	knownAt time.Time
-	// unknownSince is since when running replicas have stood for the first answer; zero for never.
+	// unknownSince is since when running replicas are served in place of a first sample; zero for never.
 	unknownSince time.Time
-	// misconfiguredSince is since when it has been misconfigured without a break; zero while it is not.
+	// misconfiguredSince is since when it has been misconfigured without a break; zero if it is not.
 	misconfiguredSince time.Time
-	// spec was last known; without a metric for none.
+	// spec is the last known one; without a metric for none.
 	spec     Spec
 	standing standing
 }
 
-// clock makes a function the clock of a cache.
 type clock func() time.Time
 
 // Now implements cache.Clock.
@@ -77,45 +76,45 @@ func newLastAnswers(holdFor time.Duration, most int, now func() time.Time) *last
 	return &lastAnswers{holdFor: holdFor, now: now, answers: cache.NewLRUExpireCacheWithClock(most, clock(now))}
 }
 
-// of returns the last answer to a trigger, if there is one.
+// of returns the entry of a trigger, if there is one.
 func (l *lastAnswers) of(t Trigger) (last lastAnswer, found bool) {
 	value, _ := l.answers.Get(t)
 	last, found = value.(lastAnswer)
 	return last, found
 }
 
-// keep replaces the last answer of a trigger, which is requested now. mu is held.
+// keep replaces the entry of a trigger and marks it as requested. mu is held.
 func (l *lastAnswers) keep(t Trigger, last lastAnswer, now time.Time) {
 	last.requestedAt = now
 	l.answers.Add(t, last, max(requestedWithin, l.holdFor))
 }
 
-// resolved is the answer to a trigger, with the last known one taken into account.
+// resolved is the result of a trigger, in which the last known sample may replace an unknown one.
 type resolved struct {
 	sample Sample
 	err    error
-	// standing now, and before.
+	// standing now and previously.
 	standing, before standing
-	// since is when it was known last, and why is why it is not known; of what is held or expired.
+	// since is when it was last known, and why is the reason since then; for held and expired.
 	since time.Time
 	why   string
 }
 
-// isTransition says that the change is worth a log line.
+// isTransition reports whether the change should be logged.
 func (r resolved) isTransition() bool {
 	return r.standing != r.before && (r.standing != known || r.before != unseen)
 }
 
-// resolve keeps an answer that is known, and returns the last one in the place of one that is not, for as long as
-// holdFor since it was known, or misconfiguredFor where the user has to correct something. While none was ever known,
-// found with an error is the answer instead, if it is active.
+// resolve keeps a known sample. In place of an unknown one it returns the last known, up to holdFor after that, or
+// misconfiguredFor if the user has to correct something. Without any, it returns found despite the error, if found is
+// active.
 func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, seen := l.of(t)
 	unanswered := err != nil && last.knownAt.IsZero()
 	if unanswered && !seen && !found.Active {
-		return resolved{err: err} // nothing is kept of it: made-up triggers must not evict real ones
+		return resolved{err: err} // not kept: invented triggers must not evict real ones
 	}
 	switch {
 	case !answer.IsMisconfigured(err):
@@ -143,7 +142,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 	return result
 }
 
-// standingAt is how the trigger stood, which is forgotten when it was not requested for a while.
+// standingAt is the state of the trigger; unseen if it was not requested for a while.
 func (a lastAnswer) standingAt(now time.Time) standing {
 	if now.Sub(a.requestedAt) >= requestedWithin {
 		return unseen
@@ -151,7 +150,7 @@ func (a lastAnswer) standingAt(now time.Time) standing {
 	return a.standing
 }
 
-// hold returns what to keep of the answer, and the answer to give: the last one where it is not known.
+// hold returns the entry to keep, and the result: the last known sample if the new one is unknown.
 func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, resolved) {
 	switch {
 	case err != nil && a.knownAt.IsZero():
@@ -172,7 +171,7 @@ func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, re
 	}
 }
 
-// resolveSpec keeps one that is known, and returns the last one in the place of one that is not.
+// resolveSpec keeps a known spec, and returns the last known one in place of an unknown one.
 func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +189,7 @@ func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time
 	return spec, err
 }
 
-// held is how many triggers are answered from what was known last. Reading them in the order of their keys leaves the
-// order of eviction as it is.
+// held counts the triggers that are held. Reading them by their sorted keys keeps the order of eviction.
 func (l *lastAnswers) held() (count int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, held func() int) (*metrics, error) {
 	requests, err := answer.NewMetrics(registerer, answer.MetricsConfig{
 		Subsystem:    "keda",
-		RequestsHelp: "Requests of KEDA that were answered and streams that ended, by method and gRPC code.",
-		DurationHelp: "Time from a request of KEDA to its answer, without streams.",
+		RequestsHelp: "Completed requests and ended streams of KEDA, by method and gRPC code.",
+		DurationHelp: "Time from a request of KEDA to its response, without streams.",
 		Labels:       []string{"method"},
 		Result:       "code",
 	})
@@ -29,10 +29,10 @@ func newMetrics(registerer prometheus.Registerer, held func() int) (*metrics, er
 		return nil, err
 	}
 	streams := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "pulsar_autoscaler_keda_streams", Help: "Streams to KEDA that are open.",
+		Name: "pulsar_autoscaler_keda_streams", Help: "Open streams to KEDA.",
 	}, []string{"method"})
 	heldTriggers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Triggers that are unknown, so that their replicas are held.",
+		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Unknown triggers, with replicas held.",
 	}, func() float64 { return float64(held()) })
 	if err := errors.Join(registerer.Register(streams), registerer.Register(heldTriggers)); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

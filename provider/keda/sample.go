@@ -13,26 +13,26 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Sample is the answer to a trigger at one time.
+// Sample is the value of a trigger at one time.
 type Sample struct {
 	Spec Spec
 	// Value in the unit of the spec's target, from 0 to 9e12, for all replicas together.
 	Value float64
-	// Active says that there is work, so that there must be a replica.
+	// Active reports whether there is work, which needs at least one replica.
 	Active bool
-	// HeldSince is since when it has been unknown, by what was read; zero while it is known.
+	// HeldSince is since when it has been unknown; zero if it is known.
 	HeldSince time.Time
-	// Held is why, in words for the user; empty while it is known.
+	// Held is why, as a text for the user; empty if it is known.
 	Held string
 }
 
-// observed is what was read for a trigger: only what it needs.
+// observed has the inputs of a trigger, and no others.
 type observed struct {
 	now time.Time
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
-	// old is why the decision of the policy is too old to follow, since oldSince; nil while it is not.
+	// old is why the decision of the policy is too old to follow, since oldSince; nil if it is current.
 	old      error
 	oldSince time.Time
 	// reading of the subject, or why there is none.
@@ -43,7 +43,7 @@ type observed struct {
 	noReplicas error
 }
 
-// newSample evaluates a trigger, or says why it is unknown.
+// newSample evaluates a trigger, or returns why it is unknown.
 func newSample(t Trigger, o observed) (Sample, error) {
 	if o.noPolicy != nil {
 		return Sample{}, unread(t.Subject, o.noPolicy)
@@ -68,9 +68,9 @@ func newSample(t Trigger, o observed) (Sample, error) {
 	return evaluated, nil
 }
 
-// atLeast is the last answer while it is held, for no less than the current replicas: it was right for one moment, and
-// KEDA's cooldown and its HorizontalPodAutoscaler's stabilization window, minutes, see whether more follows. Where
-// replicas are unknown it is never inactive: KEDA would scale to zero.
+// atLeast returns the last sample while it is held, raised to the current replicas: it was right for one moment, and
+// KEDA's cooldown and the stabilization window of its HorizontalPodAutoscaler cover minutes. With unknown replicas it
+// is never inactive: KEDA would scale to zero.
 func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 	switch {
 	case noReplicas == nil:
@@ -83,7 +83,7 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 	return s, nil
 }
 
-// follow the decision of the policy, which its status keeps while the backlog is unknown.
+// follow uses the decision of the policy, which its status keeps while the backlog is unknown.
 func (s *Sample) follow(o observed) error {
 	served, err := plan.LastDecided(o.policy)
 	if err != nil {
@@ -101,11 +101,11 @@ func (s *Sample) follow(o observed) error {
 	return err
 }
 
-// measure the signal of the strategy.
+// measure uses the signal of the strategy.
 func (s *Sample) measure(t Trigger, o observed) error {
-	if o.noReplicas == nil && o.replicas == 0 && (lost(o) || waitsInPart(o.reading, t.ActivationMessages)) {
-		// What is published before a replica recreates the subscription would be lost, so one replica is requested. One
-		// begins with the topics that are known too; the others may need more.
+	if o.noReplicas == nil && o.replicas == 0 && (lost(o) || readyInPart(o.reading, t.ActivationMessages)) {
+		// Messages published before a replica recreates the subscription would be lost, so one replica is requested. One
+		// replica starts with the known topics; the others may need more.
 		s.Value, s.Active = s.Spec.Target, true
 		return nil
 	}
@@ -131,21 +131,21 @@ func (s *Sample) measure(t Trigger, o observed) error {
 	return nil
 }
 
-// lost says that the subscription does not exist on a topic, by a fresh answer of Pulsar.
+// lost reports whether the subscription does not exist on a topic, by a fresh response of Pulsar.
 func lost(o observed) bool {
 	return errors.Is(o.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(o.noReading, backlog.ErrStale) ||
 		o.reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound)
 }
 
-// waitsInPart says that enough messages are ready on the topics that are known, while others are not.
-func waitsInPart(r backlog.Reading, atLeast int64) bool {
+// readyInPart reports whether enough messages are ready on the known topics while others are unknown.
+func readyInPart(r backlog.Reading, atLeast int64) bool {
 	ready, err := r.Ready.Least()
 	return err == nil && ready > float64(atLeast) && !r.Coverage.Whole()
 }
 
-// active says whether there is work: enough messages are ready, or some are being processed. Replicas that keep up have
-// no backlog at the moment of a poll. Delayed messages keep a trigger active: without a consumer Pulsar does not say
-// when they become ready.
+// active reports whether there is work: enough messages are ready, or some are being processed. Replicas that keep up
+// may have no backlog at a poll. Delayed messages keep a trigger active: without a consumer Pulsar does not report when
+// they become ready.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
 	if err != nil {
@@ -157,7 +157,7 @@ func active(r backlog.Reading, atLeast int64) (bool, error) {
 	if ready > float64(atLeast) {
 		return true, nil
 	}
-	if unacked, err := r.Unacked.Value(); err == nil && unacked > 0 { // Exclusive and Failover do not count them
+	if unacked, err := r.Unacked.Value(); err == nil && unacked > 0 { // unknown with Exclusive and Failover
 		return true, nil
 	}
 	delivered, err := r.DeliveryRate.Value()
@@ -172,7 +172,7 @@ func active(r backlog.Reading, atLeast int64) (bool, error) {
 
 const percent = 100
 
-// busy returns how busy all consumers are together, in percent.
+// busy returns the sum of how busy all consumers are, in percent.
 func busy(o observed) backlog.Measurement {
 	const fix = "use strategy BacklogPerReplica or RatePerReplica"
 	consumers, err := o.reading.Consumers.Value()

@@ -22,7 +22,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
-// changed is a reading with something else in it.
+// changed is a modified reading.
 func changed(how func(r *backlog.Reading)) observed {
 	r := reading(noon())
 	how(&r)
@@ -131,7 +131,7 @@ func TestSamples(t *testing.T) {
 			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden)},
 			Sample{Spec: readySpec, Value: 100, Active: true},
 		},
-		"is active while replicas hold messages although none waits": {
+		"is active while replicas hold messages without a backlog": {
 			patient, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
 		"is active while messages are delayed, which Pulsar does not date without a consumer": {
@@ -140,13 +140,13 @@ func TestSamples(t *testing.T) {
 					0), backlog.Known(0), backlog.Known(0), backlog.Known(3)
 			}), Sample{Spec: readySpec, Active: true},
 		},
-		"is active while messages are delivered although none waits and none is held": {
+		"is active while messages are delivered and none is ready": {
 			patient, changed(func(r *backlog.Reading) {
 				r.Unacked, r.Ready = backlog.Known(0),
 					backlog.Known(0)
 			}), Sample{Spec: readySpec, Active: true},
 		},
-		"is inactive when too few wait and none is worked on": {
+		"is inactive with too few ready and none processed": {
 			patient, changed(func(r *backlog.Reading) { r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0) }),
 			Sample{Spec: readySpec, Value: 250},
 		},
@@ -155,7 +155,7 @@ func TestSamples(t *testing.T) {
 				r.Unacked, r.DeliveryRate, r.Consumers = backlog.Known(0), backlog.Unknown(backlog.ErrNoRate), backlog.Known(0)
 			}), Sample{Spec: readySpec, Value: 250},
 		},
-		"is active without a rate when enough wait": {
+		"is active without a rate when enough are ready": {
 			backlogOf, changed(func(r *backlog.Reading) {
 				r.DeliveryRate = backlog.Unknown(
 					backlog.ErrNoRate)
@@ -167,7 +167,7 @@ func TestSamples(t *testing.T) {
 				Value: 100, Active: true,
 			},
 		},
-		"serves at most what is exact": {
+		"serves at most the largest exact number": {
 			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
 				Spec:  readySpec,
 				Value: answer.Largest, Active: true,
@@ -198,7 +198,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		reason   answer.Reason
 		says     string
 	}{
-		"a policy that is not there": {
+		"a missing policy": {
 			decision,
 			observed{noPolicy: notFound},
 			answer.NotFound,
@@ -217,12 +217,12 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			answer.Unsupported,
 			`has no strategy BacklogPerReplica`,
 		},
-		"an object that is not there": {
+		"a missing object": {
 			of(v1alpha1.StrategyRatePerReplica),
 			observed{noReading: notFound},
 			answer.NotFound, "not found: create it",
 		},
-		"a broker that does not answer": {
+		"a broker that does not respond": {
 			of(v1alpha1.StrategyRatePerReplica),
 			observed{noReading: errBrokerDown},
 			answer.Unknown, errBrokerDown.Error(),
@@ -255,7 +255,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden), replicas: 4},
 			answer.Unknown, "99 of 100 topics are known",
 		},
-		"a rate that needs another answer": {
+		"a rate that needs another sample": {
 			of(v1alpha1.StrategyRatePerReplica),
 			changed(func(r *backlog.Reading) {
 				r.PublishRate = backlog.Unknown(
@@ -277,7 +277,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
 			}), answer.Unknown, "--instance-metrics",
 		},
-		"how busy instances are that do not answer": {
+		"how busy instances are that do not respond": {
 			of(v1alpha1.StrategyUtilization),
 			changed(func(
 				r *backlog.Reading,

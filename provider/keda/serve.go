@@ -29,37 +29,37 @@ const (
 	// least and most of it.
 	leastConnectionAge, mostConnectionAge = time.Second, 24 * time.Hour
 
-	// maxRequest bounds a request in bytes: the metadata of a trigger, a few hundred.
+	// maxRequest bounds a request in bytes: the metadata of a trigger takes a few hundred.
 	maxRequest = 1 << 20
 	// maxHeaders bounds its headers.
 	maxHeaders = 64 << 10
-	// maxStreamsPerConnection, answers among them. It is more than maxStreams, so that an answer always finds room: a
-	// client waits for room silently, KEDA without end.
+	// maxStreamsPerConnection includes requests. It exceeds maxStreams, so that a request always finds room: otherwise a
+	// client waits silently, and KEDA without a timeout.
 	maxStreamsPerConnection = maxStreams + 10_000
 	// handshakeWithin is how long a connection may take to be set up.
 	handshakeWithin = 10 * time.Second
-	// drainWithin is how long answers and streams have to end after the context has.
+	// drainWithin is how long requests and streams may take to end after the context.
 	drainWithin = 5 * time.Second
 	// readyEvery is how often health is checked.
 	readyEvery = time.Second
 
-	// A connection that is silent for pingAfter is pinged, and closed after pingWithin without an answer, so that the
-	// streams of a client that vanished end. Clients may ping as often as pingsEvery; KEDA does not.
+	// A connection that is silent for pingAfter is pinged, and closed after pingWithin without a response, so that the
+	// streams of a vanished client end. Clients may ping every pingsEvery; KEDA does not.
 	pingAfter, pingWithin, pingsEvery = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 
-// ServeConfig is what Serve needs; Server, Listener, Ready and Logger are required.
+// ServeConfig configures Serve; Server, Listener, Ready and Logger are required.
 type ServeConfig struct {
 	Server *Server
-	// Listener takes connections; Serve closes it.
+	// Listener accepts connections; Serve closes it.
 	Listener net.Listener
-	// TLS is called at each handshake, so that a change takes effect; nil for connections in the clear.
+	// TLS is called at each handshake, so that a change takes effect; nil for plain text.
 	TLS func() (TLSContent, error)
-	// Ready says why health is NOT_SERVING; nil for SERVING.
+	// Ready returns why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
-	// MaxConnectionAge is after how long clients have to connect again, so that they see all replicas of the scaler: from
-	// 1s to 24h, 5m by default. gRPC spreads it by a tenth. Streams continue for up to a fifth of it more, and then end
-	// without an error.
+	// MaxConnectionAge makes clients reconnect, so that they see all replicas of the scaler: from 1s to 24h, 5m by
+	// default. gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it more, and then end without
+	// an error.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
 }
@@ -77,8 +77,8 @@ func (config *ServeConfig) complete() error {
 	return nil
 }
 
-// Serve answers on the listener until the context ends: then health is NOT_SERVING, streams end without an error, and
-// answers have a few seconds to end.
+// Serve serves the listener until the context ends: then health is NOT_SERVING, streams end without an error, and
+// requests have a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
 	if err := config.complete(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func reportHealth(ctx context.Context, healthy *health.Server, ready func() erro
 	}
 }
 
-// stop waits for answers, but not for long.
+// stop waits for requests up to drainWithin.
 func stop(server *grpc.Server) {
 	hard := time.AfterFunc(drainWithin, server.Stop)
 	defer hard.Stop()

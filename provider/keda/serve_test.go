@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// patience of tests with a network: far more than anything takes.
+// patience bounds tests with a network: far more than they need.
 const patience = time.Minute
 
 // served is a server on the loopback interface.
@@ -61,7 +61,7 @@ func serve(t *testing.T, change func(c *ServeConfig)) *served {
 	return s
 }
 
-// dial as KEDA does, with or without TLS.
+// dial connects as KEDA does, with or without TLS.
 func (s *served) dial(t *testing.T, config *tls.Config) *grpc.ClientConn {
 	t.Helper()
 	transport := insecure.NewCredentials()
@@ -75,7 +75,7 @@ func (s *served) dial(t *testing.T, config *tls.Config) *grpc.ClientConn {
 	return connection
 }
 
-// soon is a context that ends the test when something hangs.
+// soon is a context that ends the test if something hangs.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -199,7 +199,7 @@ func TestServingEndsItsStreams(t *testing.T) {
 	s.stop()
 	_, err = activity.Recv()
 	require.ErrorIs(t, err, io.EOF, "an error would make KEDA wait longer each time")
-	for err = nil; err == nil; { // health says NOT_SERVING, unless its stream has ended before
+	for err = nil; err == nil; { // health is NOT_SERVING, unless its stream has ended before
 		_, err = watch.Recv()
 	}
 	require.NoError(t, <-s.ended)

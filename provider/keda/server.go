@@ -20,19 +20,19 @@ import (
 // Bounds of Config.HoldFor.
 const leastHoldFor, mostHoldFor = time.Minute, 24 * time.Hour
 
-// Config is what New needs; all fields are required.
+// Config configures New; all fields are required.
 type Config struct {
 	Policies      answer.Policies
 	DecisionMaker answer.DecisionMaker
 	Signals       Signals
 	ScaledObjects ScaledObjects
-	// Now is the time, such as time.Now.
+	// Now returns the time, such as time.Now.
 	Now func() time.Time
-	// HoldFor is how long the last known answer is held while the trigger is unknown, from 1m to 24h.
+	// HoldFor is how long the last known sample is held while the trigger is unknown, from 1m to 24h.
 	HoldFor time.Duration
 	// Logger logs when triggers become unknown, and known again.
 	Logger *slog.Logger
-	// Registerer takes the metrics about requests.
+	// Registerer registers the metrics about requests.
 	Registerer prometheus.Registerer
 }
 
@@ -48,7 +48,7 @@ func (config Config) check() error {
 	return nil
 }
 
-// Server answers KEDA, from the cache. It is safe for concurrent use. Serve runs it.
+// Server serves KEDA from the cache. It is safe for concurrent use. Serve runs it.
 type Server struct {
 	pb.UnimplementedExternalScalerServer
 
@@ -62,7 +62,7 @@ type Server struct {
 	drained chan struct{}
 }
 
-// New checks the configuration and registers the metrics.
+// New validates the configuration and registers the metrics.
 func New(config Config) (*Server, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func New(config Config) (*Server, error) {
 	}, nil
 }
 
-// IsActive says whether there must be a replica.
+// IsActive returns whether the trigger needs at least one replica.
 func (s *Server) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsActiveResponse, error) {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *Server) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsAct
 	return &pb.IsActiveResponse{Result: evaluated.sample.Active}, nil
 }
 
-// GetMetricSpec names the metric of the trigger and its target. It does not fail once it has worked, nor for invalid
-// metadata, for which KEDA would only log an error.
+// GetMetricSpec names the metric of the trigger and its target. It does not fail once it has succeeded, nor for invalid
+// metadata, because KEDA would only log an error.
 func (s *Server) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef) (*pb.GetMetricSpecResponse, error) {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 	return evaluated.sample.response(), nil
 }
 
-// decode the trigger of a request.
+// decode decodes the trigger of a request.
 func decode(ref *pb.ScaledObjectRef) (Trigger, error) {
 	return Decode(types.NamespacedName{Namespace: ref.GetNamespace(), Name: ref.GetName()}, ref.GetScalerMetadata())
 }

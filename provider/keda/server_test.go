@@ -47,7 +47,7 @@ func TestConfigIsChecked(t *testing.T) {
 	})
 }
 
-// value asks for the metric of the trigger as KEDA does: by the name that it got.
+// value requests the metric of the trigger as KEDA does: by the name that GetMetricSpec returned.
 func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
 	t.Helper()
 	spec, err := s.GetMetricSpec(t.Context(), of)
@@ -172,7 +172,7 @@ func TestADecisionIsHeldByItsStatus(t *testing.T) {
 	of := ref("policy", "resize")
 	began := env.now.Add(-59 * time.Minute)
 	env.policies[policyKey()] = heldPolicy(decidedPolicy(7, began), began)
-	s := env.server(t) // it has just started, and knows of no better time
+	s := env.server(t) // just started, without an earlier time
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 7.0, got.GetMetricValueFloat())

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler behind
-// s<index of the trigger>-, and keeps them until the ScaledObject changes.
+// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler with the
+// prefix s<index of the trigger>-, and keeps them until the ScaledObject changes.
 const (
 	MetricDesiredReplicas = "pulsar-desired-replicas"
 	MetricReadyMessages   = "pulsar-backlog-ready-messages"
@@ -28,7 +28,7 @@ type Spec struct {
 	Target float64
 }
 
-// metricOf names the one metric of a trigger. It follows from the metadata alone.
+// metricOf names the metric of a trigger. It depends on the metadata alone.
 func metricOf(t Trigger) string {
 	switch t.Strategy {
 	case v1alpha1.StrategyBacklogPerReplica:
@@ -42,13 +42,13 @@ func metricOf(t Trigger) string {
 	}
 }
 
-// followsPolicy says that replicas are the decision of a policy.
+// followsPolicy reports whether replicas are the decision of a policy.
 func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strategy == "" }
 
-// borrowsThreshold says that the threshold is a policy's.
+// borrowsThreshold reports whether the threshold is a policy's.
 func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
 
-// specOf returns what KEDA divides by. The policy is needed where the threshold is its own, and nil elsewhere.
+// specOf returns the divisor for KEDA. The policy is required if it has the threshold, and nil otherwise.
 func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 	spec := Spec{Metric: metricOf(t), Target: 1}
 	switch {
@@ -70,7 +70,7 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 		t.Subject.Policy, t.Strategy)
 }
 
-// defaultTargetPercent is the CRD's, for policies that never met an API server.
+// defaultTargetPercent is the CRD's default, for policies without one.
 const defaultTargetPercent = 70
 
 // thresholdOf returns the target of one replica.
@@ -87,7 +87,7 @@ func thresholdOf(strategy v1alpha1.Strategy) float64 {
 	}
 }
 
-// response is the spec as KEDA reads it: the float since KEDA 2.17, the whole number before. A target below 1 would be
+// response is the spec in KEDA's format: the float since KEDA 2.17, the whole number before. A target below 1 would be
 // 0 as a whole number, which the API server refuses.
 func (s Spec) response() *pb.GetMetricSpecResponse {
 	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{
@@ -95,7 +95,7 @@ func (s Spec) response() *pb.GetMetricSpecResponse {
 	}}}
 }
 
-// response is the value as KEDA reads it. As a whole number it is rounded up: a backlog is never served as 0.
+// response is the value in KEDA's format. As a whole number it is rounded up: a backlog is never served as 0.
 func (s Sample) response() *pb.GetMetricsResponse {
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
 		MetricName: s.Spec.Metric, MetricValue: int64(math.Ceil(s.Value)), MetricValueFloat: s.Value,

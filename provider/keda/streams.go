@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	// refreshEvery bounds how late a change is seen that is not enqueued: that the decision maker is gone, or that a held
-	// answer expires.
+	// refreshEvery bounds the delay of changes without an event: the decision maker is gone, or a held sample expires.
 	refreshEvery = time.Second
-	// minPause between two refreshes, in which changes collect. One is also at least pauseFactor times as long as the
-	// refresh before it, so that refreshes take a tenth of one processor at most, however many streams there are.
+	// minPause between two refreshes collects changes. The pause is also at least pauseFactor times the last refresh, so
+	// that refreshes use at most a tenth of one processor, for any number of streams.
 	minPause    = 100 * time.Millisecond
 	pauseFactor = 9
 )
 
-// StreamIsActive sends at once whether there must be a replica, or as soon as it is known, and then each time it
-// changes. It ends without an error when the server drains.
+// StreamIsActive sends whether the trigger needs a replica, as soon as that is known and each time it changes. It ends
+// without an error when the server drains.
 func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
 	var sent activity
 	return s.stream(client.Context(), ref, func(v view) error {
@@ -59,8 +58,8 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	})
 }
 
-// stream sends every view of the trigger to one client until it goes or the server drains. Of views that come while one
-// is being sent, the last is sent.
+// stream sends the views of the trigger to one client until that disconnects or the server drains. Of several views
+// during a send, only the last follows.
 func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 	}
 }
 
-// refresh what is known of a trigger, and notify its streams.
+// refresh evaluates a trigger, and notifies its streams.
 func (s *Server) refresh(w *watch, now time.Time) {
 	number := w.begin()
 	evaluated := s.evaluator.evaluate(w.trigger, now)
@@ -143,7 +142,7 @@ func (s *Server) refreshAll(c changes, now time.Time) {
 	}
 }
 
-// guard keeps a panic about one trigger from ending the process for all.
+// guard keeps a panic about one trigger from ending the process.
 func (s *Server) guard(t Trigger, work func()) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// client is one end of a stream, in a bubble.
+// client is the client of a stream, in a bubble.
 type client[T any] struct {
 	grpc.ServerStream
 	ctx  context.Context //nolint:containedctx // as grpc.ServerStream has it
@@ -55,7 +55,7 @@ func (c *client[T]) Send(message *T) error {
 	return nil
 }
 
-// open a stream, and let it run.
+// open opens a stream and receives from it.
 func open[T any](t *testing.T, slow chan struct{}, of *pb.ScaledObjectRef,
 	rpc func(*pb.ScaledObjectRef, grpc.ServerStreamingServer[T]) error,
 ) *client[T] {
@@ -72,7 +72,7 @@ func open[T any](t *testing.T, slow chan struct{}, of *pb.ScaledObjectRef,
 	return c
 }
 
-// now is what the client has heard when all has come to rest.
+// now returns what the client has received once the bubble is idle.
 func (c *client[T]) now() []string {
 	synctest.Wait()
 	c.mu.Lock()
@@ -103,7 +103,7 @@ func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server,
 			close(done)
 		}()
 		defer func() {
-			stop() // also when the test has failed: the bubble waits for all that runs in it
+			stop() // also when the test has failed: the bubble waits for its goroutines
 			<-done
 		}()
 		test(t, env, s, stop)
@@ -160,7 +160,7 @@ func TestSpecsThatNeverChangeAreNotStreamed(t *testing.T) {
 
 func TestStreamsSendChangesAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
-		time.Sleep(refreshEvery + minPause) // a look has just been had
+		time.Sleep(refreshEvery + minPause) // a refresh has just run
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		require.Empty(t, active.now(), "nothing is known yet")
 		began := time.Now()

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// TLSContent is what the server shows and demands, in PEM.
+// TLSContent is the server's TLS material, in PEM.
 type TLSContent struct {
 	// Certificate with its chain, and its Key.
 	Certificate, Key []byte
-	// VerifyClients says that clients must show a certificate that ClientCA has signed.
+	// VerifyClients requires client certificates that ClientCA has signed.
 	VerifyClients bool
 	ClientCA      []byte
 }
 
-// TLSFiles are PEM files with a TLSContent; ClientCA may be empty.
+// TLSFiles are PEM files of a TLSContent; ClientCA may be empty.
 type TLSFiles struct{ Certificate, Key, ClientCA string }
 
 // Read reads the files.
@@ -44,20 +44,20 @@ func (f TLSFiles) Read() (TLSContent, error) {
 	return content, nil
 }
 
-// certificates follow what is read. It is safe for concurrent use.
+// certificates reads the content at each handshake. It is safe for concurrent use.
 type certificates struct {
 	read   func() (TLSContent, error)
 	logger *slog.Logger
 
 	// mu guards all below.
 	mu sync.Mutex
-	// config is that of the last good content.
+	// config is from the last good content.
 	config *tls.Config
-	// problem is why the content is not used now, as it was logged; empty while it is.
+	// problem is why the content is not used, as logged; empty if it is.
 	problem string
 }
 
-// newCertificates fails when the content cannot be used from the start.
+// newCertificates fails if the content cannot be used at the start.
 func newCertificates(read func() (TLSContent, error), logger *slog.Logger) (*certificates, error) {
 	config, err := load(read)
 	if err != nil {
@@ -74,8 +74,8 @@ func (c *certificates) serverConfig() *tls.Config {
 	}
 }
 
-// current returns the configuration by the content as it is now, or was last while it cannot be used, such as half
-// written.
+// current returns the configuration for the current content, or the last good one while the current one is unusable,
+// such as half written.
 func (c *certificates) current() *tls.Config {
 	config, err := load(c.read)
 	c.mu.Lock()
@@ -94,7 +94,7 @@ func (c *certificates) current() *tls.Config {
 	return c.config
 }
 
-// load has no session tickets: one would let in a client with an authority that is not trusted any more.
+// load disables session tickets: one would admit a client with an authority that is not trusted any more.
 func load(read func() (TLSContent, error)) (*tls.Config, error) {
 	content, err := read()
 	if err != nil {

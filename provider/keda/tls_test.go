@@ -44,7 +44,7 @@ func newAuthority(t *testing.T, name string) authority {
 	return authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// issue a certificate for the loopback interface.
+// issue issues a certificate for the loopback interface.
 func (a authority) issue(t *testing.T, serial int64) (certificate, key []byte) {
 	t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func (a authority) clientConfig(t *testing.T, of *authority) *tls.Config {
 	return config
 }
 
-// write the files of TLS.
+// write writes the TLS files.
 func write(t *testing.T, files TLSFiles, certificate, key, clientCA []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(files.Certificate, certificate, 0o600))
@@ -91,7 +91,7 @@ func filesIn(dir string) TLSFiles {
 	}
 }
 
-// call the server once over a connection of its own.
+// call calls the server once over a new connection.
 func (s *served) call(t *testing.T, config *tls.Config) error {
 	t.Helper()
 	_, err := pb.NewExternalScalerClient(s.dial(t, config)).IsActive(soon(t), ref("policy", "resize"))

@@ -10,20 +10,20 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// Trigger is what the metadata of a trigger of type external or external-push asks for. It is comparable: equal
-// triggers of one ScaledObject have the same answers.
+// Trigger is the decoded metadata of a trigger of type external or external-push. It is comparable: equal triggers of
+// one ScaledObject have equal results.
 type Trigger struct {
 	// Object is the ScaledObject.
 	Object types.NamespacedName
-	// Subject is what replicas follow from.
+	// Subject is what is measured, or the policy.
 	Subject Subject
-	// Strategy is how; empty for the decision of a policy. Of a policy it is one of its spec.strategies other than
-	// Capacity, with its threshold.
+	// Strategy is empty for the decision of a policy. For a policy it is one of its spec.strategies other than Capacity,
+	// with its threshold.
 	Strategy v1alpha1.StrategyType
-	// Threshold is what one replica is for: messages (BacklogPerReplica), messages/s (RatePerReplica) or percent
-	// (Utilization); 0 where a policy says it.
+	// Threshold for one replica: messages (BacklogPerReplica), messages/s (RatePerReplica) or percent (Utilization); 0 if
+	// the policy has it.
 	Threshold float64
-	// ActivationMessages is how many ready messages are too few to wake for; of the strategies with a threshold.
+	// ActivationMessages is how many ready messages do not activate the trigger; for strategies with a threshold.
 	ActivationMessages int64
 }
 
@@ -35,19 +35,19 @@ type Subject struct {
 	Policy string
 	// Target is an object that runs instances.
 	Target Target
-	// Component is what a function worker runs.
+	// Component is a function of a function worker.
 	Component Component
-	// Topics are complete names (persistent://tenant/namespace/topic), sorted, with commas between them, and Subscription
-	// is theirs.
+	// Topics are complete names (persistent://tenant/namespace/topic), sorted and separated by commas; Subscription is the
+	// subscription on them.
 	Topics, Subscription string
-	// Connection names how the scaler reaches Pulsar for Component and Topics; empty for its own.
+	// Connection names the scaler's connection to Pulsar for Component and Topics; empty for its own.
 	Connection string
 }
 
 // Target names an object of Kubernetes: kind Function, Sink, Source or StatefulSet.
 type Target struct{ Kind, Name string }
 
-// Component names what a function worker runs.
+// Component names a function of a function worker.
 type Component struct {
 	Kind                    function.Kind
 	Tenant, Namespace, Name string

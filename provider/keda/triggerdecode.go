@@ -18,25 +18,25 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// ErrMetadata says that the metadata of a trigger is not what a trigger may have; the user has to correct it.
+// ErrMetadata means that the metadata of a trigger is invalid; the user has to correct it.
 var ErrMetadata = errors.New("trigger metadata")
 
 const (
 	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes,
-	// after words of its own.
+	// after a text of its own.
 	MostErrorBytes = 800
-	// mostShown is how much of a value or a foreign key is shown, mostNamed how many foreign keys.
+	// mostShown bounds the shown part of a value or a foreign key, mostNamed the number of foreign keys.
 	mostShown = 60
 	mostNamed = 5
 )
 
-// MetadataError says all that is wrong with the metadata of a trigger. It wraps ErrMetadata.
+// MetadataError has all problems of a trigger's metadata. It wraps ErrMetadata.
 type MetadataError struct {
-	// Problems are sentences without a full stop, each of which names a key, its value and what to do; at least one.
+	// Problems are sentences without a full stop, each with a key, its value and the fix; at least one.
 	Problems []string
 }
 
-// Error is one line of at most MostErrorBytes.
+// Error returns one line of at most MostErrorBytes.
 func (m *MetadataError) Error() string {
 	text := ErrMetadata.Error() + ": " + m.Problems[0]
 	for i, problem := range m.Problems[1:] {
@@ -50,10 +50,10 @@ func (m *MetadataError) Error() string {
 	return answer.Shorten(text, MostErrorBytes)
 }
 
-// Unwrap is ErrMetadata.
+// Unwrap returns ErrMetadata.
 func (m *MetadataError) Unwrap() error { return ErrMetadata }
 
-// Decode reads the metadata of a trigger of the ScaledObject. The error is a *MetadataError with all that is wrong.
+// Decode decodes the metadata of a trigger of the ScaledObject. The error is a *MetadataError with all problems.
 func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, error) {
 	d := draft{
 		trigger:  Trigger{Object: object, Subject: Subject{Namespace: object.Namespace}},
@@ -86,11 +86,11 @@ func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, e
 type draft struct {
 	trigger  Trigger
 	metadata map[string]string
-	// present are the keys that are meant: those that are set, also with FromEnv.
+	// present are the keys that are set, with or without FromEnv.
 	present map[string]bool
-	// form is empty when it is not clear.
+	// form is empty if it is ambiguous.
 	form form
-	// wrong are the keys with a wrong value, so that nothing else is to be said of them.
+	// wrong are the keys with a wrong value, which need no further problems.
 	wrong    map[string]bool
 	problems []string
 }
@@ -99,10 +99,10 @@ func (d *draft) problem(format string, args ...any) {
 	d.problems = append(d.problems, fmt.Sprintf(format, args...))
 }
 
-// takes says whether a key may be set with the form, as far as that is clear.
+// takes reports whether a key may be set with the form, if the form is known.
 func (d *draft) takes(k key) bool { return d.form == "" || slices.Contains(k.forms, d.form) }
 
-// decodeForm finds out what the trigger is about.
+// decodeForm finds the form of the trigger.
 func (d *draft) decodeForm() {
 	var set []string
 	for _, f := range forms() {
@@ -130,8 +130,7 @@ func (d *draft) decodeForm() {
 	}
 }
 
-// decodeNames refuses keys that say nothing here. Their values are not shown: they may be from the environment of a
-// container.
+// decodeNames rejects foreign keys. Their values are not shown: they may be from the environment of a container.
 func (d *draft) decodeNames() {
 	var foreign, fromEnvironment []string
 	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
@@ -160,7 +159,7 @@ func (d *draft) decodeNames() {
 	}
 }
 
-// decodeValue takes in one value.
+// decodeValue decodes one value.
 func (d *draft) decodeValue(k key, value string) {
 	err := errFormat
 	switch {
@@ -182,11 +181,11 @@ func (d *draft) decodeValue(k key, value string) {
 	d.wrong[k.name] = err != nil
 }
 
-// writePolicy says how to have replicas without a threshold.
+// writePolicy is the fix for users who want no threshold.
 const writePolicy = "to scale without one, write an AutoscalingPolicy of ten lines (mode: Recommend, minReplicas, " +
 	"maxReplicas, scaleTargetRef) and set policy to its name instead"
 
-// capacity is why a trigger has no such strategy.
+// capacity is why a trigger cannot have this strategy.
 func (d *draft) capacity() error {
 	if d.form == formPolicy {
 		return errors.New("which is in the decision of the policy: remove strategy to follow it")
@@ -194,7 +193,7 @@ func (d *draft) capacity() error {
 	return errors.New("which is for policies alone: set a threshold; " + writePolicy)
 }
 
-// decodeStrategy checks that what is said of it fits together, and completes it.
+// decodeStrategy validates and completes the strategy.
 func (d *draft) decodeStrategy() {
 	switch {
 	case d.form == "" || d.wrong[keyStrategy]:
@@ -205,8 +204,7 @@ func (d *draft) decodeStrategy() {
 	}
 }
 
-// chooseStrategy takes the strategy that is named, or that a threshold belongs to; it fails when they contradict each
-// other or neither is there.
+// chooseStrategy uses the named strategy, or that of the threshold; it fails if they conflict or both are missing.
 func (d *draft) chooseStrategy() bool {
 	strategy := d.trigger.Strategy
 	set := slices.DeleteFunc(d.thresholds(), func(name string) bool { return !d.present[name] })
@@ -228,7 +226,7 @@ func (d *draft) chooseStrategy() bool {
 	return true
 }
 
-// checkStrategy checks for the threshold that belongs to the strategy.
+// checkStrategy checks for the threshold of the strategy.
 func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
 	switch k, _ := keyNamed(thresholds()[strategy]); {
@@ -240,7 +238,7 @@ func (d *draft) checkStrategy() {
 	}
 }
 
-// decodePolicyStrategy is the same for a policy, which has thresholds of its own.
+// decodePolicyStrategy does the same for a policy, which has thresholds of its own.
 func (d *draft) decodePolicyStrategy() {
 	if !d.present[keyStrategy] && d.present[keyActivationMessages] {
 		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to BacklogPerReplica, "+
@@ -248,7 +246,7 @@ func (d *draft) decodePolicyStrategy() {
 	}
 }
 
-// thresholds are the keys of those that the form takes.
+// thresholds are the threshold keys of the form.
 func (d *draft) thresholds() []string {
 	var names []string
 	for _, k := range keys {
@@ -259,7 +257,7 @@ func (d *draft) thresholds() []string {
 	return names
 }
 
-// enumerate is "a, b and c".
+// enumerate returns "a, b and c".
 func enumerate(names []string, last string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -267,7 +265,7 @@ func enumerate(names []string, last string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " " + last + " " + names[len(names)-1]
 }
 
-// some are the first names, and how many are left.
+// some returns the first names, and the number of the rest.
 func some(names []string) []string {
 	if len(names) <= mostNamed {
 		return names
@@ -275,5 +273,5 @@ func some(names []string) []string {
 	return append(slices.Clone(names[:mostNamed-1]), fmt.Sprintf("%d more", len(names)-mostNamed+1))
 }
 
-// shown is what messages show of a user's words.
+// shown is a user's text as messages show it.
 func shown(words string) string { return answer.Shorten(backlog.Quote(words), mostShown) }

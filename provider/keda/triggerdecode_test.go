@@ -32,7 +32,7 @@ func TestMetadataBecomesATrigger(t *testing.T) {
 	}
 }
 
-// requireSteady checks what holds for every trigger.
+// requireSteady checks invariants of every trigger.
 func requireSteady(t *testing.T, trigger Trigger) {
 	t.Helper()
 	subjects := 0
@@ -58,8 +58,7 @@ func requireSteady(t *testing.T, trigger Trigger) {
 	require.Equal(t, metadataOf(trigger), metadataOf(again))
 }
 
-// metadataOf is what a user would write for the trigger, with nothing left out that Decode would complete and without
-// KEDA's own keys: Decode makes the same trigger of it.
+// metadataOf is complete metadata for the trigger, without KEDA's own keys: Decode returns the same trigger for it.
 func metadataOf(t Trigger) map[string]string {
 	metadata := map[string]string{}
 	set := func(name, value string) {

@@ -10,10 +10,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// metadata is what a user writes.
+// metadata of a trigger.
 type metadata = map[string]string
 
-// good is metadata that is taken, with what it says beside the object.
+// good is valid metadata with its decoded trigger, without the object.
 func good() map[string]struct {
 	metadata metadata
 	want     Trigger
@@ -26,7 +26,7 @@ func good() map[string]struct {
 		want     Trigger
 	}{
 		"a policy's decision": {metadata{"policy": "resize"}, Trigger{Subject: Subject{Policy: "resize"}}},
-		"beside KEDA's own keys": {
+		"with KEDA's own keys": {
 			metadata{
 				"policy": "resize", "scalerAddress": "scaler.pulsar:6000", "enableTLS": "true", "unsafeSsl": "false",
 				"scalerAddressFromEnv": "x:1",
@@ -100,8 +100,7 @@ func good() map[string]struct {
 	}
 }
 
-// bad is metadata that is refused, with the sentences about it. Beyond is set where a pattern of the schema cannot
-// know.
+// bad is invalid metadata with its problems. Beyond is set if a pattern of the schema cannot express one.
 func bad() map[string]struct {
 	metadata metadata
 	want     []string
@@ -143,7 +142,7 @@ func bad() map[string]struct {
 				"activationMessages, connection, " +
 				"messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
-		"what a policy says itself": {
+		"a threshold of the policy": {
 			metadata: metadata{"policy": "a", "connection": "east", "messagesPerReplica": "10"},
 			want: []string{"connection and messagesPerReplica cannot be set: the keys of a trigger with policy are " +
 				"activationMessages, policy, strategy"},
@@ -197,7 +196,7 @@ func bad() map[string]struct {
 			want: []string{`topic is "` + strings.Repeat("a,", 28) +
 				`a...", has 101 topics, must have at most 100: use another trigger for the rest`}, beyond: true,
 		},
-		"a strategy that is none": {
+		"an unknown strategy": {
 			metadata: metadata{"target": "Sink/a", "strategy": "capacity", "activationMessages": "1"},
 			want:     []string{`strategy is "capacity", must be BacklogPerReplica, RatePerReplica or Utilization`},
 		},

@@ -12,10 +12,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// form is one of the things that a trigger may be about, by the key that says so.
+// form is the kind of a trigger's subject, named by the key that selects it.
 type form string
 
-// The forms.
 const (
 	formPolicy   form = "policy"
 	formTarget   form = "target"
@@ -27,7 +26,7 @@ const (
 // forms are all of them, in the order of the documentation.
 func forms() []form { return []form{formPolicy, formTarget, formFunction, formSink, formTopic} }
 
-// measured are the forms of triggers that say their own strategy and threshold.
+// measured are the forms of triggers with a strategy and threshold of their own.
 func measured() []form { return []form{formTarget, formFunction, formSink, formTopic} }
 
 // Keys that are used outside of the table.
@@ -42,46 +41,46 @@ const (
 )
 
 // fromEnv ends the keys of values that KEDA takes from the environment of the scale target's container. It keeps the
-// key, and leaves it out where the environment does not have the variable.
+// key, and omits it if the environment lacks the variable.
 //
 // Source: KEDA 2.21, pkg/scalers/external_scaler.go, parseExternalScalerMetadata.
 const fromEnv = "FromEnv"
 
-// key is a key that may be in a trigger's metadata. Decode and Schema both follow from the table of them.
+// key is a key of a trigger's metadata. Decode and Schema both use the table of keys.
 type key struct {
 	name string
-	// forms it may be set with, and with which of them it has to be.
+	// forms with which it may be set, and those that require it.
 	forms    []form
 	required []form
-	// pattern is what the whole value looks like, in the syntax that Go's and JavaScript's regular expressions share, and
-	// most how many characters there may be.
+	// pattern of the whole value, in the common syntax of Go's and JavaScript's regular expressions; most is the longest
+	// value in characters.
 	pattern string
 	most    int
-	// must says the same and what decode checks besides, after "key is value, ".
+	// must is the text for the pattern and what decode checks, after "key is value, ".
 	must string
 	// about is the key's description in the schema.
 	about string
-	// decode puts a value of that format into the trigger, or says what is wrong with it, after "key is value, "; nil for
+	// decode stores a matching value in the trigger, or returns what is wrong with it, after "key is value, "; nil for
 	// KEDA's own keys.
 	decode func(*Trigger, string) error
 
 	format *regexp.Regexp
 }
 
-// matches says whether a value has the format of the key.
+// matches reports whether a value has the format of the key.
 func (k key) matches(value string) bool {
 	return len([]rune(value)) <= k.most && k.format.MatchString(value)
 }
 
 // Parts of patterns.
 const (
-	// patternName is of objects of Kubernetes (RFC 1123 subdomain).
+	// patternName matches names of Kubernetes objects (RFC 1123 subdomain).
 	patternName = `[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*`
 	mostName    = 253
-	// patternEntity is of tenants and namespaces of Pulsar (org.apache.pulsar.common.naming.NamedEntity).
+	// patternEntity matches tenants and namespaces of Pulsar (org.apache.pulsar.common.naming.NamedEntity).
 	patternEntity = `[-=:.0-9A-Za-z_]+`
-	// patternLocal is of what is in a namespace. Pulsar allows spaces and commas too, which a list with commas cannot
-	// have.
+	// patternLocal matches local names in a namespace. Pulsar allows spaces and commas too, which a list with commas
+	// cannot have.
 	patternLocal     = `[^ ,/\\\x00-\x1f\x7f]+`
 	patternComponent = `(` + patternEntity + `/` + patternEntity + `/)?` + patternLocal
 	patternTopic     = ` *((persistent://)?` + patternEntity + `/` + patternEntity + `/)?` + patternLocal + ` *`
@@ -90,7 +89,7 @@ const (
 	mostTopics    = 100
 )
 
-// keys is the table, sorted by name. Nothing changes it.
+// keys is the table, sorted by name. It is never modified.
 //
 // Source of the bounds: the fields of the same meaning in api/v1alpha1.
 //
@@ -126,7 +125,7 @@ func kedaKeys() []key {
 	return own
 }
 
-// subjectKeys say what is measured and where.
+// subjectKeys select what is measured and where.
 func subjectKeys() []key {
 	return []key{
 		{
@@ -187,7 +186,7 @@ func subjectKeys() []key {
 	}
 }
 
-// strategyKeys say how replicas follow.
+// strategyKeys select how replicas follow from it.
 func strategyKeys() []key {
 	return []key{
 		{
@@ -224,7 +223,7 @@ func strategyKeys() []key {
 	}
 }
 
-// thresholds are the strategies that have one, with its key.
+// thresholds are the strategies with a threshold, with its key.
 func thresholds() map[v1alpha1.StrategyType]string {
 	return map[v1alpha1.StrategyType]string{
 		v1alpha1.StrategyBacklogPerReplica: keyMessages, v1alpha1.StrategyRatePerReplica: keyRate,
@@ -232,7 +231,7 @@ func thresholds() map[v1alpha1.StrategyType]string {
 	}
 }
 
-// strategyOf the key of a threshold; empty for other keys.
+// strategyOf returns the strategy of a threshold key; empty for other keys.
 func strategyOf(name string) v1alpha1.StrategyType {
 	for strategy, threshold := range thresholds() {
 		if threshold == name {
@@ -242,7 +241,7 @@ func strategyOf(name string) v1alpha1.StrategyType {
 	return ""
 }
 
-// keyNamed is the key of the table, if there is one.
+// keyNamed returns the key of that name, if there is one.
 func keyNamed(name string) (key, bool) {
 	at, found := slices.BinarySearchFunc(keys, name, func(k key, name string) int { return strings.Compare(k.name, name) })
 	if !found {
@@ -251,8 +250,8 @@ func keyNamed(name string) (key, bool) {
 	return keys[at], true
 }
 
-// Keys returns the sorted names that a user may set with the key that says what a trigger is about (policy, target,
-// function, sink or topic), or with any of them when it is empty; without KEDA's own.
+// Keys returns the sorted names that a user may set with the key of the subject (policy, target, function, sink or
+// topic), or with any of them if it is empty; without KEDA's own.
 func Keys(subject string) []string {
 	var names []string
 	for _, k := range keys {

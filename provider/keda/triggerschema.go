@@ -15,9 +15,8 @@ import (
 type object map[string]any
 
 // Schema returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is
-// applied. Whatever Decode takes matches it. It lets through a few things that Decode refuses, as they are no matter of
-// a pattern: the bounds of messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as
-// names.
+// applied. Whatever Decode accepts matches it. It also accepts some metadata that Decode rejects and no pattern can
+// express: the bounds of messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as names.
 func Schema() ([]byte, error) {
 	var branches []any
 	for _, f := range forms() {
@@ -45,7 +44,7 @@ func Schema() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// schemaOf the metadata of one form.
+// schemaOf is the schema of one form's metadata.
 func schemaOf(f form) object {
 	properties, required := object{}, []string{}
 	for _, k := range keys {
@@ -72,16 +71,16 @@ func schemaOf(f form) object {
 	return schema
 }
 
-// strategiesOf are those that a trigger of the form may name.
+// strategiesOf are the strategies of a trigger of the form.
 func strategiesOf(f form) []v1alpha1.StrategyType {
 	strategies := []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica}
-	if f != formTopic { // its consumers do not say how busy they are
+	if f != formTopic { // its consumers do not report how busy they are
 		strategies = append(strategies, v1alpha1.StrategyUtilization)
 	}
 	return strategies
 }
 
-// schemaOfStrategy says which keys go with a strategy: its threshold and no other's.
+// schemaOfStrategy allows only the keys of a strategy: its threshold and no other's.
 func schemaOfStrategy(f form, strategy v1alpha1.StrategyType) object {
 	properties, required := object{keyStrategy: object{"const": strategy}}, []string{}
 	for other, threshold := range thresholds() {

@@ -29,7 +29,7 @@ func TestThePublishedSchemaIsTheTables(t *testing.T) {
 	}
 	published, err := os.ReadFile(schemaFile)
 	require.NoError(t, err)
-	require.Equal(t, string(published), string(text), "write it anew with -update")
+	require.Equal(t, string(published), string(text), "update it with -update")
 }
 
 func TestTheSchemaAndTheDecoderAgree(t *testing.T) {
@@ -48,7 +48,7 @@ func TestTheSchemaAndTheDecoderAgree(t *testing.T) {
 	}
 }
 
-// TestEveryChoiceOfKeysIsJudgedAlike walks all choices of up to five keys.
+// TestEveryChoiceOfKeysIsJudgedAlike compares schema and Decode for all choices of up to five keys.
 func TestEveryChoiceOfKeysIsJudgedAlike(t *testing.T) {
 	schema := readSchema(t)
 	values := map[string][]string{
@@ -89,7 +89,7 @@ func TestEveryChoiceOfKeysIsJudgedAlike(t *testing.T) {
 	require.Greater(t, taken, 100)
 }
 
-// schemaNode is the part of JSON Schema that the published one uses; any other word in it fails to decode.
+// schemaNode is the part of JSON Schema that the published one uses; any other keyword fails to decode.
 type schemaNode struct {
 	Schema               string                `json:"$schema"`
 	Title                string                `json:"title"`

@@ -13,11 +13,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxShown triggers have series: a scrape of them has about 8 MB.
+// maxShown bounds the triggers with series: a scrape of them has about 8 MB.
 const maxShown = 10_000
 
-// triggerSeries shows what is measured for the triggers that were requested lately, read from the cache when it is
-// scraped. Triggers of policies have none: the adapter shows their policies.
+// triggerSeries exports the signals of recently requested triggers, read from the cache at each scrape. Triggers of
+// policies have none: the adapter exports their policies.
 type triggerSeries struct {
 	last    *lastAnswers
 	signals Signals
@@ -38,18 +38,18 @@ func newTriggerSeries(last *lastAnswers, signals Signals) *triggerSeries {
 			[]string{"namespace", "scaled_object", "subject"}, nil)
 	}
 	return &triggerSeries{
-		last: last, signals: signals, held: desc("held", "Triggers that are unknown, so that replicas are held. Always 1."),
+		last: last, signals: signals, held: desc("held", "Unknown triggers, with replicas held. Always 1."),
 		rows: []triggerRow{
 			{
-				desc("ready_messages", "Messages that wait to be processed: the backlog without delayed messages."),
+				desc("ready_messages", "Ready messages: the backlog without delayed messages."),
 				func(r backlog.Reading) backlog.Measurement { return r.Ready },
 			},
 			{
-				desc("publish_rate", "Messages that arrive."),
+				desc("publish_rate", "Messages published."),
 				func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
 			},
 			{
-				desc("process_rate", "Messages that consumers finish."),
+				desc("process_rate", "Messages processed."),
 				func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
 			},
 		},
@@ -84,7 +84,7 @@ func (s *triggerSeries) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// shownTrigger is one subject of a ScaledObject. Triggers that differ in their strategy or threshold alone are one.
+// shownTrigger is one subject of a ScaledObject. Triggers that differ only in strategy or threshold are one.
 type shownTrigger struct {
 	namespace, scaledObject, subject string
 	of                               Subject
@@ -96,7 +96,7 @@ func (a shownTrigger) compare(b shownTrigger) int {
 		cmp.Compare(a.subject, b.subject))
 }
 
-// shown are the triggers without a policy that were requested lately, sorted, each subject of a ScaledObject once.
+// shown are the recently requested triggers without a policy, sorted, each subject of a ScaledObject once.
 func (l *lastAnswers) shown(now time.Time) []shownTrigger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *lastAnswers) shown(now time.Time) []shownTrigger {
 		if order := a.compare(b); order != 0 || a.held == b.held {
 			return order
 		}
-		if a.held { // one that is held stands for all of its subject
+		if a.held { // a held one represents all of its subject
 			return -1
 		}
 		return 1

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// errFormat says that a value is not what its key must be.
+// errFormat means that a value does not match its key.
 var errFormat = errors.New("out of bounds")
 
 const (
@@ -54,7 +54,7 @@ func decodeComponent(t *Trigger, kind function.Kind, value string) error {
 	return nil
 }
 
-// isStep says whether a part of a name would lead elsewhere in a URL.
+// isStep reports whether a part of a name would change the path of a URL.
 func isStep(part string) bool { return part == "." || part == ".." }
 
 func decodeTopics(t *Trigger, value string) error {
@@ -72,7 +72,7 @@ func decodeTopics(t *Trigger, value string) error {
 	return nil
 }
 
-// decodeThreshold is for whole numbers: their pattern is exact.
+// decodeThreshold decodes whole numbers: their pattern is exact.
 func decodeThreshold(t *Trigger, value string) (err error) {
 	t.Threshold, err = strconv.ParseFloat(value, 64)
 	return err
@@ -88,7 +88,7 @@ func decodeRate(t *Trigger, value string) error {
 	if err != nil || quantity.Sign() <= 0 || quantity.Cmp(resource.MustParse(mostRate)) > 0 {
 		return errFormat
 	}
-	// The decimals as they are, so that 300m is 0.3 and not 0.30000000000000004.
+	// Exact decimals: 300m is 0.3 and not 0.30000000000000004.
 	t.Threshold, err = strconv.ParseFloat(quantity.AsDec().String(), 64)
 	return err
 }

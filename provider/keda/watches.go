@@ -21,7 +21,7 @@ type watches struct {
 	streams int
 }
 
-// watch is a trigger with open streams, and what is known of it.
+// watch is a trigger with open streams, and its current view.
 type watch struct {
 	trigger Trigger
 
@@ -29,7 +29,7 @@ type watch struct {
 	mu      sync.Mutex
 	view    view
 	streams map[*stream]struct{}
-	// begun refreshes, and the one of them that view is from: streams that open refresh beside Run.
+	// begun counts refreshes, and shown is the one that view is from: new streams refresh concurrently with run.
 	begun, shown uint64
 }
 
@@ -41,7 +41,7 @@ type view struct {
 	active activity
 }
 
-// activity of a trigger; what is unknown after it was known stays as it was.
+// activity of a trigger; once known, it stays while it is unknown.
 type activity int
 
 const (
@@ -50,15 +50,15 @@ const (
 	isActive
 )
 
-// stream is one client's.
+// stream is that of one client.
 type stream struct {
-	// changed has an element when the view is another one.
+	// changed has an element if the view has changed.
 	changed chan struct{}
 }
 
 func newWatches() *watches { return &watches{watched: map[Trigger]*watch{}} }
 
-// add a stream, unless there are too many.
+// add adds a stream, unless there are too many.
 func (w *watches) add(t Trigger) (*watch, *stream, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +78,7 @@ func (w *watches) add(t Trigger) (*watch, *stream, error) {
 	return one, st, nil
 }
 
-// remove a stream, and its trigger with the last.
+// remove removes a stream, and its trigger with the last one.
 func (w *watches) remove(one *watch, st *stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,14 +103,14 @@ func (w *watches) affected(c changes) (affected []*watch) {
 	return affected
 }
 
-// current returns what is known of the trigger.
+// current returns the current view of the trigger.
 func (w *watch) current() view {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.view
 }
 
-// begin a refresh, and return its number.
+// begin begins a refresh, and returns its number.
 func (w *watch) begin() (number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func (w *watch) begin() (number uint64) {
 	return w.begun
 }
 
-// publish notifies the streams of what is known now, if it differs from before. A refresh that began before the one
-// that was published last counts for nothing. It never waits for a client.
+// publish notifies the streams of a changed view. It ignores a refresh that began before the last published one. It
+// never waits for a client.
 func (w *watch) publish(number uint64, change func(v *view)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
