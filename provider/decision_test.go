@@ -22,7 +22,7 @@ func TestDesiredReplicas(t *testing.T) {
 		change func(*v1alpha1.AutoscalingPolicy)
 		want   int64
 	}{
-		"serves what was decided": {want: 7},
+		"serves the desired replicas": {want: 7},
 		"serves it in mode Recommend": {
 			change: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend }, want: 7,
 		},

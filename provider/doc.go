@@ -1,42 +1,42 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider serves the Kubernetes custom metrics API, and with a flag the external one: what was decided for an
-// AutoscalingPolicy, and what was measured for it or for a Function, Sink, Source or StatefulSet, from the cache.
+// Package provider serves the Kubernetes custom metrics API, and with a flag the external one: the decision for an
+// AutoscalingPolicy, and the signals of it or of a Function, Sink, Source or StatefulSet, from the cache.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the metrics APIs. It
-// never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an
+// Floor 2, an edge: it imports api/v1alpha1, backlog and policy, and talks to one outside system, the metrics APIs. It
+// never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: an unknown value is an
 // error.
 //
 //	request -> query (which metric of which kind) -> decision or signal -> MetricValue or StatusError
 //
-// A reading, from an HTTP answer to a served metric; package backlog explains its first half:
+// A reading, from an HTTP response to a served metric; package backlog explains its first half:
 //
-//	poll.Poller.Run            takes a topic that is due and calls its Source
+//	poll.Poller.Run            takes a due topic and calls its Source
 //	pulsar.Source.Fetch        one request to the broker, decoded: a backlog.TopicSample
 //	backlog.Store.Record       adds the sample to the topic's window: counters, rates, batch size
-//	informer.Signals.Read      finds the subscription of the object that a request names, and has it tracked
+//	informer.Signals.Read      finds the subscription of the requested object, and has it tracked
 //	backlog.Store.Read         sums up the topics and partitions of the subscription: a backlog.Reading
-//	CustomMetrics.value        picks the metric out of the Reading, with the time of the measurement
+//	CustomMetrics.value        selects the metric of the Reading, with the time of the measurement
 //
-// The first three run in the poller, the last three in the request, which calls no network.
+// The first three run in the poller, the last three in the request, which sends nothing over the network.
 //
-// External metrics are the same numbers, of the one object that the selector names.
+// External metrics are the same numbers, for the object that the selector names.
 //
-// An answer takes at most 250 ms (package answer): the HorizontalPodAutoscaler controller requests with 5 workers for
-// the whole cluster and no timeout of its own, so a slow answer delays all autoscalers.
+// A response takes at most 250 ms (package answer): the HorizontalPodAutoscaler controller requests with 5 workers for
+// the whole cluster and no timeout of its own, so a slow response delays all autoscalers.
 //
-// The text of an error is user interface: it appears word for word in the HorizontalPodAutoscaler's condition and
-// event. No error carries Retry-After, for which the HorizontalPodAutoscaler's client would sleep; see errors.go.
+// The text of an error is user interface: the HorizontalPodAutoscaler's condition and event quote it. No error has
+// Retry-After, because the HorizontalPodAutoscaler's client would sleep; see errors.go.
 //
-// Served numbers are from 0 to 9e12, the largest with thousandths that a float64 still holds exactly: a
-// HorizontalPodAutoscaler reads thousandths as int64, wraps around silently above, and takes a negative number for
+// Served numbers are from 0 to 9e12, the largest with thousandths that a float64 represents exactly: a
+// HorizontalPodAutoscaler reads thousandths as int64, overflows silently above, and takes a negative number for
 // minReplicas or maxReplicas.
 //
 // Metrics:
 //
-//	pulsar_autoscaler_provider_requests_total{result}       answered requests
-//	pulsar_autoscaler_provider_request_duration_seconds     from request to answer
+//	pulsar_autoscaler_provider_requests_total{result}       completed requests
+//	pulsar_autoscaler_provider_request_duration_seconds     from request to response
 //
 // result is ok, not_found, bad_request, unsupported, unknown, too_slow, busy, canceled or error.
 package provider

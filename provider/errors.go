@@ -12,9 +12,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// statusError is what the client gets for an error. What is unknown is a 503: the HorizontalPodAutoscaler keeps the
-// replicas it has and requests again at its next sync, 15 s later. client-go repeats a 429 or 5xx only when the answer
-// has a Retry-After header, which the API server sets from details.retryAfterSeconds: no status here has details.
+// statusError is the status for an error. Unknown is a 503: the HorizontalPodAutoscaler keeps its replicas and requests
+// again at its next sync, 15 s later. client-go repeats a 429 or 5xx only if the response has a Retry-After header,
+// which the API server sets from details.retryAfterSeconds: no status here has details.
 //
 // Source: client-go rest/with_retry.go (checkWait), apiserver responsewriters/writers.go (ErrorNegotiated).
 func statusError(err error) *apierrors.StatusError {

@@ -17,24 +17,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Labels of the selector of an external metric. Topics and subscriptions cannot be among them: a label value has no
-// slash.
+// Labels of the selector of an external metric. Topics and subscriptions are not possible: a label value has no slash.
 const (
 	labelPolicy = "policy"
 	labelKind   = "kind"
 	labelName   = "name"
 )
 
-// ExternalMetrics answers requests for external metrics: the same numbers, under the same rules. It is safe for
-// concurrent use.
+// ExternalMetrics serves external metrics: the same numbers, under the same rules. It is safe for concurrent use.
 type ExternalMetrics struct{ custom *CustomMetrics }
 
 // External serves the same metrics as external metrics.
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
-// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of errors.go. The
-// selector is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There
-// is one value at most: a HorizontalPodAutoscaler takes the sum of all that it gets.
+// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of errors.go. The selector is
+// policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value
+// at most: a HorizontalPodAutoscaler would use the sum.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {
@@ -59,7 +57,7 @@ func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace strin
 	})
 }
 
-// ListAllExternalMetrics returns every metric, whether there are such objects or not.
+// ListAllExternalMetrics returns every metric, whether or not such objects exist.
 func (e *ExternalMetrics) ListAllExternalMetrics() []cma.ExternalMetricInfo {
 	var all []cma.ExternalMetricInfo
 	for _, m := range servedMetrics() {
@@ -68,7 +66,7 @@ func (e *ExternalMetrics) ListAllExternalMetrics() []cma.ExternalMetricInfo {
 	return all
 }
 
-// selected returns the one object that the selector names.
+// selected returns the object that the selector names.
 func selected(selector labels.Selector) (kind described, name string, err error) {
 	wanted, exact := equalities(selector)
 	keys := slices.Sorted(maps.Keys(wanted))
@@ -102,7 +100,7 @@ func selected(selector labels.Selector) (kind described, name string, err error)
 		"selector %q does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>", text)
 }
 
-// equalities returns the labels that the selector matches; not exact when it is more than one value for each.
+// equalities returns the labels that the selector matches; not exact if it matches more than one value of any.
 func equalities(selector labels.Selector) (wanted map[string]string, exact bool) {
 	wanted = map[string]string{}
 	if selector == nil {
@@ -122,7 +120,7 @@ func equalities(selector labels.Selector) (wanted map[string]string, exact bool)
 	return wanted, selectable
 }
 
-// labelsOf returns the labels of the value: those that select it.
+// labelsOf returns the labels of the value, which select it.
 func labelsOf(kind described, name string) map[string]string {
 	if kind.isPolicy {
 		return map[string]string{labelPolicy: name}

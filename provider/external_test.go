@@ -111,7 +111,7 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 		},
 		"all but one":             {"shop", "policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
 		"a policy without a name": {"shop", "policy=", backlogMetric, nil, 400, unclear("policy=")},
-		"a kind that is not one": {
+		"an unknown kind": {
 			"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400,
 			`kind "Deployment" has no metrics: select one of Function, Sink, Source, StatefulSet, or policy=<name>`,
 		},
@@ -119,7 +119,7 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 			"", "policy=orders", backlogMetric, nil, 400,
 			"autoscalingpolicies.pulsar-autoscaler.io live in a namespace: name it",
 		},
-		"a metric that is not ours": {
+		"an unknown metric": {
 			"shop", "policy=orders", "queue_length", nil, 404,
 			`no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
@@ -127,11 +127,11 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 			"shop", "kind=Function,name=orders", plan.MetricDesiredReplicas, nil, 404,
 			`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
 		},
-		"an object that is not there": {
+		"a missing object": {
 			"shop", "kind=Function,name=gone", backlogMetric, nil, 404,
 			`functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
 		},
-		"what is not known": {
+		"an unknown value": {
 			"shop", "policy=orders", backlogMetric,
 			fakeSignals(func(Object) (backlog.Reading, error) {
 				return backlog.Reading{},

@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// fakePolicies knows the policies by name, whatever the namespace.
+// fakePolicies has policies by name, for any namespace.
 type fakePolicies map[string]*v1alpha1.AutoscalingPolicy
 
 func (f fakePolicies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
@@ -31,26 +31,26 @@ func (f fakePolicies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPol
 	return nil, apierrors.NewNotFound(v1alpha1.GroupResource(), key.Name)
 }
 
-// fakeSignals is a function that reads.
+// fakeSignals is a function in place of Signals.
 type fakeSignals func(Object) (backlog.Reading, error)
 
 func (f fakeSignals) Read(object Object, _ backlog.Detail, _ time.Time) (backlog.Reading, error) {
 	return f(object)
 }
 
-// fakeDecisionMaker is dead of the error, or alive.
+// fakeDecisionMaker is dead with the error, or alive.
 type fakeDecisionMaker struct{ dead error }
 
 func (f fakeDecisionMaker) Current(*v1alpha1.AutoscalingPolicy, time.Time) error { return f.dead }
 
-// fakeLister finds these names of any kind.
+// fakeLister lists these names for any kind.
 type fakeLister []string
 
 func (f fakeLister) Names(schema.GroupResource, string, labels.Selector) ([]string, error) {
 	return f, nil
 }
 
-// measuredAt is when everything in these tests was measured; now is a little later.
+// measuredAt is the time of all measurements of these tests; now is a little later.
 func measuredAt() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
 func fakeNow() time.Time { return measuredAt().Add(7 * time.Second) }
@@ -86,7 +86,7 @@ func reading() backlog.Reading {
 	}
 }
 
-// decidedPolicy allows 2 to 10 replicas and has 7 decided.
+// decidedPolicy allows 2 to 10 replicas and has 7 desired replicas.
 func decidedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 	desired := int32(7)
 	policy := &v1alpha1.AutoscalingPolicy{
@@ -107,7 +107,7 @@ func decidedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.Autoscali
 	return policy
 }
 
-// newTestProvider fills in what the config lacks: policy and Function "orders" exist and everything is known.
+// newTestProvider completes the config: policy and Function "orders" exist and everything is known.
 func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 	t.Helper()
 	if config.Policies == nil {
@@ -149,7 +149,7 @@ func info(resource schema.GroupResource, metric string) cma.CustomMetricInfo {
 
 func orders() types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: "orders"} }
 
-// requireStatus checks code and text of an error, and that nothing in it makes a client wait.
+// requireStatus checks code and text of an error, and that it makes no client wait.
 func requireStatus(t testing.TB, err error, code int32, text string) {
 	t.Helper()
 	var status *apierrors.StatusError

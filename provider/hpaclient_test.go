@@ -54,13 +54,13 @@ func metricsAPI(t *testing.T, metrics cma.CustomMetricsProvider) http.Handler {
 	return genericfilters.WithRequestInfo(container, resolver)
 }
 
-// apiVersions is what a HorizontalPodAutoscaler controller may choose from.
+// apiVersions are the versions that a HorizontalPodAutoscaler controller may choose from.
 func apiVersions() map[string]schema.GroupVersion {
 	return map[string]schema.GroupVersion{"v1beta1": v1beta1.SchemeGroupVersion, "v1beta2": v1beta2.SchemeGroupVersion}
 }
 
-// hpaClient is the client of the HorizontalPodAutoscaler controller. It counts requests, and checks that no answer asks
-// it to wait.
+// hpaClient is the client of the HorizontalPodAutoscaler controller. It counts requests, and checks that no response
+// makes it wait.
 func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metricsclient.MetricsInterface,
 	*atomic.Int32,
 ) {
@@ -171,7 +171,7 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 	}
 }
 
-// groupVersion is what the API server needs to serve one version of a group of metrics.
+// groupVersion configures the API server for one version of a group of metrics.
 func groupVersion(group genericapiserver.APIGroupInfo, version schema.GroupVersion) *genericapi.APIGroupVersion {
 	return &genericapi.APIGroupVersion{
 		Root: genericapiserver.APIGroupPrefix, GroupVersion: version, MetaGroupVersion: group.MetaGroupVersion,

@@ -13,28 +13,28 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// unit says how a number is served.
+// unit is the format of a served number.
 type unit int
 
 const (
-	// whole numbers: messages, replicas, consumers, and 0 or 1 for what is so or not.
+	// whole numbers: messages, replicas, consumers, and 0 or 1 for a boolean.
 	whole unit = iota
 	// fraction numbers have three decimals: seconds, and shares from 0 to 1.
 	fraction
-	// perSecond numbers have three decimals and carry the window they were measured over.
+	// perSecond numbers have three decimals and the window of their measurement.
 	perSecond
 )
 
-// metric is one row of the list of what is served. Names are one URL path segment in lower case.
+// metric is one row of the list of served metrics. Names are one URL path segment in lower case.
 type metric struct {
 	name string
 	help string
 	unit unit
-	// detail that has to be measured for it, beyond what always is.
+	// detail to measure for it, beyond the default.
 	detail backlog.Detail
-	// measure picks the number out of a reading; nil for the decision, which only a policy has.
+	// measure selects the number of a reading; nil for the decision, which only a policy has.
 	measure func(backlog.Reading) backlog.Measurement
-	// taken is when and over which window it was measured; nil for the reading's own.
+	// taken returns the time and window of the measurement; nil for the reading's own.
 	taken func(backlog.Reading) (at time.Time, window time.Duration)
 }
 
@@ -51,7 +51,7 @@ func (m metric) when(r backlog.Reading) (at time.Time, window time.Duration) {
 	return r.At, 0
 }
 
-// described is a kind of object that metrics are about.
+// described is a kind of object with metrics.
 type described struct {
 	resource   schema.GroupResource
 	apiVersion string
@@ -59,8 +59,8 @@ type described struct {
 	isPolicy   bool
 }
 
-// describedKinds are written down rather than discovered: discovery would be a call to the API server, and the mapper
-// of the custom metrics library never learns of a CRD that was installed later.
+// describedKinds are constant: discovery would call the API server, and the mapper of the custom metrics library never
+// notices a CRD that was installed later.
 func describedKinds() []described {
 	kinds := []described{{
 		resource:   v1alpha1.GroupResource(),
@@ -80,7 +80,7 @@ func describedKinds() []described {
 	})
 }
 
-// describedResources lists them for a person.
+// describedResources lists them for messages.
 func describedResources() string {
 	var names []string
 	for _, kind := range describedKinds() {
@@ -89,5 +89,5 @@ func describedResources() string {
 	return strings.Join(names, ", ")
 }
 
-// serves says whether the kind has the metric.
+// serves reports whether the kind has the metric.
 func (d described) serves(m metric) bool { return d.isPolicy || !m.policyOnly() }

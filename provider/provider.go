@@ -23,37 +23,37 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Object names what a signal is measured for.
+// Object is the object of a signal.
 type Object struct {
 	GroupResource   schema.GroupResource
 	Namespace, Name string
 }
 
-// Signals reads what was measured, from the cache.
+// Signals reads measurements from the cache.
 type Signals interface {
-	// Read returns what is known of the object's subscription, and has the details measured from now on. A request for an
+	// Read returns the reading of the object's subscription, and has the details measured from now on. A request for an
 	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
-	// answer is in. An object that does not exist is an API server's NotFound; any other error says why the signal is
-	// unknown, in words for the user.
+	// response. A missing object is an API server's NotFound; any other error is why the signal is unknown, as a text for
+	// the user.
 	Read(object Object, detail backlog.Detail, now time.Time) (backlog.Reading, error)
 }
 
 // Lister finds objects in the cache.
 type Lister interface {
-	// Names returns the names of the objects in the namespace with labels that match.
+	// Names returns the names of the objects in the namespace with matching labels.
 	Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error)
 }
 
-// Config is what New needs; all fields but Lister are required.
+// Config configures New; all fields but Lister are required.
 type Config struct {
 	Policies      answer.Policies
 	Signals       Signals
 	DecisionMaker answer.DecisionMaker
-	// Lister serves requests for several objects by their labels; they fail without it.
+	// Lister serves requests for several objects by their labels, which fail without it.
 	Lister Lister
-	// Now is the time, such as time.Now.
+	// Now returns the time, such as time.Now.
 	Now func() time.Time
-	// Registerer takes the metrics about requests.
+	// Registerer registers the metrics about requests.
 	Registerer prometheus.Registerer
 }
 
@@ -66,7 +66,7 @@ type CustomMetrics struct {
 	limiter  *answer.Limiter
 }
 
-// New checks the configuration and registers the metrics.
+// New validates the configuration and registers the metrics.
 func New(config Config) (*CustomMetrics, error) {
 	if config.Policies == nil || config.Signals == nil || config.DecisionMaker == nil || config.Now == nil ||
 		config.Registerer == nil {
@@ -74,8 +74,8 @@ func New(config Config) (*CustomMetrics, error) {
 	}
 	requests, err := answer.NewMetrics(config.Registerer, answer.MetricsConfig{
 		Subsystem:    "provider",
-		RequestsHelp: "Answered requests for custom and external metrics, by result.",
-		DurationHelp: "Time from a request for a metric to its answer.",
+		RequestsHelp: "Requests for custom and external metrics, by result.",
+		DurationHelp: "Time from a request for a metric to its response.",
 		Result:       "result",
 	})
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *CustomMetrics) GetMetricByName(ctx context.Context, name types.Namespac
 	})
 }
 
-// GetMetricBySelector returns one metric of every object with labels that match. One with an unknown number is left
-// out, as absent means unknown; when no number is known at all, it fails with the first reason.
+// GetMetricBySelector returns one metric of every object with matching labels. It omits unknown numbers, and fails with
+// the first reason if all are unknown.
 func (c *CustomMetrics) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector,
 	info cma.CustomMetricInfo, metricSelector labels.Selector,
 ) (*custom_metrics.MetricValueList, error) {
@@ -124,7 +124,7 @@ func (c *CustomMetrics) GetMetricBySelector(ctx context.Context, namespace strin
 	})
 }
 
-// ListAllMetrics returns every metric of every kind of object, whether there are such objects or not.
+// ListAllMetrics returns every metric of every kind of object, whether or not such objects exist.
 func (c *CustomMetrics) ListAllMetrics() []cma.CustomMetricInfo {
 	var all []cma.CustomMetricInfo
 	for _, kind := range describedKinds() {
@@ -137,7 +137,7 @@ func (c *CustomMetrics) ListAllMetrics() []cma.CustomMetricInfo {
 	return all
 }
 
-// respond works on an answer for a limited time, counts it, and maps its error.
+// respond runs a request within the time limit, counts it, and maps its error.
 func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Context) (*T, error)) (*T, error) {
 	start := time.Now()
 	value, err := answer.Do(ctx, c.limiter, work)
@@ -152,7 +152,7 @@ func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Con
 	return value, nil
 }
 
-// query is a checked request.
+// query is a validated request.
 type query struct {
 	kind      described
 	metric    metric
@@ -160,12 +160,12 @@ type query struct {
 	selector  *metav1.LabelSelector
 }
 
-// describe names an object for the user.
+// describe names an object for messages.
 func (q query) describe(name string) string {
 	return fmt.Sprintf("%s %q in namespace %q", q.kind.resource, name, q.namespace)
 }
 
-// query checks a request, without looking at the object.
+// query validates a request, without reading the object.
 func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selector labels.Selector) (query, error) {
 	kind, ok := c.kinds[info.GroupResource]
 	if !ok {
@@ -194,7 +194,7 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 	return q, nil
 }
 
-// values returns the metric of every object with labels that match.
+// values returns the metric of every object with matching labels.
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
 	error,
 ) {
@@ -248,7 +248,7 @@ func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metr
 type measured struct {
 	number float64
 	at     time.Time
-	// windowSeconds is what a rate was measured over; nil for other numbers.
+	// windowSeconds is the window of a rate; nil for other numbers.
 	windowSeconds *int64
 }
 
@@ -268,7 +268,7 @@ func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured,
 	return measured{number: float64(served.Replicas), at: served.MeasuredAt}, nil
 }
 
-// signal reads what was measured.
+// signal reads a measurement.
 func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, error) {
 	object := Object{GroupResource: q.kind.resource, Namespace: q.namespace, Name: name}
 	reading, err := c.config.Signals.Read(object, q.metric.detail, now)

@@ -26,7 +26,7 @@ func TestSignals(t *testing.T) {
 	tests := map[string]struct {
 		want   string
 		window int64
-		// earlier is how much before the reading it was measured.
+		// earlier is the time from the measurement to the reading.
 		earlier time.Duration
 	}{
 		"pulsar_function_backlog_messages":              {want: "120"},
@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 			metric: ready, selector: "topic=orders", code: 404,
 			text: `metric pulsar_function_backlog_ready_messages has no labels, so the selector "topic=orders" matches nothing: remove it`,
 		},
-		"a signal that is still under way": {
+		"a signal without data yet": {
 			signals: reads(backlog.Reading{},
 				fmt.Errorf("%w: first answer about t is under way", backlog.ErrNoData)), metric: ready, code: 503,
 			text: "no data yet: first answer about t is under way",
@@ -171,12 +171,12 @@ func TestBySelector(t *testing.T) {
 		code   int32
 		text   string
 	}{
-		"answers for every object": {
+		"serves every object": {
 			lister: fakeLister{"orders", "orders"},
 			want:   []string{"orders", "orders"},
 		},
-		"leaves out what is unknown":  {lister: fakeLister{"gone", "orders"}, want: []string{"orders"}},
-		"answers nothing for nothing": {lister: fakeLister{}, want: []string{}},
+		"omits unknown values":                 {lister: fakeLister{"gone", "orders"}, want: []string{"orders"}},
+		"serves an empty list without objects": {lister: fakeLister{}, want: []string{}},
 		"fails with the reason when nothing is known": {
 			lister: fakeLister{"gone"}, code: 404,
 			text: `functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
@@ -236,7 +236,7 @@ func TestRequestsAreCountedByResult(t *testing.T) {
 		_, _ = c.GetMetricByName(t.Context(), orders(), info(functions(), metric), nil)
 	}
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP pulsar_autoscaler_provider_requests_total Answered requests for custom and external metrics, by result.
+# HELP pulsar_autoscaler_provider_requests_total Requests for custom and external metrics, by result.
 # TYPE pulsar_autoscaler_provider_requests_total counter
 pulsar_autoscaler_provider_requests_total{result="bad_request"} 0
 pulsar_autoscaler_provider_requests_total{result="busy"} 0

@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// quantity returns the number as it is served.
+// quantity returns the number in its served format.
 func quantity(value float64, u unit) (resource.Quantity, error) {
 	value, err := answer.Number(value)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// FuzzQuantity checks what a HorizontalPodAutoscaler relies on, for any number.
+// FuzzQuantity checks, for any number, what a HorizontalPodAutoscaler relies on.
 func FuzzQuantity(f *testing.F) {
 	for _, seed := range []float64{
 		0, math.Copysign(0, -1), -1, 0.4, 0.5, 0.0004, 1, 2.5, 12.3456, 9e12, 9.1e12, 9e15, 9e18, -9e18, math.MaxFloat64,

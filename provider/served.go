@@ -11,17 +11,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// servedMetrics is everything that is served. The list is constant: it has no entry per object, since listing clients
+// servedMetrics returns all served metrics. The list is constant: it has no entry per object, because listing clients
 // read it whole.
 func servedMetrics() []metric {
 	decision := metric{
 		name: plan.MetricDesiredReplicas, unit: whole,
-		help: "Replicas that were decided, within the policy's minReplicas and maxReplicas.",
+		help: "Desired replicas, within the policy's minReplicas and maxReplicas.",
 	}
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())
 }
 
-// backlogMetrics are about the backlog.
+// backlogMetrics are metrics of the backlog.
 func backlogMetrics() []metric {
 	return []metric{
 		{
@@ -41,12 +41,12 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_backlog_bytes", unit: whole, detail: backlog.Bytes,
-			help:    "Bytes of the backlog; measured while it is requested, since it costs the broker a lock.",
+			help:    "Bytes of the backlog; measured only while requested, because it takes a lock of the broker.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Bytes },
 		},
 		{
 			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Messages that are not due yet.",
+			help:    "Delayed messages that are not due yet.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
 		},
 		{
@@ -56,7 +56,7 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_in_replay_messages", unit: whole,
-			help:    "Messages that wait for redelivery to a replica with room, nacked ones among them.",
+			help:    "Messages pending redelivery to a replica with room, including negatively acknowledged ones.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.InReplay },
 		},
 		{
@@ -68,28 +68,28 @@ func backlogMetrics() []metric {
 	}
 }
 
-// rateMetrics are about messages per second.
+// rateMetrics are message rates.
 func rateMetrics() []metric {
 	return []metric{
 		{
 			name: "pulsar_function_publish_rate", unit: perSecond,
-			help:    "Messages per second that are published.",
+			help:    "Messages published per second.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
 		},
 		{
 			name: "pulsar_function_delivery_rate", unit: perSecond,
-			help:    "Messages per second that are delivered to replicas, redeliveries among them.",
+			help:    "Messages delivered to replicas per second, including redeliveries.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate },
 		},
 		{
 			name: "pulsar_function_process_rate", unit: perSecond,
-			help:    "Messages per second that replicas process.",
+			help:    "Messages processed per second.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
 		},
 	}
 }
 
-// consumerMetrics are about what the broker reports of the replicas.
+// consumerMetrics are metrics of the replicas as the broker reports them.
 func consumerMetrics() []metric {
 	return []metric{
 		{
@@ -125,7 +125,7 @@ func consumerMetrics() []metric {
 	}
 }
 
-// instanceMetrics are about what the instances count themselves.
+// instanceMetrics are from the instances' own counters.
 func instanceMetrics() []metric {
 	metrics := []metric{
 		{
@@ -152,7 +152,7 @@ func instanceMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_silent_instances", unit: whole,
-			help:    "Replicas that did not answer the request for their counters.",
+			help:    "Replicas that did not return their counters.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent },
 		},
 	}
@@ -175,7 +175,7 @@ func oneIf(holds bool) backlog.Measurement {
 	return backlog.Known(0)
 }
 
-// sum is known when both are.
+// sum is known if both are.
 func sum(a, b backlog.Measurement) backlog.Measurement {
 	x, err := a.Value()
 	if err != nil {
