@@ -24,10 +24,10 @@ const (
 	certificateInsecure = "Insecure"
 )
 
-// CertificateOptions are how clients come to trust the adapter.
+// CertificateOptions configure the serving certificate.
 type CertificateOptions struct {
 	Mode string
-	// Authorities is a file, with certificateFiles.
+	// Authorities is a file, for certificateFiles.
 	Authorities string
 	// Secret and Lifetime are for certificateSelf.
 	Secret   string
@@ -40,7 +40,7 @@ func newCertificateOptions() CertificateOptions {
 	return CertificateOptions{Mode: certificateFiles, Secret: "adapter-serving", Lifetime: 90 * 24 * time.Hour}
 }
 
-// registers says whether the adapter writes the APIServices.
+// registers reports whether the adapter writes the APIServices.
 func (c CertificateOptions) registers() bool {
 	return c.Mode != certificateFiles || c.Authorities != ""
 }
@@ -90,7 +90,7 @@ func (o *Options) checkCertificate() []error {
 	return p
 }
 
-// setupCertificate adds what keeps certificate and APIServices. It returns nil where the certificate is in files.
+// setupCertificate adds the writer of certificate and APIServices. It returns nil if the certificate is in files.
 func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName, checks []healthz.HealthChecker) (
 	*serving.Certificate, error,
 ) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// addKEDAFlags adds how KEDA reaches the scaler, which is another program.
+// addKEDAFlags adds the address of the scaler, which is another program.
 func (o *Options) addKEDAFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Scaler.Address, plan.FlagScalerAddress, o.Scaler.Address,
 		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; "+

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 )
 
-// registerMetrics adds what the program says of itself.
+// registerMetrics registers the metrics of the program itself.
 func (a *adapter) registerMetrics(registerer prometheus.Registerer) error {
 	leader := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pulsar_autoscaler_leader", Help: "1 on the replica that decides, which holds the Lease; 0 on the others.",
@@ -28,7 +28,7 @@ func (a *adapter) registerMetrics(registerer prometheus.Registerer) error {
 	return nil
 }
 
-// leads says that this replica holds the Lease.
+// leads reports whether this replica holds the Lease.
 func (a *adapter) leads() bool {
 	select {
 	case <-a.manager.Elected():

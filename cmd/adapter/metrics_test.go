@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
 )
 
-// discovery is what an API server with our kinds lists, by path.
+// discovery is the discovery of an API server with our kinds, by path.
 func discovery() map[string]any {
 	answers := map[string]any{
 		"/api": &metav1.APIVersions{Versions: []string{"v1"}},

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// Serving are the flags of the API server library: port, certificates, delegated authentication and authorization.
 	Serving *options.CustomMetricsAdapterServerOptions
-	// Poller is for Pulsar and for polling, Kube for where the API server and the Lease are.
+	// Poller has the flags for Pulsar and polling, Kube those for the API server and the Lease.
 	Poller poller.Options
 	Kube   kube.Options
 	Log    logs.Options
@@ -41,10 +41,10 @@ type Options struct {
 	ServicePort      int32
 	ExternalMetrics  bool
 
-	// Certificate is how clients come to trust this server.
+	// Certificate configures the serving certificate.
 	Certificate CertificateOptions
 
-	// Scaler is how KEDA reaches it.
+	// Scaler is its address for KEDA.
 	Scaler plan.Scaler
 
 	ShutdownDelay time.Duration
@@ -59,7 +59,7 @@ const defaultPort = 10250
 func NewOptions() *Options {
 	serving := options.NewCustomMetricsAdapterServerOptions()
 	serving.SecureServing.BindPort = defaultPort
-	serving.SecureServing.ServerCert.CertDirectory = "" // without files a certificate in memory: the root is read-only
+	serving.SecureServing.ServerCert.CertDirectory = "" // no files: in memory, as the root is read-only
 	serving.Features.EnableProfiling = false
 	return &Options{
 		Serving: serving,
@@ -129,14 +129,14 @@ func (o *Options) addKubernetesFlags(fs *pflag.FlagSet) {
 
 func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
-		"Time for which requests are still answered after SIGTERM, until clients send no more, from 0s to 1m; the pod's "+
-			"grace period must be longer.")
+		"Time for which the adapter still serves requests after SIGTERM, until clients send no more, from 0s to 1m; "+
+			"the pod's grace period must be longer.")
 	fs.StringVar((*string)(&o.PolicyMetrics), "policy-metrics", string(o.PolicyMetrics),
 		"Series of each policy in /metrics: Essential for about 18, Full for about 30, Off for none.")
 	o.Log.AddFlags(fs)
 }
 
-// ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
+// ParseOptions parses and validates the arguments. With --help it prints the help text and returns pflag.ErrHelp.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
 	program := flags.Program{
@@ -149,7 +149,7 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	return o, o.Validate()
 }
 
-// ServiceKey is the adapter's Service.
+// ServiceKey names the adapter's Service.
 func (o *Options) ServiceKey(leaseNamespace string) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(o.ServiceNamespace, leaseNamespace), Name: o.ServiceName}
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// update is given as: go test ./cmd/adapter -update
+// update is set by: go test ./cmd/adapter -update
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestHelp(t *testing.T) {
@@ -49,11 +49,11 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		args string
 		want string
 	}{
-		"an answer may miss two polls in a row": {
+		"a reading survives two failed polls": {
 			"--poll-interval=30s --stale-after=80s",
 			"--stale-after is 1m20s: it must be at least 1m30s, which is 3 times --poll-interval (30s)",
 		},
-		"a rate window is not longer than answers live": {
+		"a rate window is not longer than readings last": {
 			"--rate-window=5m", "--stale-after is 1m0s: it must be at least --rate-window (5m0s)",
 		},
 		"polls are at least a second apart": {
@@ -65,7 +65,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"rates have a window": {
 			"--rate-window=0s", "--rate-window is 0s: it must be from 1s to 10m0s",
 		},
-		"answers do not live for days": {
+		"readings do not last for days": {
 			"--stale-after=48h", "--stale-after is 48h0m0s: it must be at most 1h",
 		},
 		"an admin URL has a scheme": {
@@ -100,7 +100,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--allowed-oauth2-issuers=https://good/path,https://me:secret@b",
 			`--allowed-oauth2-issuers has "https://me:xxxxx@b": it must be a URL such as https://issuer/path, with no credentials and no query`,
 		},
-		"instances are asked or not": {
+		"instances are scraped or not": {
 			"--instance-metrics=Service",
 			`--instance-metrics is "Service": it must be one of Pods, Off`,
 		},
@@ -108,7 +108,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--bulk-source=Kafka --stale-after=5m",
 			`--bulk-source is "Kafka": it must be one of None, BrokerStats`,
 		},
-		"bulk answers are not stale at once": {
+		"bulk responses are not stale at once": {
 			"--bulk-source=BrokerStats", "--stale-after is 1m0s: it must be at least 3m0s with --bulk-source=BrokerStats",
 		},
 		"workers are shown one of two": {
@@ -119,7 +119,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--function-credentials=Ask",
 			`--function-credentials is "Ask": it must be one of Use, Ignore`,
 		},
-		"Pulsar gets time to answer": {
+		"Pulsar gets time to respond": {
 			"--pulsar-timeout=1ms",
 			"--pulsar-timeout is 1ms: it must be from 10ms to 1m0s",
 		},

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// quiet logs at level debug what libraries call errors and is expected.
+// quiet logs expected errors of libraries at level debug.
 //
 // The API server library reports requests that the client canceled. kube-aggregator probes the adapter with five
-// requests every 30 s and cancels all but the first to answer, which is 15 such lines for an idle adapter. The
+// requests every 30 s and cancels all but the first to complete, which causes 15 such lines for an idle adapter. The
 // library's metrics count failed requests in any case.
 //
-// The library for events reports each one in a namespace that is being deleted, which refuses it.
+// The library for events reports each one that a namespace refuses because it is being deleted.
 type quiet struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -55,7 +55,7 @@ func isExpected(record slog.Record) bool {
 	}
 }
 
-// failedWith says that the error of a record ends with one of the texts.
+// failedWith reports whether the error of a record ends with one of the texts.
 func failedWith(record slog.Record, ends ...string) (found bool) {
 	record.Attrs(func(attr slog.Attr) bool {
 		found = attr.Key == "err" && slices.ContainsFunc(ends, func(text string) bool {

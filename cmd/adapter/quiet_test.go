@@ -12,19 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHangUpsAreNoErrors(t *testing.T) {
+func TestCanceledRequestsAreNoErrors(t *testing.T) {
 	tests := map[string]struct {
 		message string
 		err     error
 		shown   bool
 	}{
 		"a request that was given up": {"Timeout or abort while handling", nil, false},
-		"what was left of it":         {"Post-timeout activity", nil, false},
-		"an answer that nobody took": {
+		"the rest of it":              {"Post-timeout activity", nil, false},
+		"a response to a canceled request": {
 			"Unhandled Error",
 			errors.New("apiserver was unable to write a application/json response: http2: stream closed"), false,
 		},
-		"an answer after the end": {
+		"a response after the end": {
 			"Unhandled Error",
 			errors.New("apiserver was unable to write a fallback application/json response: http: Handler timeout"), false,
 		},

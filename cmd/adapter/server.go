@@ -30,19 +30,19 @@ import (
 // one occupy a worker of the HorizontalPodAutoscaler controller for as long.
 const requestTimeout = 5 * time.Second
 
-// serverConfig is what newServer needs.
+// serverConfig configures newServer.
 type serverConfig struct {
 	Options *Options
-	// Metrics answers the custom metrics API.
+	// Metrics serves the custom metrics API.
 	Metrics cma.CustomMetricsProvider
-	// External answers the external metrics API; nil where it is not served.
+	// External serves the external metrics API; nil to disable it.
 	External cma.ExternalMetricsProvider
-	// Registry has our own metrics for /metrics, beside those of the libraries.
+	// Registry has our own metrics for /metrics, in addition to those of the libraries.
 	Registry prometheus.Gatherer
-	// Certificate is what is served instead of files; nil where files are.
+	// Certificate replaces certificate files; nil with files.
 	Certificate *serving.Certificate
-	// Ready are checks of /readyz. A Pulsar that does not answer is not among them: an adapter that is not ready takes
-	// the API group away, and with it the deletion of every namespace of the cluster.
+	// Ready are checks of /readyz. An unreachable Pulsar is not among them: an adapter that is not ready makes the API
+	// group unavailable, which blocks the deletion of every namespace of the cluster.
 	Ready []healthz.HealthChecker
 	// Live are checks of /livez.
 	Live []healthz.HealthChecker
@@ -64,7 +64,7 @@ func newServer(config serverConfig) (*server, error) {
 		CustomMetricsAdapterServerOptions: o.Serving,
 		Name:                              "pulsar-autoscaler-adapter",
 		RemoteKubeConfigFile:              o.Kube.Kubeconfig,
-		FlagSet:                           pflag.NewFlagSet("unused", pflag.ContinueOnError), // else pflag.CommandLine
+		FlagSet:                           pflag.NewFlagSet("unused", pflag.ContinueOnError), // instead of pflag.CommandLine
 	}
 	base.WithCustomMetrics(config.Metrics)
 	if config.External != nil {
@@ -100,7 +100,7 @@ func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
 	return s.generic.AddLivezChecks(0, live...)
 }
 
-// mergeMetrics replaces the library's /metrics, which has its own registry only.
+// mergeMetrics replaces the library's /metrics, which has only its own registry.
 func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
 	var registered prometheus.AlreadyRegisteredError
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
@@ -113,7 +113,7 @@ func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
 	return nil
 }
 
-// Run serves until the context ends, then goes on for --shutdown-delay, and returns when no request is under way.
+// Run serves until the context ends, continues for --shutdown-delay, and returns when no request is running.
 func (s *server) Run(ctx context.Context) error {
 	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving the metrics API: %w", err)

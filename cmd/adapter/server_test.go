@@ -29,10 +29,10 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
 )
 
-// goodToken is the only one the fake API server knows.
+// goodToken is the only token that the fake API server accepts.
 const goodToken = "good"
 
-// fakeAPIServer answers what delegated authentication and authorization ask: who has the good token may do everything.
+// fakeAPIServer serves delegated authentication and authorization: goodToken permits everything.
 func fakeAPIServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	reply := func(w http.ResponseWriter, format string, args ...any) {
@@ -83,7 +83,7 @@ func fakeAPIServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// kubeconfigFor writes a kubeconfig file for JSON, which the fake speaks.
+// kubeconfigFor writes a kubeconfig file with JSON as the content type.
 func kubeconfigFor(t *testing.T, url string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -106,7 +106,7 @@ type runningServer struct {
 	stopped     chan error
 }
 
-// startServer starts one that serves custom metrics, and what change adds.
+// startServer starts a server of custom metrics, modified by change.
 func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	}
 	s, err := newServer(config)
 	require.NoError(t, err)
-	certificate, _ := s.generic.SecureServingInfo.Cert.CurrentCertKeyContent() // made in memory, for there are no files
+	certificate, _ := s.generic.SecureServingInfo.Cert.CurrentCertKeyContent() // generated in memory, without files
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(certificate))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
@@ -154,7 +154,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	return r
 }
 
-// get returns status and body of an answer; 0 while there is none.
+// get returns status and body of a response; 0 without one.
 func (r *runningServer) get(t *testing.T, path, token string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, nil)
@@ -172,7 +172,7 @@ func (r *runningServer) get(t *testing.T, path, token string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// eventually polls a path until it answers with the status.
+// eventually polls a path until the response has the status.
 func (r *runningServer) eventually(t *testing.T, path string, status int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -184,7 +184,7 @@ func (r *runningServer) eventually(t *testing.T, path string, status int) {
 func TestServer(t *testing.T) {
 	r := startServer(t)
 
-	// Probes need no credentials, and say which check fails.
+	// Probes need no credentials, and name the failed check.
 	r.eventually(t, "/livez", http.StatusOK)
 	status, body := r.get(t, "/readyz?verbose", "")
 	require.Equal(t, http.StatusInternalServerError, status)

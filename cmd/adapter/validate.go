@@ -21,8 +21,8 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// maxLeaseRetryPeriod leaves room for two lost renewals: after 60 s without one the other replicas take the holder for
-// gone (informer.DecisionMaker) and serve no more of its decisions.
+// maxLeaseRetryPeriod allows for two lost renewals: after 60 s without one the other replicas count the holder as gone
+// (informer.DecisionMaker) and stop serving its decisions.
 const maxLeaseRetryPeriod = 20 * time.Second
 
 func (o *Options) checkLease() []error {
@@ -59,7 +59,7 @@ func (o *Options) checkProcess() []error {
 	p.OneOf("policy-metrics", string(o.PolicyMetrics), string(metrics.Essential), string(metrics.Full),
 		string(metrics.Off))
 	p = append(p, o.Log.Check()...)
-	if o.Serving.SecureServing.BindPort == 0 { // which the library takes for "do not serve"
+	if o.Serving.SecureServing.BindPort == 0 { // the library takes 0 for "do not serve"
 		p.Add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")
 	}
 	return p

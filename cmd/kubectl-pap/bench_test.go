@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-func TestBenchRunSaysWhatToMendWithTheExitCodeOfUsage(t *testing.T) {
+func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 	step := filepath.Join("..", "..", "examples", "bench", "step.yaml")
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
 	require.NoError(t, os.WriteFile(broken, []byte("kind: Scenario\nsteps: 3\n"), 0o600))
@@ -58,7 +58,7 @@ func TestShippedScenariosAreValid(t *testing.T) {
 	}
 }
 
-// apiServer has the namespaces of two runs, and tells what was requested of it.
+// apiServer has the namespaces of two runs. requests returns what it received.
 func apiServer(t *testing.T) (url string, requests func() []string) {
 	t.Helper()
 	answers := map[string]string{

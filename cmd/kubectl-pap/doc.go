@@ -1,14 +1,14 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-pap is a plugin of kubectl (kubectl pap) and a program of its own.
+// Command kubectl-pap is a plugin of kubectl (kubectl pap) and a standalone program.
 //
 //	main.go      the process: signals, exit code
 //	root.go      the command tree
 //	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load
 //
-// Each command is a file, with its flags, help and examples. What it does is in packages below bench.
+// Each command is a file, with its flags, help and examples. The work is in packages below bench.
 //
 // Floor 3.
 package main

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the output into docs/simulate.md")
 
-// The page shows a command and its output; both are run again here.
+// The page shows a command and its output. The test runs the command.
 func TestThePageShowsTheRealOutput(t *testing.T) {
 	const page = "../../docs/simulate.md"
 	text, err := os.ReadFile(page)
@@ -45,7 +45,7 @@ func TestThePageNamesAllSeries(t *testing.T) {
 	text, err := os.ReadFile("../../docs/simulate.md")
 	require.NoError(t, err)
 	for _, name := range history.Names() {
-		if name != "pulsar_autoscaler_policy_capacity_uncertainty_ratio" { // beside the capacity itself
+		if name != "pulsar_autoscaler_policy_capacity_uncertainty_ratio" { // in addition to the capacity itself
 			require.Contains(t, string(text), name)
 		}
 	}

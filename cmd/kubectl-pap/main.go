@@ -19,7 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)   // the second signal ends the process at once
-	ctrl.SetLogger(logr.Discard()) // clients of the cluster log nothing that a user could use
+	ctrl.SetLogger(logr.Discard()) // log lines of the cluster clients do not help a user
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	err := newRoot(streams).ExecuteContext(ctx)
 	stop()
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// exitCode is 1, unless the error has one of its own.
+// exitCode is 1, unless the error has its own.
 func exitCode(err error) int {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
-// prometheusOptions are the flags about a Prometheus and the series in it.
+// prometheusOptions are the flags for a Prometheus and its series.
 type prometheusOptions struct {
 	url, tokenFile, username, passwordFile, caFile string
 
@@ -51,7 +51,7 @@ func (o *prometheusOptions) add(f *pflag.FlagSet) {
 		"deployment/NAME. Default: from the target of the policy.")
 }
 
-// read the history of a policy's target.
+// read reads the history of a policy's target.
 func (o *prometheusOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolicy,
 	maxGap time.Duration,
 ) (history.History, error) {
@@ -76,7 +76,7 @@ func (o *prometheusOptions) read(ctx context.Context, policy v1alpha1.Autoscalin
 	return read, nil
 }
 
-// times of the load.
+// times returns the period of the load.
 func (o *prometheusOptions) times(now time.Time) (from, to time.Time, err error) {
 	since, err := model.ParseDuration(o.since)
 	if err != nil || since <= 0 {
@@ -91,7 +91,7 @@ func (o *prometheusOptions) times(now time.Time) (from, to time.Time, err error)
 	return to.Add(-time.Duration(since)), to, nil
 }
 
-// override what the policy says of its target.
+// override applies the flags to the policy's target.
 func (o *prometheusOptions) override(f history.Function) (history.Function, error) {
 	if len(o.topics) > 0 {
 		f.Topics, f.TopicsPattern = o.topics, ""
@@ -112,7 +112,7 @@ func (o *prometheusOptions) override(f history.Function) (history.Function, erro
 	return f, nil
 }
 
-// server with the content of the files that flags name.
+// server reads the files that flags name.
 func (o *prometheusOptions) server() (history.Server, error) {
 	s := history.Server{URL: o.url, Username: o.username}
 	for _, file := range []struct {
@@ -130,7 +130,7 @@ func (o *prometheusOptions) server() (history.Server, error) {
 	return s, err
 }
 
-// readFile of a flag; nothing without a path.
+// readFile reads the file of a flag; nothing without a path.
 func readFile(flag, path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -21,7 +21,7 @@ const (
 	seconds
 )
 
-// rangeFlag is a flag for a number that is known within bounds: 50 or 40-60, and with seconds 25s or 20s-1m.
+// rangeFlag is a flag for a number or its bounds: 50 or 40-60, and for durations 25s or 20s-1m.
 type rangeFlag struct {
 	unit  unit
 	value compare.Range
@@ -29,10 +29,10 @@ type rangeFlag struct {
 	set   bool
 }
 
-// String is what was given.
+// String returns the text of the flag.
 func (f *rangeFlag) String() string { return f.text }
 
-// Type is what help calls a value.
+// Type is the name of the value in the help text.
 func (f *rangeFlag) Type() string {
 	if f.unit == seconds {
 		return "duration"
@@ -57,7 +57,7 @@ func (f *rangeFlag) Set(text string) error {
 	if low > high {
 		return fmt.Errorf("%s is above %s: name the smaller one first", first, second)
 	}
-	// What is known within a factor is expected in the middle of its logarithm.
+	// The expected value is the geometric mean of the bounds.
 	f.value = compare.Range{Low: low, Expected: math.Sqrt(low * high), High: high}
 	if low == high {
 		f.value = compare.Exactly(low)

@@ -153,7 +153,7 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 	return result.WriteTable(streams.Out)
 }
 
-// config of the comparison. What flags say takes precedence over what Prometheus tells.
+// config of the comparison. Flags take precedence over Prometheus.
 func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdin io.Reader) (compare.Config, error) {
 	policy, err := o.policy(ctx, stdin)
 	if err != nil {
@@ -201,7 +201,7 @@ func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdi
 	return c, nil
 }
 
-// source of the load, for people.
+// source of the load, for the report.
 func (o *simulateOptions) source() string {
 	if o.trace != "" {
 		return filepath.Base(o.trace)
@@ -209,7 +209,7 @@ func (o *simulateOptions) source() string {
 	return "Prometheus"
 }
 
-// policy of the file, or of the flags.
+// policy from the file, or from the flags.
 func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
 	if o.policyFile == "" {
 		if o.objective < time.Second || o.objective > 24*time.Hour {
@@ -237,7 +237,7 @@ func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1
 	return policy, nil
 }
 
-// recorded is the history of Prometheus, or that of a trace, which tells the load alone.
+// recorded is the history from Prometheus, or from a trace, which has only the load.
 func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.AutoscalingPolicy) (history.History, error) {
 	if o.trace == "" {
 		return o.prometheus.read(ctx, policy, o.maxGap)
@@ -254,8 +254,8 @@ func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.Autoscal
 	return history.History{Load: load}, nil
 }
 
-// subscriptionType of the flag, else of the policy. The one consumer of an Exclusive subscription gets what that of a
-// Failover subscription gets.
+// subscriptionType is that of the flag, else of the policy. The consumer of an Exclusive subscription gets the same
+// messages as that of a Failover subscription.
 func subscriptionType(flag string, spec v1alpha1.AutoscalingPolicySpec) backlog.SubscriptionType {
 	if flag == "" && spec.Subscription != nil {
 		flag = string(spec.Subscription.Type)

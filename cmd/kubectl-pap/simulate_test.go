@@ -25,7 +25,7 @@ spec:
   maxReplicas: 1
 `
 
-// kubectlPap runs the plugin and returns what it writes.
+// kubectlPap runs the plugin and returns its output.
 func kubectlPap(t *testing.T, stdin string, args ...string) (out string, err error) {
 	t.Helper()
 	streams, in, stdout, _ := genericiooptions.NewTestIOStreams()
@@ -75,7 +75,7 @@ func TestSimulateReadsAPolicyFromStandardInput(t *testing.T) {
 	require.Equal(t, 1, result.Function.MaxReplicas)
 }
 
-func TestSimulateSaysWhatToMend(t *testing.T) {
+func TestSimulateNamesTheFix(t *testing.T) {
 	load := traceFile(t)
 	tests := map[string]struct {
 		args []string
@@ -86,7 +86,7 @@ func TestSimulateSaysWhatToMend(t *testing.T) {
 		"no Prometheus":       {[]string{"--prometheus", "p:9090", "--topic", "a/b/c"}, "must be http://host:port"},
 		"no topics":           {[]string{"--prometheus", "http://p"}, "name the topics"},
 		"a time without unit": {[]string{"--prometheus", "http://p", "--since", "7"}, `--since is "7"`},
-		"an end that is none": {[]string{"--prometheus", "http://p", "--until", "now"}, `--until is "now"`},
+		"an invalid end":      {[]string{"--prometheus", "http://p", "--until", "now"}, `--until is "now"`},
 		"an unknown workload": {[]string{"--prometheus", "http://p", "--workload", "pod/x"}, `--workload is "pod/x"`},
 		"no token": {
 			[]string{"--prometheus", "http://p", "--prometheus-token-file", "x"}, "--prometheus-token-file: open x",

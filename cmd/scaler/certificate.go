@@ -25,7 +25,7 @@ const (
 	certificateSelf  = "Self"
 )
 
-// CertificateOptions are how KEDA and the scaler come to trust each other. All fields but Mode are for certificateSelf.
+// CertificateOptions configure TLS between KEDA and the scaler. All fields but Mode are for certificateSelf.
 type CertificateOptions struct {
 	Mode     string
 	Secret   string
@@ -86,7 +86,7 @@ func (c CertificateOptions) client() types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// setup returns nil where the certificate is in files, or connections are in the clear.
+// setup returns nil if the certificate is in files, or without TLS.
 func (c CertificateOptions) setup(mgr ctrl.Manager, namespace string) (*serving.Certificate, error) {
 	if c.Mode == certificateFiles {
 		return nil, nil //nolint:nilnil // no certificate of ours is no failure
@@ -98,7 +98,7 @@ func (c CertificateOptions) setup(mgr ctrl.Manager, namespace string) (*serving.
 	})
 }
 
-// content is what KEDA's connections get.
+// content is the TLS material for connections of KEDA.
 func content(certificate *serving.Certificate) (keda.TLSContent, error) {
 	shown, key := certificate.CurrentCertKeyContent()
 	return keda.TLSContent{
@@ -106,7 +106,7 @@ func content(certificate *serving.Certificate) (keda.TLSContent, error) {
 	}, nil
 }
 
-// tls returns what reads the TLS content; nil for connections in the clear.
+// tls returns a reader of the TLS content; nil without TLS.
 func (s *scaler) tls() func() (keda.TLSContent, error) {
 	switch {
 	case s.certificate != nil:
@@ -118,7 +118,7 @@ func (s *scaler) tls() func() (keda.TLSContent, error) {
 	}
 }
 
-// awaitCertificate returns when there is a certificate to show, or none is to be shown; false when the context ends.
+// awaitCertificate waits until there is a certificate, unless none is needed; false when the context ends.
 func (s *scaler) awaitCertificate(ctx context.Context) bool {
 	const often = 100 * time.Millisecond
 	ticker := time.NewTicker(often)

@@ -22,8 +22,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
-// With what deploy/scaler grants and no more, on a real API server: it is ready before the kind is installed, sees it
-// when it is, and may see the adapter's Lease.
+// With only the permissions of deploy/scaler, on a real API server: it is ready before the kind is installed, sees it
+// once it is, and can read the adapter's Lease.
 func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
@@ -59,7 +59,7 @@ func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 	})
-	// A kind that may not be read is waited for a minute.
+	// Startup waits a minute for a kind that may not be read.
 	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 100*time.Millisecond,
 		"a right is missing: %v", s.ready())
 

@@ -18,7 +18,7 @@ import (
 
 const page = "../../docs/keda.md"
 
-// documented is what counts of a ScaledObject in an example.
+// documented is the compared part of a ScaledObject in an example.
 type documented struct {
 	Spec struct {
 		Triggers []struct {

@@ -22,7 +22,7 @@ const (
 )
 
 // handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails before it can
-// answer KEDA and while it ends.
+// serve KEDA and while it ends.
 func handler(metrics prometheus.Gatherer, alive, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
@@ -41,7 +41,7 @@ func probe(check func() error) http.HandlerFunc {
 	}
 }
 
-// serveHTTP serves until the context ends. Open requests are cut off then: none of them changes anything.
+// serveHTTP serves until the context ends. It then cuts off open requests: none of them changes anything.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute,

@@ -22,12 +22,12 @@ import (
 
 // Options are the flags of the scaler.
 type Options struct {
-	// Poller is for Pulsar and for polling, Kube for where the API server is and the Lease of the adapter.
+	// Poller has the flags for Pulsar and polling, Kube those for the API server and the Lease of the adapter.
 	Poller poller.Options
 	Kube   kube.Options
 	Log    logs.Options
 	TLS    keda.TLSFiles
-	// Certificate is how KEDA and the scaler come to trust each other.
+	// Certificate configures TLS between KEDA and the scaler.
 	Certificate CertificateOptions
 
 	// ConnectionsFile names Pulsar clusters for triggers.
@@ -76,12 +76,12 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLS.Key, "tls-private-key-file", o.TLS.Key,
 		"File with the PEM key of --tls-cert-file.")
 	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
-		"File with the PEM certificates that sign KEDA's client certificate. Without one, every client that reaches the "+
-			"port is answered.")
+		"File with the PEM certificates that sign KEDA's client certificate. Without one, the "+
+			"scaler serves every client that reaches the port.")
 	o.addCertificateFlags(fs)
 	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
-		"How long the last known answer is held while a trigger is unknown, from 1m to 24h; an error follows, for which a "+
-			"ScaledObject has fallback.")
+		"How long the last known value is held while a trigger is unknown, from 1m to 24h; then the scaler returns an "+
+			"error, for which a ScaledObject has fallback.")
 	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
 		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
 }
@@ -97,12 +97,12 @@ func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"Address of /metrics, /healthz and /readyz: host:port, or :port for all addresses.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
-		"Time for which KEDA is still answered after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace period "+
-			"must be 10s longer.")
+		"Time for which the scaler still serves KEDA after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace "+
+			"period must be 10s longer.")
 	o.Log.AddFlags(fs)
 }
 
-// ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
+// ParseOptions parses and validates the arguments. With --help it prints the help text and returns pflag.ErrHelp.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
 	program := flags.Program{
@@ -144,7 +144,7 @@ func (o *Options) checkProcess() []error {
 	return append(p, o.Log.Check()...)
 }
 
-// checkAddress takes port 0 for any that is free.
+// checkAddress accepts port 0 for any free one.
 func checkAddress(p *flags.Problems, flag, address string) {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {

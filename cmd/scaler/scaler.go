@@ -28,13 +28,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
-// registry has the metrics of the program.
+// registry registers the metrics of the program.
 type registry interface {
 	prometheus.Registerer
 	prometheus.Gatherer
 }
 
-// scaler is the program's parts, wired and not started, with its ports open.
+// scaler has the program's parts, wired and not started, with its ports open.
 type scaler struct {
 	options  *Options
 	logger   *slog.Logger
@@ -43,11 +43,11 @@ type scaler struct {
 	pulsar   *poller.Parts
 	server   *keda.Server
 	registry registry
-	// certificate is what KEDA is shown; nil where it is in files, or there is none.
+	// certificate for KEDA; nil if it is in files, or without TLS.
 	certificate *serving.Certificate
-	// grpc is where KEDA is answered, http where metrics and probes are.
+	// grpc serves KEDA, http serves metrics and probes.
 	grpc, http net.Listener
-	// stopping turns true when KEDA has to find other replicas.
+	// stopping turns true when KEDA has to connect to other replicas.
 	stopping atomic.Bool
 }
 
@@ -74,7 +74,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry re
 	return s, s.listen(ctx)
 }
 
-// wire makes what reads Kubernetes, what reads Pulsar, and what answers from both.
+// wire creates the readers of Kubernetes and Pulsar, and the server.
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
 	if err := s.registry.Register(program.BuildInfo()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
@@ -90,7 +90,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
 		Worker: worker, Lease: lease, Clock: time.Now,
-		// Nothing runs yet, so neither is called before there is a server.
+		// Called only once the parts run, when the server exists.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	return err
 }
 
-// listen opens the ports, so that one that is taken fails at once.
+// listen opens the ports, so that an occupied one fails at once.
 func (s *scaler) listen(ctx context.Context) error {
 	for _, port := range []struct {
 		to            *net.Listener
@@ -165,7 +165,7 @@ func (s *scaler) runManager(ctx context.Context) error {
 	return nil
 }
 
-// drain is not ready for --shutdown-delay, in which KEDA is still answered while it finds other replicas.
+// drain reports not ready for --shutdown-delay, and serves KEDA until it has connected to other replicas.
 func (s *scaler) drain(ctx context.Context) {
 	s.stopping.Store(true)
 	delay := time.NewTimer(s.options.ShutdownDelay)
@@ -176,7 +176,7 @@ func (s *scaler) drain(ctx context.Context) {
 	}
 }
 
-// ready says why this replica cannot answer KEDA, nil when it can.
+// ready returns why this replica cannot serve KEDA; nil if it can.
 func (s *scaler) ready() error {
 	if s.stopping.Load() {
 		return errors.New("the process is about to end")

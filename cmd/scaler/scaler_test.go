@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// bareAPIServer is a Kubernetes with no kind that the scaler reads but Leases, of which there are none.
+// bareAPIServer is a Kubernetes API without the scaler's kinds, and without any Lease.
 func bareAPIServer(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -96,7 +96,7 @@ func fakePulsar(t *testing.T) string {
 	return server.URL
 }
 
-// startScaler runs the whole program until the test ends, and returns it with a client of it.
+// startScaler runs the whole program until the test ends, and returns it with a client.
 func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient) {
 	t.Helper()
 	o, err := ParseOptions(append([]string{
@@ -205,7 +205,7 @@ func TestAConnectionLeadsToPulsarAndShowsItsToken(t *testing.T) {
 	require.ErrorContains(t, err, `connection "east" is not for namespace sales`)
 }
 
-func TestWhatIsNotInstalledIsSaid(t *testing.T) {
+func TestMissingKindsAreReported(t *testing.T) {
 	s, client := startScaler(t)
 	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience,
 		10*time.Millisecond)
@@ -248,7 +248,7 @@ func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
 	require.Contains(t, body, "about to end")
 }
 
-func TestAPortThatIsTakenIsToldOfAtOnce(t *testing.T) {
+func TestAnOccupiedPortFailsAtOnce(t *testing.T) {
 	s, _ := startScaler(t)
 	o := *s.options
 	o.GRPCBindAddress = s.grpc.Addr().String()

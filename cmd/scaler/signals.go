@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
-// signals connects the external scaler to the informers, which must not know each other.
+// signals adapts the informers to the external scaler: neither imports the other.
 type signals struct {
 	read   *informer.Signals
 	places places
@@ -53,14 +53,14 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 	return s.read.ReadSubscription(backlog.NewSubscription(pulsar, subject.Subscription, topics...), now)
 }
 
-// places are where Pulsar is for triggers that have no object to say it.
+// places are the Pulsar clusters for triggers without an object.
 type places struct {
 	// own is the admin URL of the flags; empty for none.
 	own   string
 	named *connections.Connections
 }
 
-// of returns the cluster of a subject and its function worker where that runs apart, or why there is none.
+// of returns the cluster of a subject and its function worker if that runs separately, or why there is none.
 func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL string, err error) {
 	switch {
 	case subject.Connection != "":

@@ -18,18 +18,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// Connections are the Pulsar clusters that triggers may name, by --connections-file, which may change: its last valid
-// content is in force. It is the auth.Source of their credentials. It is safe for concurrent use.
+// Connections are the Pulsar clusters that triggers may name, from --connections-file. The file may change: its last
+// valid content applies. It is the auth.Source of their credentials. It is safe for concurrent use.
 type Connections struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	bundles bundles
 
-	// mu guards what follows but file, which belongs to the goroutine that has set checking.
+	// mu guards all below but file, which belongs to the goroutine that has set checking.
 	mu       sync.Mutex
 	byName   map[string]connection
 	checking bool
-	// trouble is why the last change of the file is not in force, as it was logged; empty when it is.
+	// trouble is why the last change of the file does not apply, as logged; empty if it does.
 	trouble string
 	file    watchedFile
 }
@@ -52,8 +52,8 @@ func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, 
 	return c, nil
 }
 
-// current returns the connections as they are now. Callers do not change the map. From time to time it checks the file
-// for changes, while other callers get its former content.
+// current returns the current connections. Callers must not change the map. It checks the file for changes from time to
+// time, while other callers get the previous content.
 func (c *Connections) current() map[string]connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *Connections) current() map[string]connection {
 	return c.byName
 }
 
-// take puts the content of the file in force when it is valid, and logs changes. It is called with mu locked.
+// take applies the content of the file if it is valid, and logs changes. mu is held.
 func (c *Connections) take(byName map[string]connection, err error) {
 	switch {
 	case errors.Is(err, errNoChange):
@@ -82,13 +82,13 @@ func (c *Connections) take(byName map[string]connection, err error) {
 		c.logger.Info("read the file of connections", "path", c.file.path, "connections", len(byName))
 	case err.Error() != c.trouble:
 		c.trouble = err.Error()
-		c.logger.Error("reading the file of connections failed, its former content stays in force", "path", c.file.path,
+		c.logger.Error("reading the file of connections failed, using its last valid content", "path", c.file.path,
 			"error", c.trouble)
 	}
 }
 
-// Resolve returns where the connection leads a ScaledObject of the namespace: the cluster, and its function worker
-// where that runs apart. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
+// Resolve returns the cluster of a connection for a ScaledObject of the namespace, and its function worker if that runs
+// separately. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
 func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, workerURL string, err error) {
 	byName := c.current()
 	found, known := byName[name]
@@ -104,8 +104,8 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
 
-// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed
-// their own credentials anyway.
+// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Later ones are allowed with their own
+// credentials anyway.
 func (c *Connections) Hosts() []string {
 	var hosts []string
 	for _, found := range c.current() {
@@ -115,8 +115,8 @@ func (c *Connections) Hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// Knows says whether the name of credentials is that of a connection, now or before, and not of what a policy or a
-// target names.
+// Knows reports whether the name of credentials is that of a current or former connection, and not of a policy or a
+// target.
 func (c *Connections) Knows(access string) bool {
 	rest, found := strings.CutPrefix(access, accessPrefix)
 	return found && strings.Contains(rest, "@") && !strings.Contains(rest, "#")
@@ -129,7 +129,7 @@ func (c *Connections) named(access string) (connection, bool) {
 	return found, known && found.access() == access
 }
 
-// Administered says that the administrator provided the credentials of that name, and for which URLs.
+// Administered reports whether the administrator provided the credentials of that name, and for which URLs.
 func (c *Connections) Administered(access string) (urls []string, is bool) {
 	if !c.Knows(access) {
 		return nil, false
@@ -141,7 +141,7 @@ func (c *Connections) Administered(access string) (urls []string, is bool) {
 	return found.urls(), true
 }
 
-// Credentials returns the credentials of that name, from files as they are now.
+// Credentials returns the current content of the credentials of that name.
 func (c *Connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
 	found, known := c.named(access)
 	if !known {
@@ -159,7 +159,7 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 		return backlog.Credentials{}, fmt.Errorf("caFile of connection %s: %w", found.Name, err)
 	}
 	switch {
-	case found.TokenFile != "": // package pulsar reads it, and bounds it
+	case found.TokenFile != "": // package pulsar reads and bounds it
 		credentials.Plugin, credentials.Params = "token", (&url.URL{Scheme: "file", Path: found.TokenFile}).String()
 	case found.AuthParamsFile != "":
 		content, err := readBounded(found.AuthParamsFile, maxCredentialBytes)
@@ -171,12 +171,13 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	return credentials, nil
 }
 
-// Before are the credentials of connections and, by other names, those of objects, which may have a method Invalidate.
+// Before returns a source with the credentials of connections and, by other names, those of objects, which may have a
+// method Invalidate.
 func (c *Connections) Before(objects auth.Source) auth.Source {
 	return allCredentials{c, objects}
 }
 
-// allCredentials is an auth.Source that delegates to the source that knows a name.
+// allCredentials is an auth.Source that delegates by name.
 type allCredentials struct {
 	connections *Connections
 	objects     auth.Source
@@ -190,12 +191,12 @@ func (a allCredentials) Credentials(ctx context.Context, access string) (backlog
 	return a.objects.Credentials(ctx, access)
 }
 
-// Administered is the part of it that is for names of connections alone.
+// Administered applies to names of connections only.
 func (a allCredentials) Administered(access string) (urls []string, is bool) {
 	return a.connections.Administered(access)
 }
 
-// Invalidate is the part of it that is for names of objects alone: files are read as they are now anyway.
+// Invalidate applies to names of objects only: files are always read again.
 func (a allCredentials) Invalidate(access string) {
 	if d, ok := a.objects.(interface{ Invalidate(access string) }); ok && !a.connections.Knows(access) {
 		d.Invalidate(access)

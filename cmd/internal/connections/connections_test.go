@@ -43,7 +43,7 @@ func newConnectionsWorld(t *testing.T, text string) *connectionsWorld {
 	return w
 }
 
-// write replaces a file as Kubernetes does, by another.
+// write replaces a file with another, as Kubernetes does.
 func (w *connectionsWorld) write(path, text string) {
 	w.t.Helper()
 	require.NoError(w.t, os.WriteFile(path+".new", []byte(text), 0o600))
@@ -67,7 +67,7 @@ func TestAConnectionLeadsThoseWhoMayUseIt(t *testing.T) {
 			Access:   "connection/east@http://pulsar.east:8080,http://worker.east:6750",
 		}, cluster)
 	require.Equal(t, "http://worker.east:6750", worker)
-	for name, asked := range map[string]string{"of another namespace": "west-2", "that nobody knows": "north"} {
+	for name, asked := range map[string]string{"of another namespace": "west-2", "that does not exist": "north"} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := w.Resolve(asked, "billing")
 			require.ErrorIs(t, err, backlog.ErrUnsupported)
@@ -112,7 +112,7 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 		w.time = w.time.Add(checkAgain)
 		require.True(t, knows("north"), "a bad one changes nothing")
 	}
-	require.Equal(t, 2, w.lines(), "and is told of once: %s", w.log.String())
+	require.Equal(t, 2, w.lines(), "and is logged once: %s", w.log.String())
 	require.NoError(t, os.Remove(w.path))
 	for range 3 {
 		w.time = w.time.Add(checkAgain)
@@ -130,7 +130,7 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	require.Equal(t, 4, w.lines(), "quiet when idle")
 }
 
-func TestManyMayAskWhileTheFileIsRead(t *testing.T) {
+func TestConnectionsAreReadConcurrently(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	w.write(w.path, strings.Replace(twoConnections, "west-2", "west-3", 1))
 	w.time = w.time.Add(checkAgain)
@@ -161,7 +161,7 @@ func TestConnectionsAndObjectsHaveCredentialsOfTheirOwn(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	objects := &fakeObjects{}
 	all := w.Before(objects)
-	const ofObject = "connection/secret#0123456789abcdef" // of a namespace that is called connection
+	const ofObject = "connection/secret#0123456789abcdef" // of a namespace named connection
 	_, err := all.Credentials(t.Context(), ofObject)
 	require.EqualError(t, err, "asked the objects for "+ofObject)
 	cluster, _, err := w.Resolve("east", "media")
@@ -201,8 +201,8 @@ func TestCredentialsAreNotForWhatAConnectionWasBefore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestABrokerIsShownTheCredentialsOfItsConnection goes all the way, with no allowed host but the connection's.
-func TestABrokerIsShownTheCredentialsOfItsConnection(t *testing.T) {
+// TestABrokerReceivesTheCredentialsOfItsConnection is end to end, with no allowed host but the connection's.
+func TestABrokerReceivesTheCredentialsOfItsConnection(t *testing.T) {
 	var shown []string
 	broker := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown = append(shown, r.Header.Get("Authorization"))

@@ -26,36 +26,36 @@ const (
 	maxLabelBytes       = 63
 )
 
-// label is what names of connections and of Kubernetes' namespaces look like (RFC 1123 label).
+// label matches names of connections and of Kubernetes namespaces (RFC 1123 label).
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // connection is one entry of the file: a Pulsar cluster, how to reach it, and which namespaces may use it.
 type connection struct {
 	// Name by which triggers refer to it.
 	Name string `json:"name"`
-	// AdminURL of the brokers, and WorkerURL of a function worker that runs apart from them.
+	// AdminURL of the brokers, and WorkerURL of a function worker that runs separately.
 	AdminURL  string `json:"adminURL"`
 	WorkerURL string `json:"workerURL,omitempty"`
-	// TokenFile, or AuthPlugin with AuthParamsFile, as the flags of the same name: absolute paths of files that are read
-	// when they are used.
+	// TokenFile, or AuthPlugin with AuthParamsFile, like the flags of the same name: absolute paths of files that are read
+	// at each use.
 	TokenFile      string `json:"tokenFile,omitempty"`
 	AuthPlugin     string `json:"authPlugin,omitempty"`
 	AuthParamsFile string `json:"authParamsFile,omitempty"`
 	// CAFile has the PEM certificates that sign the brokers'; empty for the system's.
 	CAFile                  string `json:"caFile,omitempty"`
 	AllowInsecureConnection bool   `json:"allowInsecureConnection,omitempty"`
-	// TLSHostnameVerification is true when it is left out.
+	// TLSHostnameVerification is true by default.
 	TLSHostnameVerification *bool `json:"tlsHostnameVerification,omitempty"`
 	// Namespaces of the ScaledObjects that may use it; empty for all.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// serves says whether ScaledObjects of the namespace may use it.
+// serves reports whether ScaledObjects of the namespace may use it.
 func (c connection) serves(namespace string) bool {
 	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
-// urls are those that receive its credentials.
+// urls receive its credentials.
 func (c connection) urls() []string {
 	if c.WorkerURL == "" {
 		return []string{c.AdminURL}
@@ -63,14 +63,14 @@ func (c connection) urls() []string {
 	return []string{c.AdminURL, c.WorkerURL}
 }
 
-// access names its credentials. The URLs are part of it, so that credentials are not sent to a URL that the name stood
-// for before the file changed. No namespace has an @ in its name, so no Secret of a user is named so.
+// access names its credentials. It includes the URLs, so that credentials are not sent to a URL that the name had
+// before the file changed. No namespace contains an @, so no Secret of a user has such a name.
 func (c connection) access() string { return accessPrefix + c.Name + "@" + strings.Join(c.urls(), ",") }
 
 const accessPrefix = "connection/"
 
-// decode reads the file's content: connections by name, with URLs in the spelling of backlog.ParseAdminURL. The error
-// says all that is wrong, with key, value and bound, and shows no URL, as there may be credentials in it.
+// decode decodes the file: connections by name, with URLs as backlog.ParseAdminURL writes them. The error has all
+// problems, with key, value and bound, and shows no URL, because it may contain credentials.
 func decode(text []byte) (map[string]connection, error) {
 	if len(text) > maxConnectionsBytes {
 		return nil, fmt.Errorf("it has %d bytes, must have at most %d", len(text), maxConnectionsBytes)
@@ -105,7 +105,7 @@ func decode(text []byte) (map[string]connection, error) {
 	return byName, nil
 }
 
-// complete brings the URLs to one spelling, and says what is wrong, each beginning with a key.
+// complete normalizes the URLs, and returns the problems, each beginning with a key.
 func (c *connection) complete() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if !isLabel(c.Name) {
@@ -133,7 +133,7 @@ func (c *connection) complete() (problems []error) {
 	return problems
 }
 
-// checkCredentials says what is wrong with its credentials.
+// checkCredentials returns the problems of its credentials.
 func (c *connection) checkCredentials() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, file := range []struct{ key, path string }{

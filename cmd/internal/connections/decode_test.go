@@ -47,7 +47,7 @@ func TestConnectionsAreDecoded(t *testing.T) {
 	require.Empty(t, have, "an empty file has none")
 }
 
-func TestWhatIsWrongWithConnectionsIsSaidAtOnce(t *testing.T) {
+func TestAllProblemsOfConnectionsAreReportedAtOnce(t *testing.T) {
 	entry := func(lines ...string) string { return "connections:\n- " + strings.Join(lines, "\n  ") }
 	const east = "name: east\n  adminURL: http://east:8080"
 	tests := map[string]struct {

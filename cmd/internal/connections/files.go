@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// maxCredentialBytes is more than any parameters or bundle of certificates.
+// maxCredentialBytes exceeds any parameters or bundle of certificates.
 const maxCredentialBytes = 1 << 20
 
-// readBounded returns the content of a file that has at most so many bytes. Errors name the path.
+// readBounded returns the content of a file of at most the given size. Errors name the path.
 func readBounded(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -35,8 +35,8 @@ func readBounded(path string, most int64) ([]byte, error) {
 	}
 }
 
-// bundles are files of certificates, each read again when it has changed: the system's bundle of 200 KB for each
-// request would cost more than the request. It is safe for concurrent use.
+// bundles are files of certificates, each read again only after a change: reading the system's bundle of 200 KB would
+// cost more than the request. It is safe for concurrent use.
 type bundles struct {
 	// mu guards known.
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ type bundle struct {
 	content string
 }
 
-// read returns the content as it is now, and the last good one while the file is being replaced; empty for no path.
+// read returns the current content, or the last good one while the file is being replaced; empty without a path.
 func (b *bundles) read(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -87,16 +87,16 @@ func (b *bundles) recall(path string) (bundle, bool) {
 	return before, seen
 }
 
-// isSame says that nothing of the file has changed. Kubernetes replaces files of Secrets and ConfigMaps by swapping a
-// link, which leads to another file then.
+// isSame reports whether the file is unchanged. Kubernetes replaces files of Secrets and ConfigMaps by changing a
+// symbolic link, so the file is another one then.
 func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// checkAgain is how often the file of connections is checked, at most.
+// checkAgain is the shortest time between two checks of the file of connections.
 const checkAgain = 5 * time.Second
 
-// errNoChange says that there is nothing new.
+// errNoChange means that the file is unchanged.
 var errNoChange = errors.New("no change")
 
 // watchedFile is a file that is checked for changes from time to time.
@@ -106,8 +106,8 @@ type watchedFile struct {
 	info      fs.FileInfo
 }
 
-// changed returns the content when the file has changed since, at most every checkAgain; errNoChange when it has not,
-// or was not checked.
+// changed returns the content if the file has changed; errNoChange if it has not, or was checked less than checkAgain
+// ago.
 func (w *watchedFile) changed(now time.Time) ([]byte, error) {
 	if !w.checkedAt.IsZero() && now.Sub(w.checkedAt) < checkAgain {
 		return nil, errNoChange

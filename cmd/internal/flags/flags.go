@@ -19,14 +19,14 @@ import (
 // Section is a part of the help text.
 type Section struct {
 	Title string
-	// Add adds its flags.
+	// Add adds the flags of the section.
 	Add func(*pflag.FlagSet)
 }
 
-// Program is what the help text begins with.
+// Program is the beginning of the help text.
 type Program struct {
 	Name string
-	// Does says what it does, in a sentence.
+	// Does describes the program in a sentence.
 	Does string
 }
 
@@ -75,10 +75,10 @@ func printHelp(out io.Writer, program Program, sections []*pflag.FlagSet) error 
 	return err
 }
 
-// Problems collects what is wrong.
+// Problems collects problems.
 type Problems []error
 
-// Add a problem.
+// Add adds a problem.
 func (p *Problems) Add(format string, args ...any) {
 	*p = append(*p, fmt.Errorf(format, args...))
 }
@@ -90,7 +90,7 @@ func (p *Problems) Between(flag string, value, least, most time.Duration) {
 	}
 }
 
-// OneOf checks a flag against the words that it may be.
+// OneOf checks a flag against its allowed values.
 func (p *Problems) OneOf(flag, value string, words ...string) {
 	if !slices.Contains(words, value) {
 		p.Add("--%s is %q: it must be one of %s", flag, value, strings.Join(words, ", "))

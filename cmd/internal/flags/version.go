@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// Version is what the Go toolchain wrote into the binary: the version of the commit's tag, else a pseudo-version, with
-// +dirty when there were changes that no commit has; then the commit and the toolchain.
+// Version is the version that the Go toolchain wrote into the binary: that of the commit's tag, else a pseudo-version,
+// with +dirty for uncommitted changes; then the commit and the toolchain.
 func Version(info *debug.BuildInfo) string {
 	commit := ""
 	for _, setting := range info.Settings {

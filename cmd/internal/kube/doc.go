@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube is how the programs reach the API server of Kubernetes, which caches they have, and where the Lease of
-// the decision maker is. A Fence keeps a holder that stood still from writing after its Lease has expired.
+// Package kube connects the programs to the Kubernetes API server, and configures their caches and the Lease of the
+// decision maker. A Fence stops the writes of a holder that was paused for longer than its Lease.
 //
 // Floor 3, part of the programs. It starts nothing.
 package kube

@@ -15,20 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrLeaseExpired is why a process that led must write no more: by its own clock another one may lead by now. The
-// leader election notices only when it fails to renew the Lease, up to --lease-renew-deadline after the process stood
-// still.
+// ErrLeaseExpired means that a former leader must stop writing: by its own clock another replica may lead by now. The
+// leader election notices only when it fails to renew the Lease, up to --lease-renew-deadline after the pause.
 var ErrLeaseExpired = errors.New("the Lease expired")
 
-// Fence keeps a process that stood still from writing after its Lease has expired. It is safe for concurrent use.
+// Fence stops the writes of a process that was paused for longer than its Lease. It is safe for concurrent use.
 type Fence struct {
 	leases   string
 	duration time.Duration
-	// renewedAt is when the last request was sent that renewed the Lease; nil before the process led.
+	// renewedAt is when the last renewal of the Lease was sent; nil before the process led.
 	renewedAt atomic.Pointer[time.Time]
 }
 
-// NewFence is for the Lease of the leader election, with its duration.
+// NewFence returns the fence of the leader election's Lease, with its duration.
 func NewFence(lease types.NamespacedName, duration time.Duration) *Fence {
 	return &Fence{
 		leases:   "/apis/coordination.k8s.io/v1/namespaces/" + lease.Namespace + "/leases",
@@ -36,7 +35,7 @@ func NewFence(lease types.NamespacedName, duration time.Duration) *Fence {
 	}
 }
 
-// Held fails after the Lease has expired. A process that never led writes only what does not need it.
+// Held fails after the Lease has expired. Before a process has led, its writes need no Lease.
 func (f *Fence) Held() error {
 	last := f.renewedAt.Load()
 	if last == nil {
@@ -51,7 +50,7 @@ func (f *Fence) Held() error {
 
 // Watch returns an error as soon as the Lease has expired.
 func (f *Fence) Watch(ctx context.Context) error {
-	const every = time.Second // the first look after the process stood still is at once
+	const every = time.Second // checks at once after a pause
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
 	for {
@@ -66,7 +65,7 @@ func (f *Fence) Watch(ctx context.Context) error {
 	}
 }
 
-// Transport is a transport to the API server that sends no writes after the Lease has expired.
+// Transport sends no writes to the API server after the Lease has expired.
 func (f *Fence) Transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {

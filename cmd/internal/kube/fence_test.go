@@ -20,7 +20,7 @@ const (
 	statusPath = "/apis/pulsar-autoscaler.io/v1alpha1/namespaces/media/autoscalingpolicies/resize/status"
 )
 
-// server answers after a while, with a status.
+// server responds with a status after a delay.
 type server struct {
 	takes  time.Duration
 	status int
@@ -34,7 +34,7 @@ func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.status, Body: http.NoBody}, nil
 }
 
-// closing notes that a body was closed.
+// closing records that a body was closed.
 type closing struct {
 	*strings.Reader
 	closed bool
@@ -63,7 +63,7 @@ func TestAProcessWritesWhileItsLeaseLasts(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.NoError(t, send(t, transport, http.MethodPost, statusPath), "it never led")
 
-		api.takes = 4 * time.Second // counts from when the request was sent
+		api.takes = 4 * time.Second // counted from when the request was sent
 		require.NoError(t, send(t, transport, http.MethodPut, leasePath))
 		api.takes = 0
 		time.Sleep(11*time.Second - 1)

@@ -62,8 +62,7 @@ func (o *Options) LeaseKey() (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: o.LeaseName}, nil
 }
 
-// leaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount with files in the
-// directory.
+// leaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount in the directory.
 func (o *Options) leaseNamespaceOr(dir string) (string, error) {
 	if o.LeaseNamespace != "" {
 		return o.LeaseNamespace, nil
@@ -75,9 +74,9 @@ func (o *Options) leaseNamespaceOr(dir string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// RESTConfig returns how to reach the API server. There is no limit on requests in the client, as is
-// controller-runtime's own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in
-// statuses, would take half an hour. The API server's priority and fairness protects it.
+// RESTConfig returns the configuration of the API server's clients. They have no rate limit, which is
+// controller-runtime's default too: with client-go's 5 a second, the decisions of 10k policies, which are in statuses,
+// would take half an hour. The API server's priority and fairness protects it.
 func (o *Options) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -87,7 +86,7 @@ func (o *Options) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// NewManager returns a manager with our kinds and caches. Its own servers for metrics and probes stay off: the programs
+// NewManager returns a manager with our kinds and caches. Its own servers for metrics and probes are off: the programs
 // have both. The fence may be nil, in a program that writes nothing.
 func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options, fence *Fence) (ctrl.Manager, error) {
 	config, err := o.RESTConfig()

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logs is the log of a program and of the libraries in it.
+// Package logs configures the log of a program and of its libraries.
 //
-// Floor 3, part of the programs. It says how lines look and which are shown, and never writes one.
+// Floor 3, part of the programs. It sets the format and level of lines, and never writes one.
 package logs

@@ -56,8 +56,8 @@ func (o *Options) Handler(out io.Writer) (slog.Handler, error) {
 	return slog.NewJSONHandler(out, options), nil
 }
 
-// Bridge sends what the libraries log, through klog and controller-runtime, to the log of the process. Both keep it
-// in a variable of theirs, so it is called once, by main.
+// Bridge sends the log lines of klog and controller-runtime to the log of the process. Both keep it in a package
+// variable, so only main calls it, once.
 func Bridge(logger *slog.Logger) {
 	klog.SetSlogLogger(logger)
 	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))

@@ -8,8 +8,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// PulsarHosts are the hosts that may be called and receive the credentials. Of --pulsar-admin-url it is the one port,
-// and only TLS if it is https.
+// PulsarHosts are the hosts that may be called and receive the credentials. For --pulsar-admin-url only its port is
+// allowed, and only with TLS if the URL is https.
 func (o *Options) PulsarHosts() []string {
 	hosts := append([]string(nil), o.AllowedPulsarHosts...)
 	if own, err := backlog.ParseAdminURL(o.PulsarAdminURL); err == nil {
@@ -18,7 +18,7 @@ func (o *Options) PulsarHosts() []string {
 	return hosts
 }
 
-// OwnCredentials says what the flags have for clusters with credentials of their own that cannot be read.
+// OwnCredentials returns which credentials the flags have, for clusters with credentials that cannot be read.
 func (o *Options) OwnCredentials() target.OwnCredentials {
 	return target.OwnCredentials{
 		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",

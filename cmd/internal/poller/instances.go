@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// instances requests each workload's instances where they run: in pods or at a function worker.
+// instances requests each workload's instances in pods or from a function worker.
 type instances struct{ pods, worker poll.InstanceSource }
 
 // FetchInstances implements poll.InstanceSource.

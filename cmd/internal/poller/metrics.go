@@ -15,12 +15,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// fetches shows how many topics of each cluster are polled, and how late their fetches begin. A cluster without topics
+// fetches counts the polled topics of each cluster, and measures the delay of their fetches. A cluster without topics
 // has no series.
 type fetches struct {
 	store  *backlog.Store
 	topics *prometheus.Desc
-	// mu makes finding a cluster's histogram and removing it one step.
+	// mu makes lookup and removal of a cluster's histogram atomic.
 	mu       sync.Mutex
 	lateness *prometheus.HistogramVec
 	clusters map[string]bool
@@ -77,7 +77,7 @@ func (f *fetches) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// registerSecondLooks shows how often an answer was in doubt.
+// registerSecondLooks counts fetches that repeat an implausible one.
 func registerSecondLooks(registerer prometheus.Registerer, poller *poll.Poller) error {
 	counts := map[string]func() int64{
 		"settled":     func() int64 { return poller.SecondLooks().Settled },

@@ -59,7 +59,7 @@ func NewOptions() Options {
 	}
 }
 
-// AddPulsarFlags adds those of the section "Pulsar" in the help text of a program, such as adapter.
+// AddPulsarFlags adds section "Pulsar" to the flags of a program, such as adapter.
 func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 	fs.StringVar(&o.PulsarAdminURL, "pulsar-admin-url", o.PulsarAdminURL,
 		"Admin service of the Pulsar cluster where neither policy nor target names one, such as "+
@@ -95,7 +95,7 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 			"default.")
 }
 
-// AddMeasuringFlags adds those of the section "Measuring".
+// AddMeasuringFlags adds section "Measuring".
 func (o *Options) AddMeasuringFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.PollInterval, "poll-interval", o.PollInterval,
 		"Time between two requests about one topic, from 1s to 5m.")

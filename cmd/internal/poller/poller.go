@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// maxWorkloads is how many workloads' instances are requested at once; each has its own requests, bounded over all of
-	// them.
+	// maxWorkloads is the number of workloads that are requested at once; requests to their instances are bounded
+	// separately.
 	maxWorkloads = 16
-	// bulkInterval is how often a broker prepares its bulk answer.
+	// bulkInterval is how often a broker updates its bulk response.
 	bulkInterval = time.Minute
-	// quietIntervals is how many poll intervals an idle topic is not polled while bulk answers confirm that it is idle.
+	// quietIntervals is how many poll intervals an idle topic is skipped while bulk responses confirm that it is idle.
 	quietIntervals = 12
 )
 
-// Config is what New needs; all fields but Pods are required.
+// Config configures New; all fields but Pods are required.
 type Config struct {
 	Options Options
 	Store   *backlog.Store
-	// Credentials are those that clusters name by Access.
+	// Credentials are the credentials that clusters name by Access.
 	Credentials auth.Source
 	// Pods has the addresses of instances; nil without --instance-metrics.
 	Pods *informer.Pods
@@ -48,11 +48,11 @@ type Parts struct {
 	Worker *pulsar.Worker
 }
 
-// LateWorker is for the controllers, which are made before the clients of Pulsar: these need their credentials. It is
-// set before anything runs.
+// LateWorker is for the controllers, which are created before the clients of Pulsar because these need their
+// credentials. It is set before anything runs.
 type LateWorker struct{ *pulsar.Worker }
 
-// New wires the clients of Pulsar and the poller; nothing is requested before the poller runs.
+// New wires the clients of Pulsar and the poller; it sends no request.
 func New(config Config) (*Parts, error) {
 	o := config.Options
 	source, err := pulsar.New(pulsar.Config{
@@ -66,7 +66,7 @@ func New(config Config) (*Parts, error) {
 		return nil, err
 	}
 	// A fetch is up to three requests in sequence: partitions, stats and entry counters. An age that hangs costs one more;
-	// if the timeout is too short for it, the next fetch leaves it out.
+	// if that exceeds the timeout, the next fetch skips it.
 	const requests = 3
 	polling := poll.Config{
 		Store: config.Store, Source: source, Lister: source,
@@ -86,7 +86,7 @@ func New(config Config) (*Parts, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A worker requests its instances in sequence, so it is requested only twice before its answers are stale.
+		// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
 	if o.BulkSource == bulkBrokerStats {

@@ -61,7 +61,7 @@ func (o *Options) checkCredentials() []error {
 	return p
 }
 
-// pollsUntilStale is how many consecutive polls must fail before a reading is stale: one lost answer, and its retry,
+// pollsUntilStale is how many consecutive polls must fail before a reading is stale: one lost response and its retry
 // must not hold replicas.
 const pollsUntilStale = 3
 
@@ -85,8 +85,8 @@ func (o *Options) checkMeasuring() []error {
 	return p
 }
 
-// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it arrives, for the minute until the next,
-// and for one that is lost: otherwise bulk answers save no request.
+// leastStaleWithBulk allows for a bulk response that is a minute old when it arrives, for the minute until the next,
+// and for one that is lost: otherwise bulk responses save no request.
 const leastStaleWithBulk = 3 * time.Minute
 
 func (o *Options) checkBulk() []error {

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// BuildInfo is a metric that says what was built.
+// BuildInfo is a metric with the version.
 func BuildInfo() prometheus.Collector {
 	var version, revision string
 	if info, found := debug.ReadBuildInfo(); found {

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is the life of a process that serves: it runs until a signal, and what its answers rest on outlives
-// its server. Its memory stays below the container's limit.
+// Package program runs a process that serves: until a signal, with the parts that requests depend on outliving the
+// server. It keeps the memory below the container's limit.
 //
-// Floor 3, part of the programs. It knows no part of them.
+// Floor 3, part of the programs. It imports none of their parts.
 package program

@@ -9,12 +9,12 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// LimitMemory has the garbage collector stay below nine tenths of the container's memory limit, unless GOMEMLIMIT says
-// otherwise: else it lets the heap double before it collects, and the kernel ends the process first.
+// LimitMemory keeps the garbage collector below nine tenths of the container's memory limit, unless GOMEMLIMIT is set:
+// by default the heap doubles before a collection, and the kernel kills the process first.
 func LimitMemory(logger *slog.Logger) {
 	limit, err := memlimit.Set()
 	if err != nil {
-		logger.Warn("the container's memory limit is unknown: set GOMEMLIMIT where it has one", "error", err)
+		logger.Warn("the container's memory limit is unknown: set GOMEMLIMIT if it has one", "error", err)
 		return
 	}
 	logger.Info("memory is limited", "gomemlimit", limit)

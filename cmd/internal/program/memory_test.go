@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLimitMemoryHeedsWhatIsSet(t *testing.T) {
+func TestLimitMemoryRespectsGOMEMLIMIT(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	var lines bytes.Buffer
@@ -24,7 +24,7 @@ func TestLimitMemoryHeedsWhatIsSet(t *testing.T) {
 	require.Contains(t, lines.String(), "gomemlimit=123456789")
 }
 
-func TestLimitMemoryNamesWhatIsWrong(t *testing.T) {
+func TestLimitMemoryNamesTheProblem(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	var lines bytes.Buffer

@@ -29,14 +29,14 @@ func Main(name string, run func(ctx context.Context, args []string, help, lines 
 	}
 }
 
-// Parts are what runs in a program.
+// Parts are the parts of a program.
 type Parts struct {
-	// Serve answers requests until its context ends.
+	// Serve serves requests until its context ends.
 	Serve func(context.Context) error
 	// Drain is called when the program has to end, and its context ends with any part; Serve is stopped when it returns.
 	Drain func(context.Context)
-	// Background are what answers rest on: they end after Serve. An answer from a cache that has stopped would be older
-	// than the decisions that another replica has made since.
+	// Background are the parts that requests depend on: they end after Serve. A stopped cache would serve older decisions
+	// than another replica has made since.
 	Background []func(context.Context) error
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// journal has what happened, in order.
+// journal records events in order.
 type journal struct {
 	mu     sync.Mutex
 	events []string
@@ -43,7 +43,7 @@ func TestRunEndsPartsInOrder(t *testing.T) {
 		want  []string
 		after time.Duration
 	}{
-		"drains, then ends the server before what it rests on": {
+		"drains, then ends the server before its background": {
 			nil, []string{"drains", "server ends", "cache ends"}, time.Second + delay,
 		},
 		"ends everything without draining when a part fails": {broken, []string{"server ends"}, time.Second},

@@ -12,9 +12,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// FirstWins gathers from registries that know nothing of each other. Several libraries register the same families, such
-// as go_* and rest_client_*: of equal series the first registry's is kept, and of families that differ in type the
-// first registry's. prometheus.Gatherers would answer an error instead.
+// FirstWins gathers from independent registries. Several libraries register the same families, such as go_* and
+// rest_client_*: the first registry wins for equal series, and for families that differ in type. prometheus.Gatherers
+// would fail instead.
 type FirstWins []prometheus.Gatherer
 
 // Gather returns the families of all registries, sorted by name.
@@ -24,7 +24,7 @@ func (registries FirstWins) Gather() ([]*dto.MetricFamily, error) {
 	for _, registry := range registries {
 		families, err := registry.Gather()
 		if err != nil {
-			problems = append(problems, err) // what it did gather still counts
+			problems = append(problems, err) // partial results count
 		}
 		for _, family := range families {
 			merged[family.GetName()] = mergeFamily(merged[family.GetName()], family)
