@@ -4,10 +4,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -65,76 +64,50 @@ func (r *report) noteLoad(part string) {
 	}
 }
 
-// section of the table: figures of every contender under a heading.
-type section struct {
-	title string
-	rows  []row
-}
-
+// row of the table: a figure of every contender.
 type row struct {
 	title string
 	cell  func(c *contender) string
 }
 
-func sections() []section {
-	return []section{
-		{"outage of the admin service under backlog:", []row{
-			{"least replicas of any target before", func(c *contender) string { return output.Whole(c.OutageHadReplicas) }},
-			{"least replicas of any target during it", func(c *contender) string { return output.Whole(c.OutageMinReplicas) }},
-			{"targets that fell to zero", func(c *contender) string { return of(c.OutageFell, c.OutageTargets) }},
-			{"the first of them after, s", func(c *contender) string { return output.Number(c.OutageFirstFallSeconds, 0) }},
-		}},
-		{"work for all at once:", []row{
-			{"woke", func(c *contender) string { return of(c.BurstWoke, c.BurstTargets) }},
-			{"until a replica p50, s", func(c *contender) string { return output.Number(c.BurstP50Seconds, 1) }},
-			{"until a replica p99, s", func(c *contender) string { return output.Number(c.BurstP99Seconds, 1) }},
-			{"at once more than one", func(c *contender) string { return output.Whole(c.BurstRightSized) }},
-			{"until all had autoscalers before, s", func(c *contender) string { return output.Number(c.BurstSetUpSeconds, 0) }},
-		}},
+func rows() []row {
+	return []row{
+		{"outage, least replicas before", func(c *contender) string { return output.Whole(c.OutageHadReplicas) }},
+		{"least replicas during it", func(c *contender) string { return output.Whole(c.OutageMinReplicas) }},
+		{"targets that fell to zero", func(c *contender) string { return of(c.OutageFell, c.OutageTargets) }},
+		{"the first of them after, s", func(c *contender) string { return output.Number(c.OutageFirstFallSeconds, 0) }},
+		{"burst, woke", func(c *contender) string { return of(c.BurstWoke, c.BurstTargets) }},
+		{"until a replica p50, s", func(c *contender) string { return output.Number(c.BurstP50Seconds, 1) }},
+		{"until a replica p99, s", func(c *contender) string { return output.Number(c.BurstP99Seconds, 1) }},
+		{"at once more than one", func(c *contender) string { return output.Whole(c.BurstRightSized) }},
+		{"until all had autoscalers before, s", func(c *contender) string { return output.Number(c.BurstSetUpSeconds, 0) }},
 	}
 }
 
 func (r *report) table(out io.Writer) error {
 	s := r.Settings
-	output.Printf(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n",
-		r.KEDA, r.Pulsar, r.Kubernetes, r.CPUs, r.LoadAverage)
-	output.Printf(out, "pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n\n",
-		s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	var names []string
+	title := fmt.Sprintf("KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n"+
+		"pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n", r.KEDA, cmp.Or(r.Pulsar, output.Unknown), r.Kubernetes,
+		r.CPUs, r.LoadAverage, s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
+	head, settings := []string{""}, ""
 	for _, name := range all() {
-		if r.Contenders[name] != nil {
-			names = append(names, name)
+		if one := r.Contenders[name]; one != nil {
+			head, settings = append(head, name), settings+name+": "+one.Setting+"\n"
 		}
 	}
-	output.Printf(table, "\t%s\n", strings.Join(names, "\t"))
-	for _, one := range sections() {
-		r.section(table, one, names)
+	cells := [][]string{head}
+	for _, line := range rows() {
+		next := []string{line.title}
+		for _, name := range head[1:] {
+			next = append(next, line.cell(r.Contenders[name]))
+		}
+		cells = append(cells, next)
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
+	if err := output.Table(out, title, cells); err != nil {
+		return err
 	}
-	for _, name := range names {
-		output.Printf(out, "%s: %s\n", name, r.Contenders[name].Setting)
-	}
+	output.Printf(out, "%s", settings)
 	return nil
-}
-
-// section writes one, unless nothing of it was measured.
-func (r *report) section(table io.Writer, s section, names []string) {
-	lines, measured := "", false
-	for _, line := range s.rows {
-		lines += "  " + line.title
-		for _, name := range names {
-			cell := line.cell(r.Contenders[name])
-			lines += "\t" + cell
-			measured = measured || cell != output.Unknown
-		}
-		lines += "\n"
-	}
-	if measured { // the heading has empty cells, so that the columns go on below it
-		output.Printf(table, "%s%s\n%s", s.title, strings.Repeat("\t", len(names)), lines)
-	}
 }
 
 func of(some, all *int) string {
