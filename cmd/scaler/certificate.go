@@ -33,6 +33,8 @@ type CertificateOptions struct {
 	Lifetime time.Duration
 	// Client is the Secret for KEDA, as namespace/name.
 	Client string
+	// Owner is the ClusterRole with which both Secrets are deleted; empty for none.
+	Owner string
 }
 
 func newCertificateOptions() CertificateOptions {
@@ -58,6 +60,8 @@ func (o *Options) addCertificateFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Client, "keda-certificate-secret", c.Client,
 		"With Self: namespace/name of the Secret that gets KEDA's certificate and the authority, for a "+
 			"ClusterTriggerAuthentication. The namespace is that of KEDA.")
+	fs.StringVar(&c.Owner, "serving-certificate-owner", c.Owner,
+		"With Self: ClusterRole whose deletion deletes both Secrets; default: none.")
 }
 
 func (o *Options) checkCertificate() []error {
@@ -77,6 +81,10 @@ func (o *Options) checkCertificate() []error {
 		p.Add("--serving-certificate is Self, --tls-cert-file is %q and --client-ca-file is %q: leave the files out",
 			o.TLS.Certificate, o.TLS.ClientCA)
 	}
+	if c.Mode != certificateSelf && c.Owner != "" {
+		p.Add("--serving-certificate-owner is %q and --serving-certificate is %s: leave the owner out, or set Self",
+			c.Owner, c.Mode)
+	}
 	return p
 }
 
@@ -93,8 +101,8 @@ func (c CertificateOptions) setup(mgr ctrl.Manager, namespace string) (*serving.
 	}
 	return serving.Setup(mgr, serving.Config{
 		Secret: types.NamespacedName{Namespace: namespace, Name: c.Secret},
-		Host:   cmp.Or(c.Host, "scaler."+namespace+".svc"), Lifetime: c.Lifetime, Client: c.client(),
-		Ready: func() error { return nil },
+		Host:   cmp.Or(c.Host, "scaler."+namespace+".svc"), Lifetime: c.Lifetime,
+		Client: serving.Client{Secret: c.client(), Owner: c.Owner}, Ready: func() error { return nil },
 	})
 }
 

@@ -70,6 +70,10 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"KEDA's certificate has a name": {
 			"--keda-certificate-secret=a/", `--keda-certificate-secret is "a/": it must be namespace/name`,
 		},
+		"only Secrets of ours have an owner": {
+			"--serving-certificate-owner=a",
+			`--serving-certificate-owner is "a" and --serving-certificate is Files: leave the owner out, or set Self`,
+		},
 		"an answer is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
 		"an answer is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
 		"connections live for a while": {

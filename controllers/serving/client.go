@@ -19,9 +19,17 @@ import (
 // clientName is the common name of the client's certificate.
 const clientName = "keda"
 
-// clientSecret is the Secret of the one client that may call.
+// Client is the one client that may call, such as KEDA.
+type Client struct {
+	// Secret gets the authorities, and a certificate of the client's own.
+	Secret types.NamespacedName
+	// Owner is the ClusterRole with which both Secrets are deleted; empty for none.
+	Owner string
+}
+
+// clientSecret writes the Secret of the client.
 type clientSecret struct {
-	name   types.NamespacedName
+	config Client
 	client client.Client
 }
 
@@ -29,8 +37,13 @@ type clientSecret struct {
 // as long as the authority: clients such as KEDA read it again only after a failed request.
 func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
 	secret := &corev1.Secret{}
-	if err := client.IgnoreNotFound(s.client.Get(ctx, s.name, secret)); err != nil {
-		return fmt.Errorf("reading Secret %s: %w", s.name, err)
+	name := s.config.Secret
+	if err := client.IgnoreNotFound(s.client.Get(ctx, name, secret)); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	owners, err := ownerOf(ctx, s.client, s.config.Owner)
+	if err != nil {
+		return err
 	}
 	server, held := decode(data), decode(secret.Data)
 	wanted := map[string][]byte{
@@ -53,13 +66,13 @@ func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[
 		}
 	}
 	if bytes.Equal(wanted[keyAuthorities], secret.Data[keyAuthorities]) &&
-		bytes.Equal(wanted[keyCertificate], secret.Data[keyCertificate]) {
+		bytes.Equal(wanted[keyCertificate], secret.Data[keyCertificate]) && owned(secret, owners) {
 		return nil
 	}
-	if err := apply(ctx, s.client, newSecret(s.name, wanted)); err != nil {
+	if err := apply(ctx, s.client, newSecret(name, wanted, owners)); err != nil {
 		return err
 	}
-	logger.Info("changed the client's certificate", "secret", s.name.String())
+	logger.Info("changed the client's certificate", "secret", name.String())
 	return nil
 }
 

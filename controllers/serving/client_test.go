@@ -20,17 +20,23 @@ import (
 // newClientBench is a keeper whose clients are KEDA.
 func newClientBench(t *testing.T) *bench {
 	t.Helper()
-	b := newBench(t)
-	b.clients = clientSecret{types.NamespacedName{Namespace: "keda", Name: "scaler"}, b.client}
-	b.owner = "" // it goes with the namespace
+	b := newBench(t, owner())
+	b.clients = clientSecret{Client{
+		Secret: types.NamespacedName{Namespace: "keda", Name: "scaler"}, Owner: "owner",
+	}, b.client}
 	return b
 }
 
 func (b *bench) clientSecret(t *testing.T) map[string][]byte {
 	t.Helper()
+	return b.liveClientSecret(t).Data
+}
+
+func (b *bench) liveClientSecret(t *testing.T) *corev1.Secret {
+	t.Helper()
 	secret := &corev1.Secret{}
 	require.NoError(t, b.client.Get(t.Context(), types.NamespacedName{Namespace: "keda", Name: "scaler"}, secret))
-	return secret.Data
+	return secret
 }
 
 // requireMutualTrust checks both certificates as the other side does.
@@ -74,6 +80,24 @@ func TestTheClientGetsACertificateOfItsOwn(t *testing.T) {
 	require.NotEqual(t, string(first[keyCertificate]), string(b.clientSecret(t)[keyCertificate]))
 }
 
+func TestBothSecretsAreDeletedWithTheOwner(t *testing.T) {
+	b, now := newClientBench(t), time.Now()
+	b.look(t, now)
+	b.look(t, now)
+	servers := &corev1.Secret{}
+	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, servers))
+	for name, secret := range map[string]*corev1.Secret{"the server's": servers, "the client's": b.liveClientSecret(t)} {
+		require.Len(t, secret.OwnerReferences, 1, name)
+		require.Equal(t, types.UID("uid-of-owner"), secret.OwnerReferences[0].UID, name)
+	}
+
+	secret := b.liveClientSecret(t)
+	secret.OwnerReferences = nil
+	require.NoError(t, b.client.Update(t.Context(), secret))
+	b.look(t, now)
+	require.Len(t, b.liveClientSecret(t).OwnerReferences, 1, "a Secret of an older version gets its owner")
+}
+
 func TestTheServersCertificateAdmitsNoClient(t *testing.T) {
 	c := decode(taken(t, nil, start(), addAuthority, issueCertificate))
 	require.False(t, c.admits(c.leaf, start()))
@@ -84,7 +108,7 @@ func TestReplicasWithoutALeaseComeToOneAuthority(t *testing.T) {
 	b, now := newClientBench(t), time.Now()
 	other := newKeeper(Config{Secret: b.keeper.secret, Host: host, Lifetime: time.Duration(month), Ready: b.keeper.ready},
 		b.client)
-	other.clients = b.clients
+	other.clients, other.owner = b.clients, b.owner
 	for range 3 {
 		b.look(t, now)
 		require.NoError(t, other.sync(t.Context(), logr.Discard(), now))

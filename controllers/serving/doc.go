@@ -15,6 +15,6 @@
 //	files.go         follows files instead
 //	apiservices.go   writes the APIServices
 //	client.go        writes the Secret of KEDA, the one client of the scaler
-//	owner.go         with what Secret and APIServices are deleted
+//	owner.go         with what Secrets and APIServices are deleted
 //	certificate.go   what this replica serves
 package serving

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	ametav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -41,8 +42,8 @@ type Config struct {
 	Lifetime time.Duration
 	// APIServices trust the authority; nil with Client.
 	APIServices *APIServices
-	// Client is the Secret of the one client, which gets the authorities and a certificate of its own.
-	Client types.NamespacedName
+	// Client trusts the authority, and gets a certificate of its own; zero with APIServices.
+	Client Client
 	// Ready says why this replica cannot answer requests yet; nil when it can.
 	Ready func() error
 }
@@ -53,7 +54,7 @@ func (config Config) check() error {
 		return errors.New("serving: Secret, Host, Lifetime and Ready must be set")
 	case config.APIServices != nil:
 		return config.APIServices.check()
-	case config.Client.Name == "" || config.Client.Namespace == "":
+	case config.Client.Secret.Name == "" || config.Client.Secret.Namespace == "":
 		return errors.New("serving: APIServices or Client must be set")
 	}
 	return nil
@@ -118,7 +119,8 @@ func newClient(mgr manager.Manager) (client.Client, error) {
 func newKeeper(config Config, direct client.Client) *keeper {
 	k := &keeper{
 		secret: config.Secret, host: config.Host, lifetime: lifetime(config.Lifetime), ready: config.Ready,
-		clients: clientSecret{config.Client, direct}, client: direct, changed: make(chan struct{}, 1),
+		clients: clientSecret{config.Client, direct}, owner: config.Client.Owner, client: direct,
+		changed: make(chan struct{}, 1),
 	}
 	if config.APIServices != nil {
 		k.clients, k.owner = newRegistrar(*config.APIServices, direct), config.APIServices.Owner
@@ -227,19 +229,21 @@ func (k *keeper) write(ctx context.Context, version string, data map[string][]by
 	if err != nil {
 		return err
 	}
-	secret := newSecret(k.secret, data)
+	secret := newSecret(k.secret, data, owners)
 	if version != "" {
 		secret.WithResourceVersion(version)
-	}
-	for _, owner := range owners {
-		secret.WithOwnerReferences(ametav1.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).
-			WithName(owner.Name).WithUID(owner.UID))
 	}
 	return apply(ctx, k.client, secret)
 }
 
-func newSecret(name types.NamespacedName, data map[string][]byte) *acorev1.SecretApplyConfiguration {
-	return acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
+func newSecret(name types.NamespacedName, data map[string][]byte, owners []metav1.OwnerReference,
+) *acorev1.SecretApplyConfiguration {
+	secret := acorev1.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeTLS).WithData(data)
+	for _, owner := range owners {
+		secret.WithOwnerReferences(ametav1.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).
+			WithName(owner.Name).WithUID(owner.UID))
+	}
+	return secret
 }
 
 func apply(ctx context.Context, writer client.Client, secret *acorev1.SecretApplyConfiguration) error {

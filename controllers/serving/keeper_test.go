@@ -219,7 +219,7 @@ func TestAMissingOwnerIsAnError(t *testing.T) {
 	b := newBench(t)
 	err := b.sync(t.Context(), logr.Discard(), start())
 	require.Zero(t, b.applied, "what has no owner would stay behind")
-	require.ErrorContains(t, err, "reading ClusterRole owner, which owns the APIServices")
+	require.ErrorContains(t, err, "reading ClusterRole owner, which owns Secrets and APIServices")
 }
 
 func TestTheKeeperRenewsInTime(t *testing.T) {

@@ -6,6 +6,7 @@ package serving
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownerOf refers to the ClusterRole with which all is deleted that the adapter creates: an APIService that stays behind
-// would keep every namespace of the cluster from being deleted.
+// ownerOf refers to the ClusterRole with which all is deleted that a program creates: an APIService that stays behind
+// would keep every namespace of the cluster from being deleted. It is a ClusterRole since the owner of what is in other
+// namespaces, or in none, must be in none.
 func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.OwnerReference, error) {
 	if name == "" {
 		return nil, nil
@@ -23,9 +25,20 @@ func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.O
 	kind := schema.GroupVersionKind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}
 	role.SetGroupVersionKind(kind)
 	if err := direct.Get(ctx, client.ObjectKey{Name: name}, role); err != nil {
-		return nil, fmt.Errorf("reading ClusterRole %s, which owns the APIServices: %w", name, err)
+		return nil, fmt.Errorf("reading ClusterRole %s, which owns Secrets and APIServices: %w", name, err)
 	}
 	return []metav1.OwnerReference{{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: role.Name, UID: role.UID,
 	}}, nil
+}
+
+// owned says whether all owners are among those of the object.
+func owned(object metav1.Object, owners []metav1.OwnerReference) bool {
+	for _, owner := range owners {
+		isOwner := func(o metav1.OwnerReference) bool { return o.UID == owner.UID }
+		if !slices.ContainsFunc(object.GetOwnerReferences(), isOwner) {
+			return false
+		}
+	}
+	return true
 }

@@ -51,7 +51,7 @@ func TestEveryBindingOfTheScalerGrantsIt(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 6)
+	require.Len(t, subjects, 7)
 }
 
 // It writes nothing but two Secrets, with --serving-certificate=Self.
@@ -69,7 +69,11 @@ func TestTheScalerMayReadThisAndNoMore(t *testing.T) {
 		"configmaps":                               {"get"},
 		"secrets":                                  {"get"},
 		"pods":                                     {"list", "watch"},
+		"rbac.authorization.k8s.io/clusterroles":   {"get"},
 	}, rightsOf(t, where[*rbacv1.ClusterRole](t, isScalers)))
+	for _, role := range where[*rbacv1.ClusterRole](t, func(name string) bool { return name == ofScalersCertificate }) {
+		require.Equal(t, []string{role.Name}, role.Rules[0].ResourceNames, "it may read the owner of its Secrets alone")
+	}
 
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, role := range where[*rbacv1.Role](t, isScalers) {
