@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicySet creates an AutoscalingPolicy for each object of its namespace whose labels match, as a
+// AutoscalingPolicySet creates an AutoscalingPolicy for each object of its namespace with matching labels, as a
 // ReplicaSet creates pods.
 //
 // It selects Functions, Sinks, Sources and FunctionMeshes of compute.functionmesh.io, and StatefulSets that Pulsar's
@@ -31,10 +31,10 @@ type AutoscalingPolicySet struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is which objects get a policy, and the template of those policies.
+	// spec selects the objects that get a policy, and has the template of those policies.
 	// +required
 	Spec AutoscalingPolicySetSpec `json:"spec"`
-	// status is what the selector matches and which of it is not ready. Only the controller writes it.
+	// status is the result of the selector, and the matched objects that are not ready. Only the controller writes it.
 	// +optional
 	Status AutoscalingPolicySetStatus `json:"status,omitempty"`
 }
@@ -49,7 +49,7 @@ type AutoscalingPolicySetList struct {
 	Items           []AutoscalingPolicySet `json:"items"`
 }
 
-// AutoscalingPolicySetSpec is which objects get a policy, and which policy.
+// AutoscalingPolicySetSpec selects objects, and has the template of their policies.
 type AutoscalingPolicySetSpec struct {
 	// selector selects objects in the namespace of the set by their labels. It must not be empty. To select every object,
 	// use an expression that all satisfy: {key: pulsar-autoscaler.io/exclude, operator: DoesNotExist}. An object that no
@@ -65,7 +65,7 @@ type AutoscalingPolicySetSpec struct {
 
 // AutoscalingPolicyTemplate is an AutoscalingPolicy without a target.
 type AutoscalingPolicyTemplate struct {
-	// metadata is the labels and annotations of the policies. The controller chooses their names.
+	// metadata has the labels and annotations of the policies. The controller chooses their names.
 	// +optional
 	Metadata AutoscalingPolicyTemplateMetadata `json:"metadata,omitzero"`
 	// spec is the spec of the policies without a target, which the selector finds.
@@ -99,8 +99,8 @@ type LabelValue string
 // +kubebuilder:validation:MaxLength=4096
 type AnnotationValue string
 
-// AutoscalingPolicySetStatus is what the selector matches and which of it is not ready. An absent field is unknown,
-// never zero.
+// AutoscalingPolicySetStatus is the result of the selector, and the matched objects that are not ready. An absent field
+// is unknown, never zero.
 type AutoscalingPolicySetStatus struct {
 	// conditions of the set: Ready, TargetFound and PoliciesApplied.
 	// +optional
@@ -119,7 +119,7 @@ type AutoscalingPolicySetStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Governed *int32 `json:"governed,omitempty"`
-	// ready is the number of governed objects whose policy is Ready.
+	// ready is the number of governed objects with a policy that is Ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ready *int32 `json:"ready,omitempty"`
@@ -144,16 +144,16 @@ type PolicySetObject struct {
 	// component is the component of a FunctionMesh; absent for other kinds.
 	// +optional
 	Component MeshComponent `json:"component,omitzero"`
-	// policy is the name of the AutoscalingPolicy that scales the object, of this set or not; absent where there is none.
+	// policy is the name of the AutoscalingPolicy that scales the object, of this set or not; absent if there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Policy string `json:"policy,omitempty"`
-	// reason is why the object is not ready or not governed, in CamelCase, such as the reason of its policy's condition
-	// Ready.
+	// reason is why the object is not ready or not governed, in CamelCase, such as the reason of condition Ready of its
+	// policy.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
-	// message explains the reason, and names the fix where there is one.
+	// message explains the reason, with the fix if there is one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`

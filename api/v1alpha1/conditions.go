@@ -4,29 +4,29 @@
 package v1alpha1
 
 // Condition types of a policy. Ready summarises TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive, and
-// whether what was decided runs. It is computed in one place; the others inform and warn.
+// whether the decided replicas run. It is computed in one place; the others inform and warn.
 const (
-	ConditionReady                = "Ready"                // the autoscaler does its job: what was decided runs
-	ConditionObjectiveMet         = "ObjectiveMet"         // messages meet the latency objective: the result
-	ConditionScalingLimited       = "ScalingLimited"       // a bound keeps replicas from what the load needs
+	ConditionReady                = "Ready"                // the autoscaler does its job: the decided replicas run
+	ConditionObjectiveMet         = "ObjectiveMet"         // messages meet the latency objective
+	ConditionScalingLimited       = "ScalingLimited"       // a bound limits replicas below or above the load's need
 	ConditionTargetFound          = "TargetFound"          // the target exists and can be scaled by this policy
-	ConditionBacklogKnown         = "BacklogKnown"         // Pulsar answered lately for every input topic
-	ConditionAutoscalerApplied    = "AutoscalerApplied"    // our HorizontalPodAutoscaler or ScaledObject is as wanted
-	ConditionScalingActive        = "ScalingActive"        // that autoscaler scales, in its own words
+	ConditionBacklogKnown         = "BacklogKnown"         // Pulsar answered recently for every input topic
+	ConditionAutoscalerApplied    = "AutoscalerApplied"    // our HorizontalPodAutoscaler or ScaledObject is up to date
+	ConditionScalingActive        = "ScalingActive"        // that autoscaler reports that it scales
 	ConditionSubscriptionVerified = "SubscriptionVerified" // the broker reports the expected subscription
-	ConditionScalesWithoutRestart = "ScalesWithoutRestart" // a change of replicas restarts none of those that run
+	ConditionScalesWithoutRestart = "ScalesWithoutRestart" // a change of replicas restarts no running one
 )
 
 // Reasons of more than one condition.
 const (
 	ReasonNotChecked = "NotChecked" // an earlier condition has to be True first
-	ReasonPending    = "Pending"    // what the condition is about is under way
+	ReasonPending    = "Pending"    // the condition waits for an operation in progress
 )
 
 // Reasons of condition Ready. Its other reasons are those of the condition that it summarises.
 const (
 	ReasonScaling      = "Scaling"      // the target follows the decisions
-	ReasonScaledToZero = "ScaledToZero" // the target has no replicas, and gets some when there is something to do
+	ReasonScaledToZero = "ScaledToZero" // the target has no replicas until there is a backlog
 	ReasonRecommending = "Recommending" // in mode Recommend decisions are shown and not carried out
 	ReasonPaused       = "Paused"       // in mode Paused nothing is measured, decided or changed
 
@@ -40,7 +40,7 @@ const (
 const (
 	ReasonWithinObjective   = "WithinObjective"   // messages meet the objective
 	ReasonDispatchBlocked   = "DispatchBlocked"   // too many messages are not acknowledged
-	ReasonDispatchThrottled = "DispatchThrottled" // a dispatch rate limit of Pulsar holds messages back
+	ReasonDispatchThrottled = "DispatchThrottled" // a dispatch rate limit of Pulsar throttles messages
 	ReasonMessagesFail      = "MessagesFail"      // replicas do not process the messages that they receive
 	ReasonReplicasStarting  = "ReplicasStarting"  // replicas were decided that do not consume yet
 	ReasonReplicasHeld      = "ReplicasHeld"      // status.decision.hold keeps the replicas
@@ -51,8 +51,8 @@ const (
 const (
 	ReasonDesiredWithinRange = "DesiredWithinRange" // nothing limits the desired replicas
 	ReasonTooManyReplicas    = "TooManyReplicas"    // more than maxReplicas are needed
-	ReasonTooFewReplicas     = "TooFewReplicas"     // fewer than minReplicas would do
-	ReasonTooFewPartitions   = "TooFewPartitions"   // more than a Failover subscription has partitions for are needed
+	ReasonTooFewReplicas     = "TooFewReplicas"     // fewer than minReplicas are needed
+	ReasonTooFewPartitions   = "TooFewPartitions"   // more replicas are needed than Failover has partitions
 	ReasonExternalLimit      = "ExternalLimit"      // more replicas would process no more messages
 )
 
@@ -61,15 +61,15 @@ const (
 	ReasonFound                    = "Found"                    // the target exists and can be scaled
 	ReasonTargetKindUnsupported    = "TargetKindUnsupported"    // objects of this kind cannot be scaled
 	ReasonTargetNotFound           = "TargetNotFound"           // the target does not exist
-	ReasonTargetInvalid            = "TargetInvalid"            // the target does not say what it consumes
+	ReasonTargetInvalid            = "TargetInvalid"            // the target does not define what it consumes
 	ReasonOwnedByAnotherController = "OwnedByAnotherController" // the owner of the StatefulSet sets its replicas
-	ReasonReplicasUnset            = "ReplicasUnset"            // the target has no spec.replicas to begin from
+	ReasonReplicasUnset            = "ReplicasUnset"            // the target has no spec.replicas to start from
 	ReasonOwnedByFunctionMesh      = "OwnedByFunctionMesh"      // a FunctionMesh sets the replicas of the target
 	ReasonChildMissing             = "ChildMissing"             // Function Mesh has not created the component yet
 	ReasonMeshBlocked              = "FunctionMeshBlocked"      // Function Mesh stops at an earlier entry of the mesh
-	ReasonUnmanaged                = "Unmanaged"                // the operator was told to leave the target alone
+	ReasonUnmanaged                = "Unmanaged"                // an annotation makes the operator ignore the target
 	ReasonStopped                  = "Stopped"                  // scaling a stopped function would start instances
-	ReasonCredentialsMissing       = "CredentialsMissing"       // what Pulsar is to be asked with cannot be read
+	ReasonCredentialsMissing       = "CredentialsMissing"       // the credentials for Pulsar cannot be read
 )
 
 // Reasons of condition BacklogKnown: why there is no reading.
@@ -87,20 +87,20 @@ const (
 	ReasonHostNotAllowed       = "HostNotAllowed"       // the address is not on --allowed-pulsar-hosts
 	ReasonPermissionMissing    = "PermissionMissing"    // the role lacks a permission
 	ReasonPulsarUnreachable    = "PulsarUnreachable"    // no connection to Pulsar
-	ReasonPulsarUnavailable    = "PulsarUnavailable"    // Pulsar answers that it cannot serve now
-	ReasonUnexpectedAnswer     = "UnexpectedAnswer"     // the answer is none that Pulsar gives
-	ReasonImplausibleAnswer    = "ImplausibleAnswer"    // the answer contradicts what is known of the topic
-	ReasonUnsupported          = "Unsupported"          // this Pulsar does not tell
+	ReasonPulsarUnavailable    = "PulsarUnavailable"    // Pulsar reports that it cannot answer now
+	ReasonUnexpectedAnswer     = "UnexpectedAnswer"     // the answer is not Pulsar's
+	ReasonImplausibleAnswer    = "ImplausibleAnswer"    // the answer contradicts earlier ones about the topic
+	ReasonUnsupported          = "Unsupported"          // the input cannot be read from Pulsar
 	ReasonUnknown              = "Unknown"              // none of the others
 )
 
 // Reasons of condition SubscriptionVerified.
 const (
-	ReasonVerified            = "AsExpected"              // the broker reports what the target's fields promise
+	ReasonVerified            = "AsExpected"              // the broker reports the subscription of the target's fields
 	ReasonNoConsumerSeen      = "NoConsumerSeen"          // no consumer since the broker loaded the topics
 	ReasonNeverAcknowledged   = "NeverAcknowledged"       // a window function leaves its messages in the backlog
 	ReasonSubscriptionShared  = "SubscriptionShared"      // another workload consumes the same subscription
-	ReasonSurplusConsumers    = "SurplusConsumers"        // more consumers are connected than the target has pods for
+	ReasonSurplusConsumers    = "SurplusConsumers"        // more consumers are connected than the target has pods
 	ReasonSubscriptionDiffers = "SubscriptionTypeDiffers" // the broker reports another subscription type
 )
 
@@ -110,26 +110,26 @@ const (
 	ReasonPreciseParallelism   = "PreciseParallelism"    // every change of replicas changes the pod template
 	ReasonSecretsInRandomOrder = "SecretsInRandomOrder"  // some changes of replicas change the pod template
 	ReasonRestartUndone        = "RestartUndone"         // the next change of replicas undoes a restart by hand
-	ReasonVerticalAutoscaler   = "VerticalPodAutoscaler" // a VerticalPodAutoscaler changes what one replica can do
-	ReasonRolloutPaused        = "RolloutPaused"         // a change of replicas would release a paused rollout
+	ReasonVerticalAutoscaler   = "VerticalPodAutoscaler" // a VerticalPodAutoscaler changes the capacity of a replica
+	ReasonRolloutPaused        = "RolloutPaused"         // a change of replicas would resume a paused rollout
 )
 
 // Reasons of condition AutoscalerApplied.
 const (
-	ReasonApplied              = "Applied"              // our autoscaler is as it should be
+	ReasonApplied              = "Applied"              // our autoscaler is up to date
 	ReasonToleranceUnsupported = "ToleranceUnsupported" // the API server drops the tolerance of an HPA
 	ReasonRecommendOnly        = "RecommendOnly"        // in mode Recommend there is no autoscaler
 	ReasonDirect               = "Direct"               // the controller writes the number of replicas itself
 	ReasonSwitchedOff          = "SwitchedOff"          // replicas were set to 0 by hand, which switches scaling off
 	ReasonScaleFailed          = "ScaleFailed"          // the number of replicas could not be written
-	ReasonApplyFailed          = "ApplyFailed"          // a write of our autoscaler failed and is tried again
+	ReasonApplyFailed          = "ApplyFailed"          // a write of our autoscaler failed and is retried
 	ReasonRefused              = "ApplyRefused"         // the API server refuses our autoscaler
 	ReasonFieldConflict        = "FieldConflict"        // another manager owns a field of our autoscaler
 	ReasonOlderPolicy          = "OlderPolicy"          // another policy on the same target takes precedence
 	ReasonNameTaken            = "AutoscalerNameTaken"  // another controller's object has the name of our autoscaler
 	ReasonNameClash            = "AutoscalerNameClash"  // Function Mesh would delete an autoscaler of this name
 	ReasonKEDAMissing          = "KEDAMissing"          // the actuator is KEDA, and KEDA is not installed
-	ReasonScalerUnknown        = "ScalerUnknown"        // the adapter was not told where KEDA reaches the scaler
+	ReasonScalerUnknown        = "ScalerUnknown"        // the adapter does not know the address of the scaler
 	ReasonOtherScaledObject    = "OtherScaledObject"    // the target has another ScaledObject, and KEDA admits one
 	ReasonScaledObjectStays    = "ScaledObjectStays"    // our ScaledObject was deleted, and KEDA keeps its finalizer
 )
@@ -139,7 +139,7 @@ const (
 	ReasonFunctionHasOwnAutoscaler = "FunctionHasOwnAutoscaler" // maxReplicas makes Function Mesh run its own
 	ReasonAutoscalerOrphaned       = "AutoscalerOrphaned"       // Function Mesh left its autoscaler behind
 	ReasonConflictingAutoscaler    = "ConflictingAutoscaler"    // another autoscaler scales the target
-	ReasonTakingOver               = "TakingOver"               // a suspended autoscaler is still there
+	ReasonTakingOver               = "TakingOver"               // a suspended autoscaler still exists
 	ReasonTakeOverFailed           = "TakeOverFailed"           // suspending an autoscaler failed and is retried
 	ReasonRecreated                = "Recreated"                // a suspended autoscaler was recreated
 	ReasonRestoring                = "Restoring"                // what was suspended is being restored
@@ -148,8 +148,8 @@ const (
 // Reasons of condition ScalingActive. Its other reasons are the HorizontalPodAutoscaler's and KEDA's.
 const (
 	ReasonScaledObjectPaused = "ScaledObjectPaused" // our ScaledObject was paused by an annotation
-	ReasonReplicasReset      = "ReplicasReset"      // a tool resets the replicas again and again, by its manifest
-	ReasonFallback           = "Fallback"           // KEDA gets no answer of the scaler, and keeps the replicas
+	ReasonReplicasReset      = "ReplicasReset"      // a tool resets the replicas repeatedly, by its manifest
+	ReasonFallback           = "Fallback"           // KEDA gets no answer from the scaler, and keeps the replicas
 )
 
 // Condition types of an AutoscalingPolicySet, besides Ready and TargetFound, which is True when its selector matches.
@@ -163,7 +163,7 @@ const (
 	ReasonSelectorInvalid = "SelectorInvalid" // the selector cannot be read
 	ReasonAllReady        = "AllReady"        // all policies of the set are Ready
 	ReasonNotGoverned     = "NotGoverned"     // the set governs nothing that its selector matches
-	ReasonPolicyNameTaken = "PolicyNameTaken" // a policy with another owner has the name of one that is to be created
+	ReasonPolicyNameTaken = "PolicyNameTaken" // another owner's policy has the name of a new policy
 )
 
 // Reasons of objects that an AutoscalingPolicySet matches and does not govern, besides OwnedByFunctionMesh.

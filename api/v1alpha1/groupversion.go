@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group and version of every kind in this package, and the names by which other programs find the policy.
+// Group and version of every kind in this package, and the names of the policy in other programs.
 const (
 	Group   = "pulsar-autoscaler.io"
 	Version = "v1alpha1"
 
-	// KindAutoscalingPolicySet is the kind that makes policies for many objects.
+	// KindAutoscalingPolicySet is the kind that creates policies for many objects.
 	KindAutoscalingPolicySet = "AutoscalingPolicySet"
-	// KindAutoscalingPolicy is the kind written in manifests; ResourceAutoscalingPolicies the plural in URLs.
+	// KindAutoscalingPolicy is the kind in manifests; ResourceAutoscalingPolicies the plural in URLs.
 	KindAutoscalingPolicy       = "AutoscalingPolicy"
 	ResourceAutoscalingPolicies = "autoscalingpolicies"
 )

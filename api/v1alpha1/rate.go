@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Rate is a number of messages per second. It is written as people write it, 47.3, where a Quantity would be 47300m;
+// Rate is a number of messages per second. It is written as a decimal number, 47.3, where a Quantity would be 47300m;
 // any form of a Quantity can be read.
 //
 // +kubebuilder:validation:Type=string
@@ -22,15 +22,15 @@ type Rate struct {
 }
 
 const (
-	// mostRate is far beyond any topic and within what an int64 holds of thousandths.
+	// mostRate is far above any topic, and its thousandths fit into an int64.
 	mostRate = 1e12
-	// significantDigits are those that differ by less than a percent, which is less than any measurement is good for.
+	// significantDigits limit the rounding error to less than a percent, which is below the error of any measurement.
 	significantDigits = 3
 	// mostDecimals are those of a Quantity in thousandths.
 	mostDecimals = 3
 )
 
-// NewRate rounds messages per second to three digits that count, and to whole ones from 100 on: 0.047, 4.73, 47.3,
+// NewRate rounds messages per second to three significant digits, and to whole ones from 100 on: 0.047, 4.73, 47.3,
 // 4730.
 func NewRate(perSecond float64) Rate {
 	perSecond = max(0, min(perSecond, mostRate))

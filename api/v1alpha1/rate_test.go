@@ -19,21 +19,21 @@ func TestRatesAreWrittenAsPeopleWriteThem(t *testing.T) {
 		perSecond float64
 		want      string
 	}{
-		"nothing":                       {0, "0"},
-		"less than nothing is nothing":  {-3, "0"},
-		"too little to tell":            {0.0004, "0"},
-		"one in twenty seconds":         {0.04732, "0.047"},
-		"less than one":                 {0.4732, "0.473"},
-		"a few with two decimals":       {4.7316, "4.73"},
-		"whole ones have no decimals":   {4, "4"},
-		"tens with one decimal":         {47.316, "47.3"},
-		"just below ten":                {9.9996, "10"},
-		"hundreds in whole ones":        {473.16, "473"},
-		"thousands with all digits":     {4731.6, "4732"},
-		"a million without a suffix":    {1e6, "1000000"},
-		"more than there is":            {1e15, "1000000000000"},
-		"without end":                   {math.Inf(1), "1000000000000"},
-		"a binary fraction that repeat": {0.1 + 0.2, "0.3"},
+		"zero":                           {0, "0"},
+		"negative becomes zero":          {-3, "0"},
+		"below a thousandth":             {0.0004, "0"},
+		"one in twenty seconds":          {0.04732, "0.047"},
+		"less than one":                  {0.4732, "0.473"},
+		"a few with two decimals":        {4.7316, "4.73"},
+		"whole numbers have no decimals": {4, "4"},
+		"tens with one decimal":          {47.316, "47.3"},
+		"just below ten":                 {9.9996, "10"},
+		"hundreds as whole numbers":      {473.16, "473"},
+		"thousands with all digits":      {4731.6, "4732"},
+		"a million without a suffix":     {1e6, "1000000"},
+		"above the largest rate":         {1e15, "1000000000000"},
+		"infinity":                       {math.Inf(1), "1000000000000"},
+		"a repeating binary fraction":    {0.1 + 0.2, "0.3"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,13 +45,13 @@ func TestRatesAreWrittenAsPeopleWriteThem(t *testing.T) {
 			var read v1alpha1.Rate
 			require.NoError(t, json.Unmarshal(text, &read))
 			require.True(t, equality.Semantic.DeepEqual(rate, read))
-			require.Equal(t, test.want, read.String(), "written again as it was read")
+			require.Equal(t, test.want, read.String(), "written unchanged")
 		})
 	}
 }
 
-// TestRatesReadWhatWasWrittenAsAQuantity: statuses of before are.
-func TestRatesReadWhatWasWrittenAsAQuantity(t *testing.T) {
+// TestRatesReadQuantities: earlier versions wrote them to statuses.
+func TestRatesReadQuantities(t *testing.T) {
 	for text, want := range map[string]string{`"47316m"`: "47.316", `"12k"`: "12000", `5`: "5", `"1e3"`: "1000"} {
 		var read v1alpha1.Rate
 		require.NoError(t, json.Unmarshal([]byte(text), &read))
@@ -61,7 +61,7 @@ func TestRatesReadWhatWasWrittenAsAQuantity(t *testing.T) {
 	require.Error(t, json.Unmarshal([]byte(`"many"`), &read))
 }
 
-// TestRatesKeepThreeDigits: rounding is by less than half a percent, or half a thousandth.
+// TestRatesKeepThreeDigits: the rounding error is less than half a percent, or half a thousandth.
 func TestRatesKeepThreeDigits(t *testing.T) {
 	for rate := 1e-3; rate < 1e12; rate *= 1.037 {
 		rounded := v1alpha1.NewRate(rate)

@@ -194,11 +194,11 @@ const (
 	ModeAuto Mode = "Auto"
 	// ModeRecommend shows decisions in the status and writes nothing to the target.
 	ModeRecommend Mode = "Recommend"
-	// ModePaused changes nothing, asks Pulsar nothing and forgets nothing that was learned.
+	// ModePaused changes nothing, sends no requests to Pulsar, and keeps what was learned.
 	ModePaused Mode = "Paused"
 )
 
-// IsAuto says that the mode is Auto, which is the default.
+// IsAuto reports whether the mode is Auto, which is the default.
 func (m Mode) IsAuto() bool { return m == "" || m == ModeAuto }
 
 // Actuator is what writes the number of replicas.

@@ -7,12 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicyStatus is what was measured, decided and why. An absent field is unknown, never zero.
+// AutoscalingPolicyStatus is what was measured and decided, and why. An absent field is unknown, never zero.
 type AutoscalingPolicyStatus struct {
-	// conditions of the policy, Ready first: Ready says that the autoscaler does its job and that what was decided runs,
-	// ObjectiveMet whether messages meet latencyObjective and what keeps them from it, ScalingLimited which bound is in
-	// force. TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive are parts of Ready; SubscriptionVerified and
-	// ScalesWithoutRestart warn.
+	// conditions of the policy. Ready is True if the autoscaler does its job and the decided replicas run, ObjectiveMet if
+	// messages meet latencyObjective, and ScalingLimited if a bound limits the replicas. TargetFound, BacklogKnown,
+	// AutoscalerApplied and ScalingActive are parts of Ready; SubscriptionVerified and ScalesWithoutRestart warn.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -29,24 +28,24 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Target string `json:"target,omitempty"`
 
-	// desiredReplicas is the number last decided. It is what the metric pulsar_function_desired_replicas serves.
+	// desiredReplicas is the last decided number, which the metric pulsar_function_desired_replicas serves.
 	// +optional
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
-	// specReplicas is the target's spec.replicas as last seen: what it is asked to run.
+	// specReplicas is the target's spec.replicas as last seen.
 	// +optional
 	SpecReplicas *int32 `json:"specReplicas,omitempty"`
 
-	// runningReplicas is how many replicas run, as last seen: pods with a container that runs, or what the target's
-	// status reports. Absent where neither can be read.
+	// runningReplicas is the number of replicas that run, as last seen: pods with a running container, or the number in
+	// the target's status. Absent if neither can be read.
 	// +optional
 	RunningReplicas *int32 `json:"runningReplicas,omitempty"`
 
-	// actuator is what writes the number of replicas, and why.
+	// actuator is what writes the number of replicas, with the reason.
 	// +optional
 	Actuator *ActuatorStatus `json:"actuator,omitempty"`
 
-	// signals are the measurements that the last written decision rests on.
+	// signals are the measurements behind the last written decision.
 	// +optional
 	Signals *Signals `json:"signals,omitempty"`
 
@@ -58,51 +57,49 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler that this policy applies; absent where it has
-	// none.
+	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler that this policy applies; absent if it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
 
-	// scaledObject is the name of the ScaledObject that this policy applies; absent where it has none.
+	// scaledObject is the name of the ScaledObject that this policy applies; absent if it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ScaledObject string `json:"scaledObject,omitempty"`
 
-	// takenOver is what conflictPolicy TakeOver suspended, and what is restored.
+	// takenOver is what conflictPolicy TakeOver suspended, and will restore.
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
 
-	// checkpoint is what the controller resumes from after a restart, as of the last write of the status. It is no API:
-	// its form changes without notice, and only the controller reads it.
+	// checkpoint is the state that the controller resumes from after a restart, as of the last write of the status. It is
+	// not an API: its form changes without notice, and only the controller reads it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-// ActuatorStatus is who writes the number of replicas.
+// ActuatorStatus is what writes the number of replicas.
 type ActuatorStatus struct {
 	// type is HPA, KEDA or Direct.
 	// +required
 	Type Actuator `json:"type"`
-	// reason for a person, such as why Auto did not choose a HorizontalPodAutoscaler.
+	// reason explains the choice, such as why Auto did not choose a HorizontalPodAutoscaler.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 }
 
-// TakenOver is what stood in the way of the policy and was suspended for it.
+// TakenOver is what was suspended for the policy.
 type TakenOver struct {
-	// maxReplicas of the target, which made Function Mesh run an autoscaler of its own.
+	// maxReplicas of the target, with which Function Mesh runs its own autoscaler.
 	// +optional
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-	// horizontalPodAutoscalers that were deleted, as the JSON of what is created again: name, labels, annotations and
-	// spec.
+	// horizontalPodAutoscalers that were deleted, as JSON to recreate them from: name, labels, annotations and spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	HorizontalPodAutoscalers []Manifest `json:"horizontalPodAutoscalers,omitempty"`
-	// scaledObjects are the names of those that were paused.
+	// scaledObjects are the names of ScaledObjects that were paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -121,46 +118,47 @@ type ObjectName string
 
 // Signals are measurements of the target's subscription, summed over its topics and partitions.
 type Signals struct {
-	// coverage says which topics the sums leave out, so that they are lower bounds; absent when all are known.
+	// coverage lists the topics that the sums leave out, so that they are lower bounds; absent if all are known.
 	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
-	// measuredAt is when the oldest of them was measured.
+	// measuredAt is when the oldest signal was measured.
 	// +required
 	MeasuredAt metav1.Time `json:"measuredAt"`
-	// readyMessages wait to be processed: the backlog without messages that are still delayed.
+	// readyMessages is the backlog without messages that are still delayed.
 	// +optional
 	ReadyMessages *int64 `json:"readyMessages,omitempty"`
-	// discountedMessages of readyMessages do not count as work, since replicas were idle while they waited: messages that
-	// are held, fail for ever, or are none; absent when all count.
+	// discountedMessages is the part of readyMessages that does not count as work, since replicas were idle meanwhile:
+	// messages that are held or always fail, and entries that are not messages; absent if all count.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DiscountedMessages *int64 `json:"discountedMessages,omitempty"`
-	// publishRate is in messages per second, over the window of the poll.
+	// publishRate is the arrival rate in messages per second, over the rate window.
 	// +optional
 	PublishRate *Rate `json:"publishRate,omitempty"`
-	// processRate is in messages per second: what the consumers finished.
+	// processRate is the rate in messages per second at which consumers finish messages.
 	// +optional
 	ProcessRate *Rate `json:"processRate,omitempty"`
-	// consumers is the number of replicas that are connected and consuming.
+	// consumers is the number of connected replicas.
 	// +optional
 	Consumers *int32 `json:"consumers,omitempty"`
-	// wait is how long a message published now would wait: ready messages divided by what the replicas process.
+	// wait is how long a message published now would wait: ready messages divided by the rate that the replicas can
+	// process.
 	// +optional
 	Wait *metav1.Duration `json:"wait,omitempty"`
 }
 
-// Coverage is how many of the topics are known, with all their partitions.
+// Coverage is the number of topics that are known, with all their partitions.
 // +kubebuilder:validation:XValidation:rule="self.knownTopics < self.topics",message="knownTopics must be below topics, or leave coverage out"
 type Coverage struct {
-	// topics that count. A pattern without a listing counts as one.
+	// topics is the number of topics that count. A pattern without a listing counts as one.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Topics int32 `json:"topics"`
-	// knownTopics is how many of them are known with all partitions.
+	// knownTopics is the number of these topics that are known with all partitions.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	KnownTopics int32 `json:"knownTopics"`
-	// missing are up to 5 of the others, each with the reason.
+	// missing lists up to 5 of the other topics, each with the reason.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -168,28 +166,28 @@ type Coverage struct {
 	Missing []MissingTopic `json:"missing,omitempty"`
 }
 
-// MissingTopic is a topic or pattern that is not known, or not with all partitions.
+// MissingTopic is a topic or pattern that is unknown in whole or in part.
 type MissingTopic struct {
-	// name of the topic, or the pattern.
+	// name of the topic or pattern.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Name string `json:"name"`
-	// message says why, and how to fix it.
+	// message is the reason, with the fix.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
 }
 
-// Decision says how a number of replicas came about.
+// Decision explains a number of replicas.
 type Decision struct {
 	// time of the decision.
 	// +required
 	Time metav1.Time `json:"time"`
-	// strategy that asked for the most replicas.
+	// strategy is the one with the largest recommendation.
 	// +optional
 	Strategy StrategyType `json:"strategy,omitempty"`
-	// equation with its numbers, for a person to check.
+	// equation is the calculation with its numbers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Equation string `json:"equation,omitempty"`
@@ -197,19 +195,19 @@ type Decision struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	CappedBy string `json:"cappedBy,omitempty"`
-	// hold is the reason why the equation's result was not followed, such as a stabilization window or a broker
-	// that does not answer; absent when it was followed.
+	// hold is the reason that the result of the equation was not followed, such as a stabilization window or a broker that
+	// does not answer; absent if it was followed.
 	// +optional
 	Hold *Hold `json:"hold,omitempty"`
 }
 
-// Hold says why replicas were kept.
+// Hold is the reason that replicas were kept.
 type Hold struct {
-	// reason in CamelCase.
+	// reason is a word in CamelCase.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
-	// message for a person.
+	// message explains the reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -217,7 +215,7 @@ type Hold struct {
 
 // Capacity is what was learned about one replica.
 type Capacity struct {
-	// messagesPerSecond one replica processes when it is busy.
+	// messagesPerSecond is the rate that one busy replica processes.
 	// +required
 	MessagesPerSecond Rate `json:"messagesPerSecond"`
 	// uncertaintyPercent is one standard deviation of messagesPerSecond, in percent of it.
@@ -225,13 +223,13 @@ type Capacity struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	UncertaintyPercent *int32 `json:"uncertaintyPercent,omitempty"`
-	// measuredBusyPercent is how busy replicas say they are when they have work all the time, in percent; absent while
-	// that is unknown.
+	// measuredBusyPercent is the busy time that replicas report while they always have work, in percent; absent while
+	// unknown.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MeasuredBusyPercent *int32 `json:"measuredBusyPercent,omitempty"`
-	// observations it rests on.
+	// observations is the number of observations that it is learned from.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Observations int32 `json:"observations"`

@@ -59,7 +59,7 @@ const (
 	WorkloadSource   WorkloadKind = "Source"
 )
 
-// PulsarFunctionRef names what a function worker runs, by tenant, namespace and name.
+// PulsarFunctionRef names a function, sink or source of a function worker, by tenant, namespace and name.
 type PulsarFunctionRef struct {
 	// kind is what the worker runs: Function, Sink or Source. Default: Function.
 	// +optional
