@@ -13,10 +13,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Method says how a client authenticates, in the short names of Pulsar's plugins.
+// Method is an authentication method, by the short names of Pulsar's plugins.
 type Method string
 
-// The methods that Pulsar's brokers and this project know.
+// The methods that Pulsar's brokers and this project support.
 const (
 	None   Method = ""
 	Token  Method = "token"
@@ -28,7 +28,7 @@ const (
 // MaxBytes is more than any token, key or bundle of certificates.
 const MaxBytes = 1 << 20
 
-// methodOf finds the method by a name of Pulsar's client.conf. Athenz, SASL and Java's key stores are not supported.
+// methodOf returns the method for a plugin name of client.conf. Athenz, SASL and Java's key stores are not supported.
 func methodOf(plugin string) (method Method, known bool) {
 	const classes = "org.apache.pulsar.client.impl.auth."
 	switch plugin {
@@ -50,7 +50,7 @@ func methodOf(plugin string) (method Method, known bool) {
 const pluginsWanted = "must be one of token, tls, basic, oauth2 or " +
 	"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2"
 
-// CheckPlugin says what is wrong with the name of an authentication plugin. The error continues a sentence about it.
+// CheckPlugin validates the name of an authentication plugin. The error continues a sentence about the plugin.
 func CheckPlugin(name string) error {
 	if _, known := methodOf(name); !known {
 		return errors.New(pluginsWanted)
@@ -58,10 +58,10 @@ func CheckPlugin(name string) error {
 	return nil
 }
 
-// className is what the names of plugins look like that Pulsar's Java clients load.
+// className matches the class names of plugins that Pulsar's Java clients load.
 var className = regexp.MustCompile(`^(org|com|io)(\.[A-Za-z]\w*)+$`)
 
-// badPlugin shows the name of a class alone: in a Secret with mixed up keys, a token stands in its place.
+// badPlugin shows the name only if it is a class name: in a Secret with mixed up keys it may be a token.
 func badPlugin(plugin string) error {
 	name := ""
 	if plugin = strings.TrimSpace(plugin); len(plugin) <= backlog.MostQuoted && className.MatchString(plugin) {
@@ -83,17 +83,17 @@ type Params struct {
 	Issuer, Audience, Scope string
 	// Client has the JSON of a key file: client_id and client_secret.
 	Client Value
-	// IssuerRoots has the PEM certificates that sign the issuer's; empty for the system's.
+	// IssuerRoots has the PEM certificates of the CA of the issuer; empty for the system's.
 	IssuerRoots Value
 }
 
-// String shows no secret: the method alone.
+// String returns the method, and no secret.
 func (p Params) String() string { return "parameters of the " + string(p.Method) + " plugin" }
 
 // GoString is String, for %#v.
 func (p Params) GoString() string { return p.String() }
 
-// Parse reads authPlugin and authParams. Errors never repeat a value of the parameters, which may be secret.
+// Parse decodes authPlugin and authParams. Errors never repeat a value of the parameters, which may be secret.
 func Parse(plugin, text string) (Params, error) {
 	method, known := methodOf(strings.TrimSpace(plugin))
 	if !known {

@@ -27,7 +27,7 @@ func TestParamsOfEachPluginInEachForm(t *testing.T) {
 		"none":                    {"", "", Params{}},
 		"none by its class":       {auth + "AuthenticationDisabled", "", Params{}},
 		"a token with its prefix": {"token", "token:eyJ", token},
-		"a token alone":           {auth + "AuthenticationToken", " eyJ\n", token},
+		"a plain token":           {auth + "AuthenticationToken", " eyJ\n", token},
 		"a token in JSON":         {"token", `{"token":"eyJ"}`, token},
 		"a token file": {
 			"token", "file:///run/token",
@@ -77,7 +77,7 @@ func TestParamsOfEachPluginInEachForm(t *testing.T) {
 	}
 }
 
-func TestParamsThatAreNoGoodAreNotShown(t *testing.T) {
+func TestInvalidParamsAreNotShown(t *testing.T) {
 	const tlsForm = "parameters of the tls plugin: they must be tlsCertFile:...,tlsKeyFile:... or the same as JSON"
 	const basicForm = `parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`
 	tests := map[string]struct{ plugin, text, want string }{
@@ -89,7 +89,7 @@ func TestParamsThatAreNoGoodAreNotShown(t *testing.T) {
 			"s3cret.s3cret.s3cret", "token",
 			"not supported: authentication plugin: it " + pluginsWanted,
 		},
-		"a token behind what may be a plugin": {
+		"a token after an apparent plugin": {
 			"org.apache.pulsar:s3cret", "token",
 			"not supported: authentication plugin: it " + pluginsWanted,
 		},
@@ -103,7 +103,7 @@ func TestParamsThatAreNoGoodAreNotShown(t *testing.T) {
 			"token", "file://s3cret/token",
 			"parameters of the token plugin: token is a file: URL without an absolute path: it must look like file:///path",
 		},
-		"JSON that is cut off": {
+		"incomplete JSON": {
 			"token", `{"token":"s3cret`,
 			"parameters of the token plugin: they are not a JSON object",
 		},
@@ -248,7 +248,7 @@ func TestFilesThatParametersName(t *testing.T) {
 	}
 }
 
-// Whatever a Secret has, nothing panics, and a token is not taken for a path.
+// No Secret causes a panic, and a token is never taken for a path.
 func FuzzFindFile(f *testing.F) {
 	for _, text := range []string{
 		"token:a", "file:///a", `{"privateKey":"file:///k"}`, "tlsCertFile:/a,tlsKeyFile:/b", "{", `{"tlsKeyFile":7}`,

@@ -96,8 +96,7 @@ func decodeTLS(text string) (certificate, key Value, err error) {
 	return certificate, key, nil
 }
 
-// splitTLS cuts key:value pairs apart. A part that begins with no key belongs to the value before: data: URLs have
-// commas.
+// splitTLS splits key:value pairs. A part without a key belongs to the previous value, since data: URLs have commas.
 func splitTLS(text string) (certFile, keyFile string, err error) {
 	const certKey, keyKey = "tlsCertFile:", "tlsKeyFile:"
 	wrong := errors.New("they must be tlsCertFile:...,tlsKeyFile:... or the same as JSON")
@@ -121,8 +120,8 @@ func splitTLS(text string) (certFile, keyFile string, err error) {
 	return certFile, keyFile, nil
 }
 
-// decodeOAuth2 reads the parameters of the client credentials flow. Time limits are our own; a client's id comes from
-// the key file.
+// decodeOAuth2 decodes the parameters of the client credentials flow. The time limits are our own; the client's ID
+// comes from the key file.
 //
 // Source: org.apache.pulsar.client.impl.auth.oauth2.{AuthenticationOAuth2,ClientCredentialsFlow},
 // pulsar-client-go/oauth2.
@@ -159,8 +158,8 @@ func (p *Params) decodeOAuth2(text string) (err error) {
 	return nil
 }
 
-// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host as
-// backlog.ParseAdminURL spells them. The error continues a sentence about the URL, and does not repeat it.
+// ParseIssuer returns the canonical URL of an OAuth2 issuer: without a trailing slash, with scheme and host as in
+// backlog.ParseAdminURL. The error continues a sentence about the URL, and does not repeat the URL.
 func ParseIssuer(text string) (string, error) {
 	const want = "must be a URL such as https://issuer/path, with no credentials and no query"
 	u, err := url.Parse(strings.TrimSpace(text))
@@ -175,7 +174,7 @@ func ParseIssuer(text string) (string, error) {
 	return u.Scheme + "://" + authority + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
-// decodeObject decodes one JSON object strictly. Its errors name a wrong key and never show a value.
+// decodeObject decodes one JSON object strictly. Its errors name an unknown key and never show a value.
 func decodeObject(text string, fields any) error {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()

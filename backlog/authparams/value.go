@@ -21,7 +21,7 @@ type Value struct {
 	Path    string
 }
 
-// parseValue understands data: URLs, which hold the content, file: URLs and absolute paths.
+// parseValue decodes data: URLs, which contain the content, file: URLs and absolute paths.
 func parseValue(text string) (Value, error) {
 	switch {
 	case strings.HasPrefix(text, "data:"):
@@ -36,7 +36,7 @@ func parseValue(text string) (Value, error) {
 	}
 }
 
-// parseDataURL takes the content out of data:[type][;base64],content; the type does not matter.
+// parseDataURL returns the content of data:[type][;base64],content; the type is ignored.
 func parseDataURL(text string) (string, error) {
 	head, body, found := strings.Cut(text, ",")
 	if !found {
@@ -91,8 +91,8 @@ func (p Params) File() (key, path string) {
 	return "", ""
 }
 
-// FindFile returns the path of a file that the parameters name, empty for none. They may be those of an unknown
-// plugin, with files under any key of its JSON.
+// FindFile returns the path of a file that the parameters name, empty for none. The plugin may be unknown, with files
+// under any key of its JSON.
 func FindFile(plugin, text string) (path string) {
 	parsed, err := Parse(plugin, text)
 	if err == nil && parsed.Method != None {
@@ -118,7 +118,7 @@ func FindFile(plugin, text string) (path string) {
 // maxTokenBytes is more than the headers a broker accepts (Jetty: 8 KiB).
 const maxTokenBytes = 64 << 10
 
-// ParseToken returns the token without blanks around it. Its errors never show the token.
+// ParseToken returns the token without surrounding blanks. Its errors never show the token.
 func ParseToken(text string) (string, error) {
 	token := strings.TrimSpace(text)
 	switch {
