@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// details is the part of an instance's FunctionDetails that says what it consumes. It is protobuf's JSON, in which
-// fields with their default value are absent: those of the enumerations are ATLEAST_ONCE, JAVA and SHARED.
+// details is the part of an instance's FunctionDetails that defines what it consumes. It is protobuf's JSON, which
+// omits fields with their default value: for enumerations ATLEAST_ONCE, JAVA and SHARED.
 //
 // Source: Pulsar's Function.proto, FunctionDetails.
 type details struct {
@@ -34,7 +34,7 @@ type detailsSource struct {
 	SubscriptionType string               `json:"subscriptionType"`
 	SubscriptionName string               `json:"subscriptionName"`
 	InputSpecs       map[string]inputSpec `json:"inputSpecs"`
-	// TopicsToSerDeClassName and TopicsPattern are older ways to name inputs, which instances still follow.
+	// TopicsToSerDeClassName and TopicsPattern are older fields for inputs, which instances still support.
 	TopicsToSerDeClassName map[string]string `json:"topicsToSerDeClassName"`
 	TopicsPattern          string            `json:"topicsPattern"`
 }
@@ -44,15 +44,15 @@ type detailsSink struct {
 	Builtin   string `json:"builtin"`
 }
 
-// Classes of Pulsar's own.
+// Pulsar's own classes.
 const (
 	classBatchSource  = "org.apache.pulsar.functions.source.batch.BatchSourceExecutor"
 	classPulsarSource = "org.apache.pulsar.functions.source.PulsarSource"
 	classPulsarSink   = "org.apache.pulsar.functions.sink.PulsarSink"
 )
 
-// goInstance is the configuration of a Go instance. FunctionDetails are missing from workers before 4.0; without them
-// only what follows is known.
+// goInstance is the configuration of a Go instance. Workers before 4.0 omit FunctionDetails; then only the following
+// fields are known.
 //
 // Source: Pulsar's GoInstanceConfig.
 type goInstance struct {
@@ -65,12 +65,12 @@ type goInstance struct {
 	InputTopic       string            `json:"sourceSpecsTopic"`
 }
 
-// ErrNoInstance is why a command is not that of an instance.
+// ErrNoInstance reports that a command is not that of an instance.
 var ErrNoInstance = errors.New(
 	"its containers do not run a Pulsar instance (" + argumentDetails + " or " + argumentInstance + ")",
 )
 
-// DecodeCommand is what an instance with this command runs: a container's command with its arguments.
+// DecodeCommand returns the function that an instance with this command runs: a container's command with its arguments.
 func DecodeCommand(command []string) (Function, error) {
 	d, err := decodeDetails(command)
 	switch {
@@ -125,7 +125,7 @@ func decodeGoInstance(command []string) (details, error) {
 	return d, nil
 }
 
-// details of an instance that has none.
+// details returns the details of an instance that has none.
 func (g goInstance) details() (details, error) {
 	d := details{
 		Tenant: g.Tenant, Namespace: g.Namespace, Name: g.Name, ComponentType: "FUNCTION", Runtime: Go,
@@ -165,9 +165,9 @@ func (d details) function() Function {
 	return f
 }
 
-// kind is that of the component.
+// kind is the kind of the component.
 //
-// Source: Pulsar's InstanceUtils.calculateSubjectType, for those that do not say.
+// Source: Pulsar's InstanceUtils.calculateSubjectType, for components without a type.
 func (d details) kind() Kind {
 	switch d.ComponentType {
 	case "FUNCTION":
@@ -187,7 +187,7 @@ func (d details) kind() Kind {
 	}
 }
 
-// subscriptionType is what the worker made of guarantees and ordering.
+// subscriptionType is the worker's translation of guarantees and ordering.
 func (d details) subscriptionType() backlog.SubscriptionType {
 	switch d.Source.SubscriptionType {
 	case "FAILOVER":
@@ -199,7 +199,7 @@ func (d details) subscriptionType() backlog.SubscriptionType {
 	}
 }
 
-// inputs are those with a specification, which goes over the older ways to name them.
+// inputs returns the inputs. A specification overrides the older fields for the same input.
 func (d details) inputs() map[string]Input {
 	inputs := map[string]Input{}
 	for topic := range d.Source.TopicsToSerDeClassName {
@@ -215,12 +215,12 @@ func (d details) inputs() map[string]Input {
 	return inputs
 }
 
-// keyWindow is where a window function has its windows in the user configuration.
+// keyWindow is the key of the windows of a window function in the user configuration.
 //
 // Source: Pulsar's WindowConfig.WINDOW_CONFIG_KEY.
 const keyWindow = "__WINDOWCONFIGS__"
 
-// window is nil for other functions. A configuration that is no JSON object has no windows.
+// window is nil for other functions. A configuration that is not a JSON object has no windows.
 func (d details) window() *window {
 	var config map[string]json.RawMessage
 	if d.UserConfig == "" || json.Unmarshal([]byte(d.UserConfig), &config) != nil || config[keyWindow] == nil {
@@ -233,7 +233,7 @@ func (d details) window() *window {
 	return &w
 }
 
-// jobName is empty where the options of its own name none, or are no JSON object.
+// jobName is empty if the custom runtime options do not set it, or are not a JSON object.
 func (d details) jobName() string {
 	var options struct {
 		JobName string `json:"jobName"`

@@ -13,8 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// recordedCommands are the scripts that the function worker of Pulsar 4.0.8 put into StatefulSets for functions of each
-// kind, by the names of these.
+// recordedCommands are the scripts of StatefulSets that the function worker of Pulsar 4.0.8 created for each kind of
+// function, by the function's name.
 func recordedCommands(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/4.0.8-commands.json")
@@ -63,9 +63,9 @@ func TestGoInstancesWithoutDetailsAreRead(t *testing.T) {
 		SubscriptionType: backlog.Shared, Inputs: map[string]Input{"t": {}},
 	}
 	for name, conf := range map[string]string{
-		"with inputs":        `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceInputSpecs":{"t":"{}"}}`,
-		"with one topic":     `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceSpecsTopic":"t"}`,
-		"with details alone": `{"functionDetails":"{\"tenant\":\"a\",\"namespace\":\"b\",\"name\":\"c\",\"source\":{\"subscriptionName\":\"s\",\"inputSpecs\":{\"t\":{}}}}"}`,
+		"with inputs":       `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceInputSpecs":{"t":"{}"}}`,
+		"with one topic":    `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceSpecsTopic":"t"}`,
+		"with details only": `{"functionDetails":"{\"tenant\":\"a\",\"namespace\":\"b\",\"name\":\"c\",\"source\":{\"subscriptionName\":\"s\",\"inputSpecs\":{\"t\":{}}}}"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := DecodeCommand([]string{"./main", "-instance-conf", conf})
@@ -75,7 +75,7 @@ func TestGoInstancesWithoutDetailsAreRead(t *testing.T) {
 	}
 }
 
-func TestOlderWaysToNameInputsAreFollowed(t *testing.T) {
+func TestOlderFieldsForInputsAreSupported(t *testing.T) {
 	f := decodeJava(t, `{`+identity+`,"source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":"","":""},
 		"inputSpecs":{"z":{},"x.*":{"consumerProperties":{"a":"b"}}}}}`)
 	require.Equal(t, map[string]Input{
@@ -88,14 +88,14 @@ func TestCommandsThatAreNoInstances(t *testing.T) {
 		command []string
 		problem string
 	}{
-		"a database":      {[]string{"postgres", "-D", "/data"}, "do not run a Pulsar instance"},
-		"details cut off": {[]string{"sh", "-c", "java --function_details '{'"}, "reading --function_details"},
+		"a database":         {[]string{"postgres", "-D", "/data"}, "do not run a Pulsar instance"},
+		"incomplete details": {[]string{"sh", "-c", "java --function_details '{'"}, "reading --function_details"},
 		"a quote never ends": {
 			[]string{"sh", "-c", "java --function_details '{"},
 			"a quotation mark in its command is never closed",
 		},
-		"details of nothing": {[]string{"sh", "-c", "java --function_details '{}'"}, "has no tenant, namespace or name"},
-		"inputs cut off": {
+		"empty details": {[]string{"sh", "-c", "java --function_details '{}'"}, "has no tenant, namespace or name"},
+		"incomplete inputs": {
 			[]string{"./main", "-instance-conf", `{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{"}}`},
 			"reading sourceInputSpecs of -instance-conf",
 		},

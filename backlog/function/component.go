@@ -14,8 +14,8 @@ import (
 // Component is a function, sink or source as the function worker of a cluster knows it.
 type Component struct {
 	Cluster backlog.Cluster
-	// WorkerURL of a worker that runs apart from the brokers, in the spelling of ParseAdminURL; empty when the brokers (or
-	// a proxy) answer for it.
+	// WorkerURL is the URL of a worker that runs apart from the brokers, as ParseAdminURL returns it; empty if the brokers
+	// (or a proxy) answer for it.
 	WorkerURL string
 	Kind      Kind
 	// Tenant, Namespace and Name, such as public, default and resize.
@@ -25,8 +25,8 @@ type Component struct {
 // FullName is tenant/namespace/name.
 func (c Component) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }
 
-// WorkerWorkload begins the Subscription.Workload of every Component, to distinguish it from the workloads of other
-// InstanceSources.
+// WorkerWorkload is the prefix of Subscription.Workload of every Component, which distinguishes it from the workloads
+// of other InstanceSources.
 const WorkerWorkload = "worker:"
 
 // Workload is the component as one string, for Subscription.Workload: worker:function/public/default/resize?admin=...
@@ -46,7 +46,7 @@ func (c Component) Workload() string {
 	return WorkerWorkload + strings.Join(parts, "/") + "?" + values.Encode()
 }
 
-// ParseComponent reads what Component.Workload wrote, and nothing else.
+// ParseComponent is the inverse of Component.Workload, and accepts nothing else.
 func ParseComponent(workload string) (Component, error) {
 	bad := fmt.Errorf(
 		"workload %q does not look like %sfunction/tenant/namespace/name?admin=URL",
@@ -81,33 +81,33 @@ func ParseComponent(workload string) (Component, error) {
 	default:
 		return Component{}, bad
 	}
-	if c.Workload() != workload { // a key too many, or another spelling
+	if c.Workload() != workload { // an extra key, or another spelling
 		return Component{}, bad
 	}
 	return c, nil
 }
 
-// Description is what the function worker says of a component's configuration.
+// Description is a component's configuration, as the function worker reports it.
 type Description struct {
-	// Subscription is what it consumes; its Workload is the component's.
+	// Subscription is what the component consumes; its Workload is the component's.
 	Subscription backlog.Subscription
-	// Type is the subscription type that its instances request. What the broker reports may differ, when other consumers
-	// use the subscription.
+	// Type is the subscription type that its instances request. The broker may report another type if other consumers use
+	// the subscription.
 	Type backlog.SubscriptionType
-	// Parallelism is the number of instances that the worker is configured to run. Its StatefulSet may have been scaled
+	// Parallelism is the number of instances that the worker is configured to run. The StatefulSet may have been scaled
 	// since.
 	Parallelism int
 	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
 	NeverAcknowledges bool
 }
 
-// Status says how the instances of a component do.
+// Status is the state of the instances of a component.
 type Status struct {
-	// Instances is how many the worker is configured to run. Running of them run, as far as the worker could reach them.
-	// Failed of them do not and say why, or no worker was given them yet.
+	// Instances is the number that the worker is configured to run, and Running the number that run, as far as the worker
+	// can reach them. Failed instances do not run and report an error, or have no worker yet.
 	Instances, Running, Failed int
 }
 
-// Stopped says that it was stopped: no instance runs, and none reports an error. It looks the same for the moment of a
-// restart.
+// Stopped reports whether it was stopped: no instance runs, and none reports an error. It is also true for a moment
+// during a restart.
 func (s Status) Stopped() bool { return s.Instances > 0 && s.Running == 0 && s.Failed == 0 }

@@ -50,7 +50,7 @@ func TestWorkloadsOfOthersAreRefused(t *testing.T) {
 		"nothing":                   "",
 		"another source's workload": "pods:media/resize",
 		"no name":                   "worker:function/public/default?admin=http%3A%2F%2Fb%3A8080",
-		"a part too many":           "worker:function/public/default/a/b?admin=http%3A%2F%2Fb%3A8080",
+		"an extra part":             "worker:function/public/default/a/b?admin=http%3A%2F%2Fb%3A8080",
 		"an unknown kind":           "worker:window/public/default/a?admin=http%3A%2F%2Fb%3A8080",
 		"an unknown key":            "worker:function/public/default/a?admin=http%3A%2F%2Fb%3A8080&color=red",
 		"a key twice":               "worker:function/public/default/a?admin=http%3A%2F%2Fb%3A8080&admin=x",

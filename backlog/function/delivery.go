@@ -5,7 +5,7 @@ package function
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// delivery is what decides how instances subscribe and acknowledge, in the worker's spelling.
+// delivery determines how instances subscribe and acknowledge, in the worker's spelling.
 type delivery struct {
 	guarantees                        string
 	retainOrdering, retainKeyOrdering bool
@@ -23,9 +23,9 @@ const (
 	guaranteeManual          = "MANUAL"
 )
 
-// subscriptionType is the documented rule. It is the same for all runtimes: workers refuse retainKeyOrdering for Go
-// until the release in which Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an
-// older library subscribes as Shared then, which the broker reports.
+// subscriptionType follows the documented rule, for all runtimes: workers refuse retainKeyOrdering for Go until the
+// release in which Go instances support it (apache/pulsar#26414, #26421). An instance with an older library then
+// subscribes as Shared, which the broker reports.
 //
 // Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convert and SinkConfigUtils.convert; Function Mesh's
 // getSubscriptionType (controllers/spec/utils.go).
@@ -40,7 +40,7 @@ func (d delivery) subscriptionType() backlog.SubscriptionType {
 	}
 }
 
-// neverAcknowledges says that neither the framework nor the window acknowledges.
+// neverAcknowledges reports whether neither the framework nor the window acknowledges.
 //
 // Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's
 // own guarantee makes it acknowledge.

@@ -13,10 +13,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Kind is one of the things that a function worker runs.
+// Kind is a kind of component that a function worker runs.
 type Kind string
 
-// What a function worker runs.
+// The kinds.
 const (
 	KindFunction Kind = "function"
 	KindSink     Kind = "sink"
@@ -26,7 +26,7 @@ const (
 // Runtime is the language of a function as the worker spells it.
 type Runtime string
 
-// The runtimes. Sinks and sources are always Java. Function Mesh alone has Generic.
+// The runtimes. Sinks and sources are always Java. Only Function Mesh has Generic.
 const (
 	Java    Runtime = "JAVA"
 	Python  Runtime = "PYTHON"
@@ -34,29 +34,29 @@ const (
 	Generic Runtime = "GENERIC"
 )
 
-// Function is a Pulsar Function, Sink or Source, as far as what it consumes depends on it.
+// Function is the part of a Pulsar Function, Sink or Source that determines what it consumes.
 type Function struct {
 	Kind Kind
 	// Tenant, Namespace and Name, such as public, default and resize.
 	Tenant, Namespace, Name string
 	Runtime                 Runtime
-	// Inputs by the topic or pattern, as it was written.
+	// Inputs by the configured topic or pattern.
 	Inputs map[string]Input
 	// SubscriptionName is empty for Pulsar's default.
 	SubscriptionName string
-	// SubscriptionType is that of all inputs, unless their consumer properties say otherwise.
+	// SubscriptionType is the type for all inputs, unless their consumer properties override it.
 	SubscriptionType backlog.SubscriptionType
-	// SourceClass is what a function or sink reads with in place of Pulsar's own source; empty for that.
+	// SourceClass is the class that a function or sink reads with instead of Pulsar's own source; empty for that one.
 	SourceClass string
-	// Batch is true for a source of which the first instance discovers tasks and publishes them for all.
+	// Batch is true for a source with a first instance that discovers tasks and publishes them for all instances.
 	Batch bool
 	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
 	NeverAcknowledges bool
-	// JobName begins the name of its StatefulSet where the worker was given one; empty for the default.
+	// JobName is the prefix of its StatefulSet's name if it is configured; empty for the default.
 	JobName string
 }
 
-// Input is what is configured of one input.
+// Input is the configuration of one input.
 type Input struct {
 	IsPattern bool
 	// ConsumerProperties of its consumer.
@@ -71,8 +71,8 @@ func (f Function) String() string { return string(f.Kind) + " " + backlog.Quote(
 
 func fullName(tenant, namespace, name string) string { return tenant + "/" + namespace + "/" + name }
 
-// Subscription is what all instances consume, without a cluster yet, and the type that they request. An error says why
-// it has no one backlog, and what to do about it.
+// Subscription is what all instances consume, without a cluster, and the type that they request. It returns an error
+// with the fix if there is no single backlog.
 func (f Function) Subscription() (backlog.Subscription, backlog.SubscriptionType, error) {
 	none := backlog.Subscription{}
 	switch {
@@ -109,7 +109,7 @@ func (f Function) Subscription() (backlog.Subscription, backlog.SubscriptionType
 	return backlog.NewSubscription(backlog.Cluster{}, agreed.name, topics...).WithPatterns(patterns...), agreed.kind, nil
 }
 
-// batchSubscription is what the instances of a batch source share.
+// batchSubscription is the subscription that the instances of a batch source share.
 //
 // Source: org.apache.pulsar.functions.utils.SourceConfigUtils, computeBatchSourceIntermediateTopicName and
 // computeBatchSourceInstanceSubscriptionName; org.apache.pulsar.functions.source.batch.BatchSourceExecutor.
@@ -137,14 +137,14 @@ func (f Function) topics() (topics []string, patterns []backlog.Pattern, err err
 	return topics, patterns, nil
 }
 
-// subscribes is what a consumer of one input requests.
+// subscribes is the subscription that the consumer of one input requests.
 type subscribes struct {
 	name string
 	kind backlog.SubscriptionType
 }
 
-// agreed is the subscription that all inputs share. By its consumer properties an input may have a subscription of its
-// own; with two there is no one backlog.
+// agreed is the subscription that all inputs share. The consumer properties of an input may set another subscription;
+// with two subscriptions there is no single backlog.
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName.
 func (f Function) agreed() (agreed subscribes, err error) {
@@ -181,14 +181,14 @@ func (f Function) agreed() (agreed subscribes, err error) {
 	return agreed, nil
 }
 
-// Keys of the consumer properties that decide what a Java instance subscribes as.
+// Keys of the consumer properties that determine the subscription of a Java instance.
 const (
 	propertySubscriptionName = "subscriptionName"
 	propertySubscriptionType = "subscriptionType"
 )
 
-// with is what a Java instance requests that loads an input's consumer properties over its configuration. The type may
-// then be one that Pulsar does not know.
+// with is the request of a Java instance, where an input's consumer properties override the configuration. The type may
+// be one that Pulsar does not have.
 //
 // Source: org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go
 // pass the properties on as metadata.
@@ -204,7 +204,7 @@ func (s subscribes) String() string {
 	return fmt.Sprintf("%s (%s)", backlog.Quote(s.name), backlog.Quote(string(s.kind)))
 }
 
-// exists says whether Pulsar has subscriptions of the type.
+// exists reports whether Pulsar has subscriptions of the type.
 func exists(kind backlog.SubscriptionType) bool {
 	return kind == backlog.Exclusive || kind == backlog.Shared || kind == backlog.Failover || kind == backlog.KeyShared
 }

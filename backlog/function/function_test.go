@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// decodeMesh is how the spec of a mesh object is decoded, written as JSON.
+// decodeMesh decodes the JSON of the spec of a mesh object.
 func decodeMesh(t testing.TB, kind Kind, object, spec string) Function {
 	t.Helper()
 	var s MeshSpec
@@ -21,7 +21,7 @@ func decodeMesh(t testing.TB, kind Kind, object, spec string) Function {
 	return s.Function(kind, object)
 }
 
-// decodeWorker is how the worker's answer is decoded.
+// decodeWorker decodes a worker's answer.
 func decodeWorker(t testing.TB, kind Kind, answer string) Function {
 	t.Helper()
 	var c WorkerConfig
@@ -31,7 +31,7 @@ func decodeWorker(t testing.TB, kind Kind, answer string) Function {
 	return f
 }
 
-// decodeJava is how the details of a Java instance are decoded.
+// decodeJava decodes the details of a Java instance.
 func decodeJava(t testing.TB, details string) Function {
 	t.Helper()
 	f, err := DecodeCommand([]string{"sh", "-c", "exec java -cp x --function_details '" + details + "' --port 9093"})
@@ -39,13 +39,13 @@ func decodeJava(t testing.TB, details string) Function {
 	return f
 }
 
-// identity begins the description of all functions below, and worker what a worker's answer has beside.
+// identity begins the description of all functions below, and worker has the other fields of a worker's answer.
 const (
 	identity = `"tenant":"media","namespace":"images","name":"resize"`
 	worker   = `"parallelism":2,"runtime":"JAVA",` + identity
 )
 
-// what is expected of a description: the subscription, or why there is none.
+// expected is the subscription of a description, or why there is none.
 type expected struct {
 	name             string
 	kind             backlog.SubscriptionType
@@ -123,7 +123,7 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 				name: "media/images/resize", kind: backlog.Shared, topics: []string{"persistent://public/default/in"},
 			},
 		},
-		"is a sink with consumer properties that take precedence": {
+		"is a sink with overriding consumer properties": {
 			kind: KindSink,
 			mesh: `{` + identity + `,"subscriptionName":"theirs","retainOrdering":true,"input":{"sourceSpecs":{"in":{` +
 				mine + `}}}}`,
@@ -153,7 +153,7 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 					"for all inputs",
 			},
 		},
-		"has a pattern that Java alone can read": {
+		"has a pattern with syntax of Java only": {
 			mesh: `{` + identity + `,"input":{"sourceSpecs":{"a(?=b).*":{"isRegexPattern":true}}}}`,
 			command: `{` + identity +
 				`,"source":{"inputSpecs":{"a(?=b).*":{"isRegexPattern":true}}},"componentType":"FUNCTION"}`,
@@ -209,7 +209,7 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 				topics: []string{"persistent://media/images/resize-intermediate"},
 			},
 		},
-		"is a source, which consumes nothing": {
+		"is a source, which has no input": {
 			kind:    KindSource,
 			mesh:    `{` + identity + `,"sourceConfig":{"className":7}}`,
 			command: `{` + identity + `,"source":{"className":"org.Kafka"},"componentType":"SOURCE"}`,
@@ -284,7 +284,7 @@ func TestConsumerPropertiesDecideWhatJavaSubscribesAs(t *testing.T) {
 			expected: expected{refused: "consumerProperties make b subscribe as media/images/resize (Failover) and another as " +
 				"media/images/resize (Shared)"},
 		},
-		"a type that Pulsar does not know": {
+		"an unknown type": {
 			inputs: map[string]Input{"a": properties("subscriptionType", "KEY_SHARED")},
 			expected: expected{
 				refused: `consumerProperties of input a of function media/images/resize have subscriptionType "KEY_SHARED", ` +

@@ -11,10 +11,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// MeshSpec is the part of the spec of a Function, Sink or Source of Function Mesh that says what it consumes: decode
-// the spec into it, or embed it among what else is read of the spec.
+// MeshSpec is the part of the spec of a Function, Sink or Source of Function Mesh that defines what it consumes: decode
+// the spec into it, or embed it in a larger struct.
 type MeshSpec struct {
-	// Tenant, Namespace (Pulsar's) and Name are filled by Function Mesh's webhook where there is one.
+	// Function Mesh's webhook sets Tenant, Namespace (Pulsar's) and Name, if it is installed.
 	Tenant    string `json:"tenant"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -25,7 +25,7 @@ type MeshSpec struct {
 	RetainOrdering      bool      `json:"retainOrdering"`
 	RetainKeyOrdering   bool      `json:"retainKeyOrdering"`
 	WindowConfig        *window   `json:"windowConfig"`
-	// SourceConfig of a Function replaces its input; that of a Source is the connector's own.
+	// SourceConfig of a Function replaces its input; for a Source it is the connector's configuration.
 	SourceConfig map[string]any `json:"sourceConfig"`
 	// BatchSourceConfig is set for Sources that discover tasks and share them through a topic.
 	BatchSourceConfig *struct{} `json:"batchSourceConfig"`
@@ -54,8 +54,8 @@ func (s inputSpec) input() Input {
 	return Input{IsPattern: s.IsRegexPattern, ConsumerProperties: s.ConsumerProperties}
 }
 
-// Function is what the spec of an object of that name describes. The defaults are those of Function Mesh's webhook,
-// which not every installation runs.
+// Function is the function that the spec of the named object describes. The defaults are those of Function Mesh's
+// webhook, which not every installation runs.
 func (s MeshSpec) Function(kind Kind, object string) Function {
 	d := delivery{
 		// Function Mesh spells them in lower case
@@ -77,7 +77,7 @@ func (s MeshSpec) Function(kind Kind, object string) Function {
 		f.Batch, f.SubscriptionType = s.BatchSourceConfig != nil, backlog.Shared
 		return f
 	case s.Golang != nil:
-		// what Function Mesh gives to its Go instances has neither the guarantee nor the ordering
+		// Function Mesh passes neither the guarantee nor the ordering to its Go instances.
 		f.SubscriptionType = backlog.Shared
 	}
 	f.SourceClass, f.Inputs = s.sourceClass(), s.inputs()
@@ -97,8 +97,8 @@ func (s MeshSpec) runtime() Runtime {
 	}
 }
 
-// sourceClass is what a Function reads with in place of Pulsar's own source; empty for that. With the other settings
-// alone it reads its topics.
+// sourceClass is the class that a Function reads with instead of Pulsar's own source; empty for that one. Other
+// settings alone leave Pulsar's source in place.
 //
 // Source: Function Mesh's buildSourceConnectorDetails (controllers/spec/utils.go).
 func (s MeshSpec) sourceClass() string {
@@ -109,11 +109,11 @@ func (s MeshSpec) sourceClass() string {
 	return class
 }
 
-// inputs by the text that names them.
+// inputs returns the inputs by topic or pattern.
 //
-// Source: Function Mesh's generateInputSpec (controllers/spec/utils.go) fills one map from five fields, the later ones
-// over the earlier: a pattern that is named again without isRegexPattern is a topic. Its Go runtime is given topics[0]
-// and nothing else.
+// Source: Function Mesh's generateInputSpec (controllers/spec/utils.go) fills one map from five fields, where later
+// fields override earlier ones: a pattern that also appears without isRegexPattern is a topic. Its Go runtime only gets
+// topics[0].
 func (s MeshSpec) inputs() map[string]Input {
 	inputs := map[string]Input{}
 	if s.Golang != nil {

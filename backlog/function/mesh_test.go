@@ -21,7 +21,7 @@ func TestTheInputsOfAMeshObjectAreTheUnionOfTheirFields(t *testing.T) {
 		topics, patterns []string
 		refused          string
 	}{
-		"topics alone": {spec: `{"input":{"topics":["b","a"]}}`, topics: []string{"a", "b"}},
+		"only topics": {spec: `{"input":{"topics":["b","a"]}}`, topics: []string{"a", "b"}},
 		"every field, each topic once": {
 			spec: `{"input":{"topics":["a"],"customSerdeSources":{"b":"S"},"customSchemaSources":{"c":"J"},
 				"sourceSpecs":{"a":{},"d":{"schemaType":"avro","receiverQueueSize":10}}}}`,
@@ -35,7 +35,7 @@ func TestTheInputsOfAMeshObjectAreTheUnionOfTheirFields(t *testing.T) {
 			topics:   []string{"a"},
 			patterns: []string{"in-.*", "persistent://t/n/out-.*"},
 		},
-		"a pattern alone": {spec: `{"input":{"topicPattern":"a.*"}}`, patterns: []string{"a.*"}},
+		"only a pattern": {spec: `{"input":{"topicPattern":"a.*"}}`, patterns: []string{"a.*"}},
 		"a pattern that is a source without the flag": {
 			spec: `{"input":{"topicPattern":"a","sourceSpecs":{"a":{}}}}`, topics: []string{"a"},
 		},
@@ -45,7 +45,7 @@ func TestTheInputsOfAMeshObjectAreTheUnionOfTheirFields(t *testing.T) {
 		"a topic that is a source with the flag": {
 			spec: `{"input":{"topics":["a"],"sourceSpecs":{"a":{"isRegexPattern":true}}}}`, patterns: []string{"a"},
 		},
-		"the first topic alone of a Go function": {
+		"only the first topic of a Go function": {
 			spec:   `{"golang":{"go":"main"},"input":{"topics":["z","a"],"sourceSpecs":{"b":{}},"topicPattern":"x.*"}}`,
 			topics: []string{"z"},
 		},
@@ -171,7 +171,7 @@ func TestTheSubscriptionOfAMeshObject(t *testing.T) {
 	}
 }
 
-func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
+func TestOnlyManualWindowsNeverAcknowledge(t *testing.T) {
 	tests := map[string]struct {
 		spec  string
 		never bool
@@ -219,7 +219,7 @@ func FuzzMeshSpec(f *testing.F) {
 	})
 }
 
-// checkSubscription fails for a subscription that nothing can consume.
+// checkSubscription fails for a subscription that no consumer can have.
 func checkSubscription(t *testing.T, f Function) {
 	t.Helper()
 	subscription, kind, err := f.Subscription()

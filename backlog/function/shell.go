@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Arguments by which an instance of Pulsar is configured: one of Java and Python instances, and one of Go instances.
+// Arguments that configure an instance of Pulsar: one for Java and Python instances, and one for Go instances.
 //
 // Source: Pulsar's RuntimeUtils.getCmd and getGoInstanceCmd.
 const (
@@ -17,15 +17,15 @@ const (
 	argumentInstance = "-instance-conf"
 )
 
-// StartsInstance says whether a container's command may be that of an instance, without parsing its quotes.
+// StartsInstance reports whether a container's command may be that of an instance, without parsing its quotes.
 func StartsInstance(command []string) bool {
 	return slices.ContainsFunc(command, func(part string) bool {
 		return strings.Contains(part, argumentDetails) || strings.Contains(part, argumentInstance)
 	})
 }
 
-// argument returns what follows the name in a container's command, be that a list of arguments or a script for sh -c,
-// in which it is quoted: "" when it is not there.
+// argument returns the value of the named argument in a container's command: a list of arguments, or a script for sh
+// -c, where it is quoted. It is empty if there is no such argument.
 func argument(command []string, name string) (string, error) {
 	for i, part := range command {
 		if part == name && i+1 < len(command) {
@@ -45,11 +45,11 @@ func argument(command []string, name string) (string, error) {
 	return "", nil
 }
 
-// errQuoteOpen is why a script cannot be split.
+// errQuoteOpen: a script cannot be split.
 var errQuoteOpen = errors.New("a quotation mark in its command is never closed")
 
-// splitWords splits a script into words as a shell does, as far as blanks, quotes and backslashes go. Nothing is
-// expanded, and operators are words like others.
+// splitWords splits a script into words as a shell does, with blanks, quotes and backslashes. It expands nothing, and
+// treats operators as words.
 //
 // Source: POSIX, Shell Command Language, 2.2 Quoting.
 func splitWords(script string) ([]string, error) {
@@ -94,7 +94,7 @@ func splitWords(script string) ([]string, error) {
 	return words, nil
 }
 
-// doubleQuoted reads up to the closing mark, and says how many bytes that were with the mark.
+// doubleQuoted returns the text up to the closing mark, and its length in bytes with the mark.
 func doubleQuoted(script string) (text string, length int, err error) {
 	var word strings.Builder
 	for i := 0; i < len(script); i++ {

@@ -20,14 +20,14 @@ func TestAScriptIsSplitAsAShellDoes(t *testing.T) {
 		"double quotes keep blanks and honour backslashes": {
 			script: `"a 'b' \" \\ \$ \n" c`, want: []string{`a 'b' " \ $ \n`, "c"},
 		},
-		"quotes may stand within a word":    {script: `a'b c'"d e"\ f`, want: []string{"ab cd e f"}},
+		"quotes within a word":              {script: `a'b c'"d e"\ f`, want: []string{"ab cd e f"}},
 		"an empty word is a word":           {script: `a '' ""`, want: []string{"a", "", ""}},
 		"operators and expansions stay":     {script: `x=${P##*-} && y $x`, want: []string{"x=${P##*-}", "&&", "y", "$x"}},
-		"a broken line goes on":             {script: "a\\\nb", want: []string{"ab"}},
+		"a line with a continuation":        {script: "a\\\nb", want: []string{"ab"}},
 		"the usual way to quote a quote":    {script: `'it'\''s'`, want: []string{"it's"}},
 		"an open single quote is a mistake": {script: `a 'b`, fails: true},
 		"an open double quote is a mistake": {script: `a "b\"`, fails: true},
-		"nothing is no word":                {script: " "},
+		"a blank script has no words":       {script: " "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

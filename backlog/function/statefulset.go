@@ -4,7 +4,7 @@
 package function
 
 import (
-	"crypto/sha1" //nolint:gosec // Pulsar's choice for names, which protect nothing
+	"crypto/sha1" //nolint:gosec // Pulsar's choice for names, without security
 	"encoding/hex"
 	"strings"
 )
@@ -22,8 +22,8 @@ func StatefulSetName(tenant, namespace, name string) string {
 	return raw
 }
 
-// RunsAs says whether the worker gives this name to the StatefulSet of the function. With a jobName, which only some
-// workers were given, it is that of the function's own options or what stands before the hash.
+// RunsAs reports whether the worker gives this name to the StatefulSet of the function. With a jobName, which only some
+// workers support, the name is that of the function's own options or the part before the hash.
 //
 // Source: Pulsar's KubernetesRuntime.createJobName and BasicKubernetesManifestCustomizer.
 func (f Function) RunsAs(statefulSet string) bool {
@@ -39,7 +39,7 @@ func (f Function) jobStatefulSet(jobName string) string {
 	return validName(jobName) + "-" + shortHash(strings.Join([]string{jobName, f.Tenant, f.Namespace, f.Name}, "-"))
 }
 
-// validName replaces what no name of a pod may have.
+// validName replaces characters that are invalid in the name of a pod.
 func validName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') || r == '-' || r == '.' {
@@ -49,7 +49,7 @@ func validName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// shortHash distinguishes names that validName maps to the same.
+// shortHash distinguishes names that validName maps to the same name.
 func shortHash(text string) string {
 	hash := sha1.Sum([]byte(text))
 	return hex.EncodeToString(hash[:])[:8]

@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// WorkerConfig is what a GET of a function, sink or source of the function worker shows, as far as it is needed. A GET
-// gives all inputs as inputSpecs, whichever way they were configured.
+// WorkerConfig is the needed part of the function worker's answer to a GET of a function, sink or source. It has all
+// inputs as inputSpecs, however they were configured.
 //
 // Source: org.apache.pulsar.common.functions.FunctionConfig, org.apache.pulsar.common.io.SinkConfig and SourceConfig.
 type WorkerConfig struct {
@@ -34,14 +34,14 @@ type WorkerConfig struct {
 type workerInput struct {
 	// RegexPattern is isRegexPattern in a Function resource.
 	RegexPattern bool `json:"regexPattern"`
-	// ConsumerProperties are shown of sinks; of functions by 4.2.4 alone (not by 4.0.8 and 5.0.0-M1).
+	// ConsumerProperties are present for sinks; for functions only in 4.2.4 (not in 4.0.8 and 5.0.0-M1).
 	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 
 // FullName is tenant/namespace/name.
 func (c WorkerConfig) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }
 
-// Function is what the answer describes. An error says that no worker answers so.
+// Function is the function that the answer describes. An error means that no worker sends such an answer.
 func (c WorkerConfig) Function(kind Kind) (Function, error) {
 	if err := c.check(kind); err != nil {
 		return Function{}, err
@@ -73,7 +73,7 @@ func (c WorkerConfig) Function(kind Kind) (Function, error) {
 	return f, nil
 }
 
-// check says what is missing or cannot be.
+// check returns what is missing or invalid.
 func (c WorkerConfig) check(kind Kind) error {
 	switch {
 	case c.Parallelism == nil:
@@ -96,5 +96,5 @@ func (c WorkerConfig) check(kind Kind) error {
 	}
 }
 
-// runtime is named for functions alone: sinks and sources are Java.
+// runtime is set only for functions: sinks and sources are Java.
 func (c WorkerConfig) runtime() Runtime { return cmp.Or(c.Runtime, Java) }

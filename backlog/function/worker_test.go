@@ -46,7 +46,7 @@ func TestTheSubscriptionTypeOfAWorkersFunction(t *testing.T) {
 	}
 }
 
-func TestAWorkersAnswerThatCannotBeRightIsRefused(t *testing.T) {
+func TestAnInvalidAnswerOfAWorkerIsRefused(t *testing.T) {
 	tests := map[string]struct{ config, problem string }{
 		"without inputs":          {`"parallelism":1,"runtime":"JAVA"`, "inputSpecs is missing"},
 		"with a nameless input":   {`"parallelism":1,"runtime":"JAVA","inputSpecs":{"":{}}`, "an input has no name"},
