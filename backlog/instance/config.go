@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// DefaultRequestTimeout is 100 times what an instance takes when it is not busy.
+	// DefaultRequestTimeout is 100 times the response time of an instance that is not busy.
 	DefaultRequestTimeout = 2 * time.Second
-	// maxAnswerBytes bounds one answer: 200 times what a Java instance has, the rest is for user metrics. It is time, not
-	// memory: lines are forgotten as they are read.
+	// maxAnswerBytes bounds one answer: 200 times that of a Java instance, the rest is for user metrics. It bounds time,
+	// not memory: lines are discarded as they are read.
 	maxAnswerBytes = 16 << 20
-	// concurrency bounds the requests under way, over all workloads, which take 64 KiB each.
+	// concurrency bounds the concurrent requests over all workloads; each takes 64 KiB.
 	concurrency = 32
 )
 
-// Config says how instances are scraped. Zero values mean the defaults.
+// Config configures the Scraper. Zero values mean the defaults.
 type Config struct {
-	// Registerer takes the metrics; required.
+	// Registerer registers the metrics; required.
 	Registerer prometheus.Registerer
-	// Addresses knows the instances; required.
+	// Addresses returns the instances; required.
 	Addresses Addresses
 	// RequestTimeout bounds one request, from connecting to the last byte; 10 ms to 1 min, default 2 s.
 	RequestTimeout time.Duration
@@ -47,7 +47,7 @@ func New(config Config) (*Scraper, error) {
 	return &Scraper{
 		addresses: config.Addresses,
 		client: &http.Client{
-			// No proxy: instances are inside the cluster. No compression: it would be their processor time.
+			// No proxy: instances are inside the cluster. No compression: it would use their CPU time.
 			Transport: &http.Transport{
 				DialContext:            (&net.Dialer{Timeout: config.RequestTimeout}).DialContext,
 				DisableKeepAlives:      true,

@@ -19,38 +19,38 @@ import (
 )
 
 const (
-	// maxLineBytes is far above our series, which have names as labels; longer lines are texts of exceptions.
+	// maxLineBytes is far above the lines of our series, which have names as labels; longer lines are texts of exceptions.
 	maxLineBytes = 32 << 10
-	// maxInstances bounds what one process is believed to run: a function worker runs some of one function.
+	// maxInstances bounds the accepted instances of one process: a function worker runs some of one function.
 	maxInstances = 1000
-	// maxExact is up to where a float counts exactly.
+	// maxExact is the limit up to which a float counts exactly.
 	maxExact = 1 << 53
 )
 
 var errCutOff = errors.New("its metrics are cut off")
 
-// identity is which instance a series is of.
+// identity identifies the instance of a series.
 type identity struct {
 	kind      kind
 	component string
 	instance  string
 }
 
-// tally is what was read of one instance.
+// tally has the values of one instance.
 type tally struct {
 	values    [quantities]float64
 	seen      [quantities]bool
 	quantiles bool
 }
 
-// decode reads the metrics of one process. Errors of the reader come back wrapped, all others are about the text.
+// decode decodes the metrics of one process. Errors of the reader are wrapped, all others are about the text.
 func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	found := map[identity]*tally{}
 	lines := bufio.NewReaderSize(body, maxLineBytes)
 	for {
 		line, err := nextLine(lines)
 		if errors.Is(err, io.EOF) {
-			// The end of HTTP/1.0 is that of the connection: a number without an end may lack digits.
+			// HTTP/1.0 ends with the connection: a number in a line without an end may lack digits.
 			if len(line) > 0 && line[0] != '#' {
 				return nil, errCutOff
 			}
@@ -65,8 +65,8 @@ func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.Instance
 	}
 }
 
-// nextLine returns a line without its end, and an empty one for a line that is too long. With io.EOF comes what has no
-// end.
+// nextLine returns a line without its end, and an empty one for a line that is too long. With io.EOF it returns a last
+// line without an end.
 func nextLine(lines *bufio.Reader) ([]byte, error) {
 	line, err := lines.ReadSlice('\n')
 	if err == nil || !errors.Is(err, bufio.ErrBufferFull) {
@@ -78,7 +78,7 @@ func nextLine(lines *bufio.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// record adds a line to what was found, if it is one that is read.
+// record adds a line, if its series is read.
 func record(found map[identity]*tally, line []byte, component string) error {
 	s, wanted, err := parse(line)
 	if err != nil || !wanted || component != "" && s.of.component != component {
@@ -103,7 +103,7 @@ func record(found map[identity]*tally, line []byte, component string) error {
 	return nil
 }
 
-// samples are complete or an error.
+// samples returns the complete samples, or an error.
 func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	identities := slices.SortedFunc(maps.Keys(found), func(a, b identity) int {
 		return strings.Compare(a.instance, b.instance)
@@ -118,7 +118,7 @@ func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]back
 	all := make([]backlog.InstanceSample, 0, len(identities))
 	for _, id := range identities {
 		if id.kind != identities[0].kind || id.component != identities[0].component {
-			return nil, fmt.Errorf("it has metrics of %s and %s: it must be said which is meant", identities[0].component,
+			return nil, fmt.Errorf("it has metrics of %s and %s: the address must name one of them", identities[0].component,
 				id.component)
 		}
 		sample, err := found[id].sample(id.kind)
@@ -134,7 +134,7 @@ func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]back
 	return all, nil
 }
 
-// sample is without an ID.
+// sample returns a sample without an ID.
 func (t *tally) sample(k kind) (backlog.InstanceSample, error) {
 	for what := range quantities {
 		if k.has(what) && !t.seen[what] {
@@ -154,7 +154,7 @@ func (t *tally) sample(k kind) (backlog.InstanceSample, error) {
 	return s, nil
 }
 
-// check checks a value. NaN, an infinity or a negative number is no count, and nothing may be made of it.
+// check validates a value. NaN, an infinity or a negative number is no count, and is never corrected.
 func (q quantity) check(value float64) error {
 	most := float64(maxExact)
 	if q == busyMillis {

@@ -50,7 +50,7 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 		"Java before its first message, its quantiles NaN": {"5.0.0-M1-java-idle-instance.txt", backlog.InstanceSample{
 			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
 		}},
-		"Java with a request for our series alone": {"4.0.8-java-idle-named-instance.txt", backlog.InstanceSample{
+		"Java with a request for our series only": {"4.0.8-java-idle-named-instance.txt", backlog.InstanceSample{
 			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
 		}},
 		"Python leaves failed calls out": {"4.0.8-python-instance.txt", backlog.InstanceSample{
@@ -75,8 +75,8 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 	}
 }
 
-// Every series exists before the first message, so none may be made up.
-func TestDecodeTakesNothingForZero(t *testing.T) {
+// Every series exists before the first message, so a missing one is never 0.
+func TestDecodeNeverReadsMissingSeriesAsZero(t *testing.T) {
 	for _, file := range []string{"4.0.8-java-instance.txt", "4.0.8-python-instance.txt", "3.2-go-instance.txt"} {
 		text := fixture(t, file)
 		for q := range quantities {
@@ -93,7 +93,7 @@ func TestDecodeTakesNothingForZero(t *testing.T) {
 	}
 }
 
-// text of a function with the given lines in place of those of the same name.
+// functionText is the text of a function in which the given lines replace those of the same name.
 func functionText(lines ...string) string {
 	all := []string{
 		`pulsar_function_received_total{fqfn="t/n/f",instance_id="0"} 5`,
@@ -118,7 +118,7 @@ func functionText(lines ...string) string {
 	return strings.Join(all, "\n") + "\n"
 }
 
-func TestDecodeBearsWhatInstancesWrite(t *testing.T) {
+func TestDecodeAcceptsWhatInstancesWrite(t *testing.T) {
 	want := backlog.InstanceSample{Received: 5, Processed: 4, Calls: ptr(int64(4)), BusyTime: ptr(time.Second)}
 	for name, text := range map[string]string{
 		"plain": functionText(),
@@ -152,7 +152,7 @@ func TestDecodeBearsWhatInstancesWrite(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatCannotBe(t *testing.T) {
+func TestDecodeRefusesInvalidValues(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":         {"", "no metrics of a function, sink or source"},
 		"another program": {"# TYPE up gauge\nup 1\n", "is that the metrics port of an instance?"},
@@ -164,7 +164,7 @@ func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 		"a word for a value":   {functionText(`pulsar_function_received_total{} many`), "invalid syntax"},
 		"NaN":                  {functionText(`pulsar_function_received_total{} NaN`), "its value NaN cannot be"},
 		"infinity":             {functionText(`pulsar_function_process_latency_ms_sum{} +Inf`), "its value +Inf cannot be"},
-		"less than nothing":    {functionText(`pulsar_function_processed_successfully_total{} -1`), "its value -1 cannot be"},
+		"a negative value":     {functionText(`pulsar_function_processed_successfully_total{} -1`), "its value -1 cannot be"},
 		"half a message":       {functionText(`pulsar_function_received_total{} 0.5`), "its value 0.5 cannot be"},
 		"more than is counted": {functionText(`pulsar_function_received_total{} 1e16`), "its value 1e+16 cannot be"},
 		"1000 years busy":      {functionText(`pulsar_function_process_latency_ms_sum{} 3.2e13`), "cannot be"},
@@ -175,8 +175,8 @@ func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 			functionText() + "pulsar_function_received_total{fqfn=\"t/n/f\",instance_id=\"0\"} 6\n",
 			"it has pulsar_function_received_total twice",
 		},
-		"a number cut off": {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
-		"a name cut off":   {functionText() + "pulsar_function_rec", "cut off"},
+		"an incomplete number": {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
+		"an incomplete name":   {functionText() + "pulsar_function_rec", "cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := decode(strings.NewReader(test.text), backlog.InstanceAddress{})
@@ -189,7 +189,7 @@ func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 func TestDecodeSeparatesComponentsOfOneProcess(t *testing.T) {
 	two := functionText() + strings.ReplaceAll(functionText(), "t/n/f", "t/n/g")
 	_, err := decode(strings.NewReader(two), backlog.InstanceAddress{})
-	require.ErrorContains(t, err, "it must be said which is meant")
+	require.ErrorContains(t, err, "the address must name one of them")
 
 	got, err := decode(strings.NewReader(two), backlog.InstanceAddress{ID: "worker", Component: "t/n/g"})
 	require.NoError(t, err)

@@ -30,15 +30,15 @@ func newFault(reason error, address backlog.InstanceAddress, cause error, words 
 }
 
 func statusFault(address backlog.InstanceAddress, status int) error {
-	said := fmt.Sprintf("it answered %d", status)
+	answered := fmt.Sprintf("it answered %d", status)
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return newFault(backlog.ErrForbidden, address, nil,
-			said+", which instances never do: does a service mesh in between refuse it?")
+			answered+", which instances never do: does a service mesh in between refuse it?")
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return newFault(backlog.ErrUnavailable, address, nil, said+": retried soon")
+		return newFault(backlog.ErrUnavailable, address, nil, answered+": retried soon")
 	default:
-		return newFault(backlog.ErrProtocol, address, nil, said+": is that the metrics port of an instance?")
+		return newFault(backlog.ErrProtocol, address, nil, answered+": is that the metrics port of an instance?")
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *Scraper) noAnswer(ctx context.Context, address backlog.InstanceAddress,
 	return newFault(backlog.ErrUnreachable, address, err, words)
 }
 
-// resultLabel is the result in the metrics.
+// resultLabel is the label of the result in the metrics.
 func resultLabel(err error) string {
 	switch {
 	case err == nil:

@@ -19,13 +19,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Addresses knows the instances of a workload, from the cache, each with an ID of its own. No address and no
-// error means that the workload has no instances. Errors wrap a reason of package backlog.
+// Addresses returns the instances of a workload from the cache, each with its own ID. No address and no error means
+// that the workload has no instances. Errors wrap a reason of package backlog.
 type Addresses interface {
 	Addresses(workload string) ([]backlog.InstanceAddress, error)
 }
 
-// Scraper reads the metrics of instances. Its methods may be called from any goroutine.
+// Scraper reads the metrics of instances. Its methods are safe for concurrent use.
 type Scraper struct {
 	addresses Addresses
 	client    *http.Client
@@ -35,12 +35,12 @@ type Scraper struct {
 	slots     chan struct{} // one for each request under way
 }
 
-// FetchInstances scrapes all instances of the workload at once. Those that do not answer, or with something else than
-// an instance's metrics, are counted in Silent.
+// FetchInstances scrapes all instances of the workload concurrently. Instances that do not answer, or not with an
+// instance's metrics, are counted in Silent.
 //
-// When not one of several answers, that is an error with the reason of the first and not an empty sample: there is
-// nothing to read from it, and a program that adds up an empty list would see an idle workload. A workload without
-// instances is a sample without any. Errors wrap a reason of package backlog.
+// If none of several answers, it returns an error with the reason of the first instead of an empty sample, since the
+// sum of an empty sample would look like an idle workload. A workload without instances is a sample without any. Errors
+// wrap a reason of package backlog.
 func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
 	addresses, err := s.addresses.Addresses(workload)
 	if err != nil {
@@ -55,13 +55,13 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 	return mergeAnswers(workload, at, answers)
 }
 
-// answer is what one address gave.
+// answer is the answer of one address.
 type answer struct {
 	samples []backlog.InstanceSample
 	err     error
 }
 
-// mergeAnswers makes one sample of all answers.
+// mergeAnswers merges all answers into one sample.
 func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
 	sample := backlog.InstancesSample{At: at}
 	var first error
@@ -85,7 +85,7 @@ func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.Inst
 	}
 }
 
-// scrapeAll answers for each address, in their order.
+// scrapeAll scrapes each address, and returns the answers in their order.
 func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAddress) []answer {
 	answers := make([]answer, len(addresses))
 	var group errgroup.Group
@@ -100,7 +100,7 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 	return answers
 }
 
-// scrapeInTurn waits until fewer requests than concurrency are under way, those for other workloads included.
+// scrapeInTurn waits until fewer than concurrency requests are active, those for other workloads included.
 func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -121,7 +121,7 @@ func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddr
 	return receivedFirst(samples, again), nil
 }
 
-// scrapeOnce is one request, counted.
+// scrapeOnce sends one request, and counts it.
 func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	start := time.Now()
 	samples, err := s.scrape(ctx, address)
@@ -146,7 +146,7 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	if err != nil {
 		return nil, s.noAnswer(ctx, address, err)
 	}
-	defer func() { _ = response.Body.Close() }() // the answer was read or given up: nothing to lose
+	defer func() { _ = response.Body.Close() }() // the answer was read or abandoned
 	if response.StatusCode != http.StatusOK {
 		return nil, statusFault(address, response.StatusCode)
 	}
@@ -166,19 +166,19 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	}
 }
 
-// metricsURL refuses an address that leads elsewhere than it says.
+// metricsURL returns the URL of an address. It refuses an address that leads to another host.
 func metricsURL(hostPort string) (string, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	number, portErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || portErr != nil || number == 0 || !plainHost(host) {
+	if err != nil || portErr != nil || number == 0 || !isHost(host) {
 		return "", errors.New("its address must look like 10.2.0.17:9094")
 	}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlyOurs()}).String(),
-		nil
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlySeries()}
+	return u.String(), nil
 }
 
-// plainHost says whether it can be an IP address or a name.
-func plainHost(host string) bool {
+// isHost reports whether the host can be an IP address or a name.
+func isHost(host string) bool {
 	for _, c := range []byte(host) {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != ':' {
 			return false

@@ -23,7 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// book is who there is.
+// book has the addresses of workloads.
 type book struct {
 	addresses []backlog.InstanceAddress
 	err       error
@@ -96,19 +96,19 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 	require.InDelta(t, 2, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("ok")), 0)
 }
 
-// counts is a function that has received and processed so many messages.
+// counts is a function with these counters.
 func counts(received, processed int) string {
 	return functionText(fmt.Sprintf(`pulsar_function_received_total{fqfn="t/n/f",instance_id="0"} %d`, received),
 		fmt.Sprintf(`pulsar_function_processed_successfully_total{fqfn="t/n/f",instance_id="0"} %d`, processed))
 }
 
-func TestFetchScrapesTwiceWhatSeemsToBeInFlight(t *testing.T) {
+func TestFetchScrapesTwiceIfMessagesSeemInFlight(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers             []string
 		received, processed int64
 	}{
 		"one message in the call":                {[]string{counts(11, 10)}, 11, 10},
-		"Python and what it read ahead":          {[]string{counts(13, 10)}, 13, 10},
+		"Python with its read-ahead":             {[]string{counts(13, 10)}, 13, 10},
 		"processed first":                        {[]string{counts(10, 90)}, 10, 90},
 		"a fast function, received last":         {[]string{counts(110, 10), counts(205, 115)}, 115, 115},
 		"futures":                                {[]string{counts(110, 10), counts(112, 13)}, 110, 13},
@@ -131,7 +131,7 @@ func TestFetchScrapesTwiceWhatSeemsToBeInFlight(t *testing.T) {
 	}
 }
 
-func TestFetchTakesAnInstanceForSilentThatIsSilentTheSecondTime(t *testing.T) {
+func TestFetchCountsAnInstanceAsSilentAfterItsSecondScrape(t *testing.T) {
 	var requested atomic.Int64
 	s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
 		if requested.Add(1) > 1 {
@@ -144,7 +144,7 @@ func TestFetchTakesAnInstanceForSilentThatIsSilentTheSecondTime(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
 }
 
-func TestFetchCountsWhoIsSilent(t *testing.T) {
+func TestFetchCountsSilentInstances(t *testing.T) {
 	s := scraper(t, Config{}, refused(t, "dead"), serve(t, "alive", says(functionText())),
 		serve(t, "wrong", says("up 1\n")))
 	got, err := s.FetchInstances(t.Context(), "w")
@@ -165,7 +165,7 @@ func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
 	require.False(t, got.At.IsZero())
 }
 
-func TestFetchPassesOnThatAddressesAreUnknown(t *testing.T) {
+func TestFetchReportsUnknownAddresses(t *testing.T) {
 	s := scraper(t, Config{})
 	s.addresses = book{err: fmt.Errorf("%w: pods are not listed yet", backlog.ErrNoData)}
 	_, err := s.FetchInstances(t.Context(), "w")
@@ -173,7 +173,7 @@ func TestFetchPassesOnThatAddressesAreUnknown(t *testing.T) {
 	require.ErrorContains(t, err, "finding the instances of w: no data yet: pods are not listed yet")
 }
 
-func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
+func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 	cutOff := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, "pulsar_function_received_total 1")
@@ -244,14 +244,14 @@ func TestFetchUsesNoProxy(t *testing.T) {
 	var called atomic.Bool
 	proxy := serve(t, "proxy", func(http.ResponseWriter, *http.Request) { called.Store(true) })
 	t.Setenv("HTTP_PROXY", "http://"+proxy.HostPort)
-	// Go never calls a proxy for a loopback address; a name that does not exist shows it.
+	// Go never uses a proxy for a loopback address, so the test needs a name that does not exist.
 	s := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
 	_, err := s.FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.False(t, called.Load())
 }
 
-func TestFetchGivesUpOnSlowInstances(t *testing.T) {
+func TestFetchTimesOutOnSlowInstances(t *testing.T) {
 	release := make(chan struct{})
 	drip := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "# slow loris\n")
@@ -291,7 +291,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("canceled")), 0)
 }
 
-func TestFetchBoundsWhatIsUnderWay(t *testing.T) {
+func TestFetchBoundsConcurrentRequests(t *testing.T) {
 	var now, most atomic.Int64
 	count := func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
@@ -354,8 +354,8 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			func(c *Config) { c.RequestTimeout = time.Nanosecond },
 			"requestTimeout is 1ns: it must be from 10ms to 1m",
 		},
-		"too much time":       {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
-		"metrics of the same": {func(c *Config) { _, _ = New(*c) }, "registering metrics: "},
+		"a timeout that is too long": {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
+		"metrics of the same":        {func(c *Config) { _, _ = New(*c) }, "registering metrics: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := Config{Registerer: prometheus.NewRegistry(), Addresses: book{}}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// kind is of a component, in the name of its series.
+// kind is the kind of a component, as in the name of its series.
 type kind string
 
 const (
@@ -73,7 +73,7 @@ func (k kind) name(q quantity) string {
 
 func (k kind) has(q quantity) bool { return k.name(q) != "" }
 
-// series is the whole name, for messages.
+// series is the full name, for messages.
 func (k kind) series(q quantity) string {
 	name := prefix + string(k) + "_" + k.name(q)
 	if q == calls || q == busyMillis {
@@ -82,7 +82,7 @@ func (k kind) series(q quantity) string {
 	return name + "_total"
 }
 
-// parseName finds what a series means by its name; quantile is for the latency itself.
+// parseName returns the meaning of a series by its name; quantile is true for the latency itself.
 func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 	name, ok = strings.CutPrefix(name, prefix)
 	if !ok {
@@ -105,7 +105,7 @@ func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 	return "", 0, false, false
 }
 
-// series is one line with a value of ours.
+// series is one line with a value that we read.
 type series struct {
 	of       identity
 	what     quantity
@@ -115,8 +115,8 @@ type series struct {
 
 var errLabels = errors.New("its labels cannot be read")
 
-// parse reads a line; wanted is false for comments and series that are not read, of which only the name is read: user
-// code may write anything there.
+// parse parses a line. wanted is false for comments and for series that are not read; of these it only parses the name,
+// since user code may write any text after it.
 func parse(line []byte) (s series, wanted bool, err error) {
 	if !bytes.HasPrefix(line, []byte(prefix)) {
 		return series{}, false, nil
@@ -148,7 +148,7 @@ func parse(line []byte) (s series, wanted bool, err error) {
 	return s, true, nil
 }
 
-// number reads the value; a timestamp or an exemplar may follow.
+// number parses the value; a timestamp or an exemplar may follow.
 func number(text []byte) (float64, error) {
 	fields := bytes.Fields(text)
 	if len(fields) == 0 {
@@ -157,7 +157,7 @@ func number(text []byte) (float64, error) {
 	return strconv.ParseFloat(string(fields[0]), 64)
 }
 
-// labels reads {a="b",c="d",} and returns what follows. Java writes the last comma, which the format allows.
+// labels parses {a="b",c="d",} and returns the rest. Java writes the last comma, which the format allows.
 func (s *series) labels(text []byte) (rest []byte, err error) {
 	text = bytes.TrimLeft(text, " \t")
 	if len(text) == 0 || text[0] != '{' {
@@ -183,7 +183,7 @@ func (s *series) labels(text []byte) (rest []byte, err error) {
 	}
 }
 
-// closing is where the quoted text ends, below 0 when it does not.
+// closing is the position of the closing quote, negative if there is none.
 func closing(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -196,7 +196,8 @@ func closing(text []byte) int {
 	return -1
 }
 
-// label keeps those that distinguish instances. instance_id is the function's id in Go, which is as good for that.
+// label keeps the labels that distinguish instances. instance_id is the function's ID in Go, which serves the same
+// purpose.
 func (s *series) label(name string, value []byte) {
 	switch name {
 	case "fqfn":
@@ -208,12 +209,12 @@ func (s *series) label(name string, value []byte) {
 	}
 }
 
-// onlyOurs requests our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore
-// it and send everything.
+// onlySeries requests only our series. Instances of Java (from the Prometheus client 0.5) and Python support it, Go's
+// ignore it and send everything.
 //
-// That is not for the size: the counters of a process are read one after the other while the answer is written, and the
-// less is between them, the less happens between them.
-func onlyOurs() string {
+// The purpose is not the size: the counters of a process are read one after the other while the answer is written, so
+// with fewer series less happens between two counters.
+func onlySeries() string {
 	names := url.Values{}
 	for _, k := range []kind{function, sink, source} {
 		for q := range quantities {
