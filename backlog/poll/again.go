@@ -12,23 +12,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// look is a first answer about a topic: what was requested, what it says, if anything, and why it is in doubt.
-type look struct {
+// firstAnswer is a first answer about a topic: the request, the sample, if any, and why it is in doubt.
+type firstAnswer struct {
 	request backlog.Request
 	sample  backlog.TopicSample
 	doubt   error
 }
 
-// again returns the second answer about a topic, or why neither is believed. There is no third.
+// again returns the second answer about a topic, or why neither is accepted. There is no third request.
 //
-// It requests the other of the two calls that a topic is read by, with or without the age, and an exact count: neither
-// a cache in between nor a drifting counter gives the same answer again.
-func (l look) again(ctx context.Context, p *Poller, topic backlog.Topic) (backlog.TopicSample, error) {
-	request := l.request
+// It uses the other of the two calls that read a topic, with or without the age, and an exact count: neither a cache in
+// between nor a counter that drifted gives the same answer again.
+func (f firstAnswer) again(ctx context.Context, p *Poller, topic backlog.Topic) (backlog.TopicSample, error) {
+	request := f.request
 	request.Detail = (request.Detail | backlog.Precise) ^ backlog.Age
 	second, err := p.config.Source.Fetch(ctx, topic, request)
 	if err == nil {
-		err = p.feed.Settle(topic, l.sample, second)
+		err = p.feed.Settle(topic, f.sample, second)
 	}
 	switch {
 	case err == nil:
@@ -39,12 +39,12 @@ func (l look) again(ctx context.Context, p *Poller, topic backlog.Topic) (backlo
 		return backlog.TopicSample{}, err
 	default:
 		p.secondLooks.failed.Add(1)
-		return backlog.TopicSample{}, fmt.Errorf("%w (requested because of %w)", err, l.doubt)
+		return backlog.TopicSample{}, fmt.Errorf("%w (requested because of %w)", err, f.doubt)
 	}
 }
 
-// SecondLooks is how many answers were in doubt since the start: those that a second answer settled, those that it did
-// not, and those without a second answer.
+// SecondLooks counts the answers in doubt since the start: those that a second answer settled, those that it did not
+// settle, and those without a second answer.
 type SecondLooks struct{ Settled, Implausible, Failed int64 }
 
 // secondLooks counts them.

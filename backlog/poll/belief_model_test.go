@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// perReplica messages a second are what one replica can do, prefetched are what it holds at most.
+	// perReplica is the capacity of one replica in messages per second, prefetched the most that it holds.
 	perReplica, prefetched = 50, 100
 	startSeconds           = 20
 	partitionCount         = 4
@@ -29,7 +29,7 @@ const (
 )
 
 // pulsarModel is a topic, its subscription and the replicas that a policy sets, in steps of a second; an autoscaler
-// follows each decision at once. What it says goes through falsify, when that is set.
+// follows each decision at once. Its answers pass through falsify, if set.
 type pulsarModel struct {
 	load    func(second int) float64
 	falsify func(second int, detail backlog.Detail, said backlog.TopicSample) (backlog.TopicSample, error)
@@ -70,7 +70,7 @@ func (m *pulsarModel) scale(replicas int) {
 	m.replicas = m.replicas[:replicas]
 }
 
-// advance to the present second.
+// advance runs the model up to the current second.
 func (m *pulsarModel) advance() {
 	for now := int(time.Since(m.start).Seconds()); m.second < now; m.second++ {
 		for i := range m.published {
@@ -163,7 +163,7 @@ func sqrt(x float64) float64 {
 	return guess
 }
 
-// moment is what was decided at a poll.
+// moment is the decision at a poll.
 type moment struct {
 	second   int
 	decision policy.Decision
@@ -172,7 +172,7 @@ type moment struct {
 	failure  error
 }
 
-// history is what was decided at each poll, and how many second looks there were.
+// history has the decision at each poll, and the number of second requests.
 type history struct {
 	moments []moment
 	looks   poll.SecondLooks
@@ -215,7 +215,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	return h
 }
 
-// modelled is what is decided on a model in virtual time.
+// modelled are the decisions on a model in virtual time.
 func modelled(t *testing.T, length time.Duration, minReplicas int32, model func() *pulsarModel) (h history) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { h = model().decide(t, length, minReplicas) })

@@ -20,7 +20,7 @@ const falseAt = 900
 
 func steady(perSecond float64) func(int) float64 { return func(int) float64 { return perSecond } }
 
-// lie changes an answer, or makes an error of it.
+// lie changes an answer, or returns an error for it.
 type lie func(detail backlog.Detail, said backlog.TopicSample) (backlog.TopicSample, error)
 
 // eachPartition changes all partitions of an answer.
@@ -73,7 +73,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 	tests := map[string]struct {
 		lie    lie
 		length int
-		// every is which of the answers is falsified.
+		// every selects the answers that are falsified.
 		every int
 	}{
 		"a number above 2^53":                     {implausible, once, 1},
@@ -123,7 +123,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 	}
 }
 
-// requireSameReplicas compares decisions with those of a twin whose answers were true: they differ by one at most.
+// requireSameReplicas compares decisions with those of a run with true answers: they differ by at most one.
 func requireSameReplicas(t *testing.T, twin, h history) {
 	t.Helper()
 	require.Len(t, h.moments, len(twin.moments))
@@ -133,7 +133,7 @@ func requireSameReplicas(t *testing.T, twin, h history) {
 	}
 }
 
-// requireSameLearned compares what was learned from a second on with that of the twin.
+// requireSameLearned compares the learned state from a second on with that of a run with true answers.
 func requireSameLearned(t *testing.T, twin, h history, from int) {
 	t.Helper()
 	for i, now := range h.moments {
@@ -198,7 +198,7 @@ func TestADoubtDelaysNoWake(t *testing.T) {
 		return backlog.TopicSample{}, fmt.Errorf("%w: no answer within 3s", backlog.ErrUnreachable)
 	}
 	tests := map[string]struct {
-		// second is what becomes of the answer to a second look.
+		// second changes the answer to the second request.
 		second lie
 		check  func(*testing.T, moment)
 	}{
@@ -244,7 +244,7 @@ func TestADoubtDelaysNoWake(t *testing.T) {
 	}
 }
 
-func TestTwoAnswersThatContradictEachOtherTeachNothing(t *testing.T) {
+func TestNothingIsLearnedFromContradictoryAnswers(t *testing.T) {
 	noise := rand.New(rand.NewPCG(5, 6))
 	h := modelled(t, 25*time.Minute, 1, func() *pulsarModel {
 		m := newPulsarModel(steady(290), 7)

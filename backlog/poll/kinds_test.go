@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// fakeCluster answers listings, instances and bulk questions from memory.
+// fakeCluster answers requests for listings, instances and bulk answers from memory.
 type fakeCluster struct {
 	// mu guards the rest.
 	mu         sync.Mutex
@@ -47,7 +47,7 @@ func (f *fakeCluster) set(change func()) {
 	change()
 }
 
-// listed, scraped, bulked and updates count what happened.
+// listed, scraped, bulked and updates count the calls.
 func (f *fakeCluster) listed() (n int) {
 	f.set(func() { n = len(f.lists) })
 	return n
@@ -100,7 +100,7 @@ func (f *fakeCluster) FetchBulk(context.Context, backlog.Cluster) (backlog.BulkS
 	return bulk(time.Now())
 }
 
-// config is that of a poller with all sources, a ten second interval and no jitter.
+// config is that of a poller with all sources, an interval of ten seconds and no jitter.
 func (f *fakeCluster) config(store *backlog.Store, source poll.Source) poll.Config {
 	return poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
@@ -184,7 +184,7 @@ func TestPollerTriesAFailedListingSoonerThanAGoodOne(t *testing.T) {
 	})
 }
 
-func TestPollerWithoutOptionalSourcesSaysSo(t *testing.T) {
+func TestPollerReportsMissingSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
@@ -305,7 +305,7 @@ func TestPollerFetchesATopicAtOnceForANewSubscription(t *testing.T) {
 	})
 }
 
-// quietTopic has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to
+// quietTopic has a quiet topic, bulk answers every minute, and a store that lets readings become old enough for them to
 // help.
 func quietTopic(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.Config) {
 	t.Helper()

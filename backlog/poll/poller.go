@@ -14,15 +14,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Poller fetches every tracked topic once an interval, however many owners track it; and at their own paces
-// the listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
+// Poller fetches every tracked topic once an interval, see the package comment. An answer that contradicts what is
+// known about its topic triggers a second request at once, in another form.
 //
-//	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
-//
-// An answer about a topic that contradicts what is known of it is read again at once, in another form.
-//
-// One goroutine owns the schedule; fetches run beside it, at most PerCluster at once against one cluster, so a
-// cluster that hangs slows down none of the others.
+// One goroutine owns the schedule. Fetches run concurrently, at most PerCluster against one cluster, so a cluster that
+// hangs does not delay the others.
 type Poller struct {
 	config Config
 	// feed of the Store, since Run.
@@ -32,44 +28,44 @@ type Poller struct {
 	secondLooks secondLooks
 }
 
-// Config is what a Poller needs.
+// Config configures a Poller.
 type Config struct {
 	Store  *backlog.Store
 	Source Source
-	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. What is new is fetched at
-	// once; of more than a hundred new ones of a cluster, the rest is spread over the first interval.
+	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. New jobs are fetched at
+	// once; if a cluster has more than a hundred, the rest is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch, at most 1m; but a bulk answer, which may be of some 25 MB from each broker, has 1m.
+	// Timeout of one fetch, at most 1m. A bulk answer, which may have some 25 MB from each broker, has 1m.
 	Timeout time.Duration
-	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000. Instances do not count, nor does
-	// the one bulk answer, which takes longer than the others can wait.
+	// PerCluster is the maximum number of concurrent fetches against one cluster, from 1 to 1000. It excludes instances
+	// and the bulk answer, which takes longer than the others can wait.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
-	// Updated is called, outside of any lock, when a topic has an answer or a failure. It must not block. It is called
-	// with a pattern, by its text in place of a topic's name, when its namespace was listed, and with one topic or pattern
-	// of each subscription when its workload has an answer.
+	// Updated is called, outside of any lock, when a topic has an answer or a failure. It must not block. After a listing
+	// it is called with each pattern of the namespace, by its text instead of a topic's name, and after an answer of a
+	// workload with one topic or pattern of each of its subscriptions.
 	Updated func(backlog.Topic)
-	// Started is called when a fetch begins, with how long after it was due. It must not block. Nil for nothing.
+	// Started is called when a fetch begins, with its delay after it was due. It must not block. Nil for none.
 	Started func(job backlog.Job, late time.Duration)
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
 	// Instances reads the counters of instances. Without it they stay ErrNotAsked.
 	Instances InstanceSource
-	// Workloads is how many workloads may be read at once, from 1 to 1000; with Instances.
+	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
 	Workloads int
-	// Bulk spares fetches of topics without work, when it is there.
+	// Bulk saves fetches of topics without work; nil for none.
 	Bulk BulkSource
 	// BulkInterval between two bulk answers of a cluster, from 10s to 10m; with Bulk.
 	BulkInterval time.Duration
-	// QuietInterval between two fetches of a topic that has been without work for so long and that bulk answers confirm,
-	// from Interval to 1h; with Bulk. It is fetched earlier where it would become stale: bulk answers spare nothing unless
-	// the Store's staleAfter is longer than their interval and their own age together.
+	// QuietInterval between two fetches of a topic that has been without work for this long and that bulk answers confirm,
+	// from Interval to 1h; with Bulk. The topic is fetched earlier if it would become stale: bulk answers save nothing
+	// unless the Store's staleAfter exceeds the sum of their interval and their age.
 	QuietInterval time.Duration
 }
 
-// New checks the configuration.
+// New validates the configuration.
 func New(config Config) (*Poller, error) {
 	switch {
 	case config.Store == nil || config.Source == nil || config.Jitter == nil || config.Updated == nil:
@@ -87,7 +83,7 @@ func New(config Config) (*Poller, error) {
 	return &Poller{config: config}, nil
 }
 
-// checkSources checks what the optional sources need.
+// checkSources validates the settings of the optional sources.
 func (config *Config) checkSources() error {
 	switch {
 	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
@@ -101,16 +97,16 @@ func (config *Config) checkSources() error {
 	return nil
 }
 
-// maxBackoff bounds how long a failing job waits for its next fetch, so that recovery is seen within half a minute.
+// maxBackoff bounds the backoff of a failing job, so that a recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
 
-// bulkTimeout bounds a bulk answer, which no decision waits for.
+// bulkTimeout bounds a bulk answer. No decision depends on it.
 const bulkTimeout = time.Minute
 
-// tick is how often the schedule is updated: a job is fetched at most this late.
+// tick is how often the schedule is updated, and the maximum delay of a fetch by the schedule.
 const tick = 100 * time.Millisecond
 
-// Run polls until the context ends, and returns nil then.
+// Run polls until the context ends, and then returns nil.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s := newSchedule(pace{interval: p.config.Interval, jitter: p.config.Jitter, after: p.delay})
@@ -145,7 +141,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// updateSchedule brings the schedule up to date with what is tracked and due.
+// updateSchedule updates the schedule with the jobs that are tracked and due.
 func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
 	p.config.Store.Expire(now)
@@ -153,14 +149,14 @@ func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	s.enqueue(now)
 }
 
-// fetched is how one fetch ended.
+// fetched is the result of one fetch.
 type fetched struct {
 	job       backlog.Job
 	err       error
 	confirmed []backlog.Confirmation // by a bulk answer
 }
 
-// fetch does one job, and notifies the store and Updated. A fetch that ends because the program does says nothing.
+// fetch runs one job, and notifies the store and Updated. A fetch that ends because the program does notifies neither.
 func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 	timeout := p.config.Timeout
 	if j.Kind == backlog.BulkKind {
@@ -206,7 +202,7 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) err
 		again, cancel := context.WithTimeout(ctx, p.config.Timeout)
 		defer cancel()
 		timed = again
-		sample, err = look{request: request, sample: sample, doubt: doubt}.again(timed, p, topic)
+		sample, err = firstAnswer{request: request, sample: sample, doubt: doubt}.again(timed, p, topic)
 	}
 	if err == nil && !request.Detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)
@@ -251,7 +247,7 @@ func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) err
 	return err
 }
 
-// finish takes in how a fetch ended.
+// finish records the result of a fetch.
 func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 	s.finish(result.job, result.err, now)
 	switch {
@@ -263,13 +259,14 @@ func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 	}
 }
 
-// delay is the time until a job's next fetch after so many failures in a row: its interval, and after failures the
-// topics', doubled for every one after the first and bounded; spread by ±10 % then, because many fail at once.
+// delay is the time until a job's next fetch after a number of consecutive failures: its interval without a failure.
+// After failures it is the interval of topics, doubled for each failure after the first, bounded, and spread by ±10 %,
+// since many jobs fail at the same time.
 func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
 	case kind == backlog.BulkKind:
-		wait = p.config.BulkInterval // no decision waits for it
+		wait = p.config.BulkInterval // no decision depends on it
 	case kind == backlog.NamespaceKind && failures == 0:
 		wait = backlog.ListInterval
 	default:
@@ -286,7 +283,7 @@ func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	return time.Duration(float64(wait) * (0.9 + 0.2*p.config.Jitter()))
 }
 
-// Alive fails when the schedule was not updated for longer than ten seconds: the loop is stuck.
+// Alive fails if the schedule was not updated for more than ten seconds: the loop is stuck.
 func (p *Poller) Alive(now time.Time) error {
 	const patience = 10 * time.Second
 	last := p.lastTick.Load()

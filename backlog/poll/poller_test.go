@@ -217,7 +217,7 @@ func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
 	})
 }
 
-func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
+func TestNewPollerNamesTheViolatedBound(t *testing.T) {
 	good := poll.Config{
 		Store: newStore(t), Source: newFakeSource(), Interval: time.Second, Timeout: time.Second, PerCluster: 1,
 		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {},

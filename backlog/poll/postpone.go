@@ -9,9 +9,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// postpone lets topics that a bulk answer confirmed wait for their own fetch, once they have been quiet for long enough
-// that whatever was to be decided about them is decided; those that waited and are no longer confirmed are fetched at
-// once.
+// postpone delays the fetch of topics that a bulk answer confirmed, once they have been quiet for long enough that no
+// decision about them is pending. Postponed topics that are no longer confirmed are fetched at once.
 func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
 	before := s.postponed[result.job.Cluster]
 	changed := make(map[*slot]struct{}, len(before))
@@ -33,8 +32,8 @@ func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
 	s.hasten(soon, now)
 }
 
-// postponeAgain lets a topic that waited for its fetch, and was found quiet, wait for the next bulk answer too, if that
-// is not late.
+// postponeAgain delays a postponed topic until the next bulk answer, if its own answer was quiet and the bulk answer is
+// not late.
 func (p *Poller) postponeAgain(s *schedule, j backlog.Job, now time.Time) {
 	one := s.slots[j]
 	if one == nil || !one.wasPostponed {
@@ -52,13 +51,13 @@ func (p *Poller) postponeAgain(s *schedule, j backlog.Job, now time.Time) {
 	s.postpone(j, due)
 }
 
-// staleDeadline is when a topic has to be read again before a reading of the given time becomes stale.
+// staleDeadline is when a topic has to be read again, before a reading of the given time becomes stale.
 func (p *Poller) staleDeadline(at time.Time) time.Time {
 	return at.Add(p.feed.StaleAfter() - p.config.Interval - p.config.Timeout)
 }
 
-// postponedUntil is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of
-// the last time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is
+// postponedUntil is when a confirmed topic is read again if no other bulk answer confirms it: within QuietInterval of
+// the last time, and well before it is stale. Many topics are confirmed at once, so the last quarter of the delay is
 // spread.
 func (p *Poller) postponedUntil(one *slot, c backlog.Confirmation, now time.Time) time.Time {
 	due := one.goodAt.Add(p.config.QuietInterval)

@@ -9,7 +9,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// schedule says which job is due when. It belongs to the Poller's loop and is not safe for concurrent use.
+// schedule determines when each job is due. It belongs to the Poller's loop and is not safe for concurrent use.
 type schedule struct {
 	pace     pace
 	slots    map[backlog.Job]*slot
@@ -20,19 +20,19 @@ type schedule struct {
 	postponed map[backlog.Cluster]map[*slot]struct{}
 }
 
-// pace is how long jobs wait. A job is due at the moments of a row that its interval apart make, so that nothing gets
-// older than that, nothing is fetched more often, and jobs that are spread stay so.
+// pace has the intervals of jobs. A job is due at times that are one interval apart, whenever it was fetched: it never
+// gets older, is never fetched more often, and jobs that are spread stay so.
 type pace struct {
-	// interval between two fetches of a topic, which the first ones of many topics are spread over.
+	// interval between two fetches of a topic. The first fetches of many topics are spread over it.
 	interval time.Duration
 	// jitter returns a number in [0,1).
 	jitter func() float64
-	// after returns the interval of a kind, or how long a job waits after so many failures in a row.
+	// after returns the interval of a kind, or the delay of a job after a number of consecutive failures.
 	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
-// lane is what has a bound of its own on how much of it runs at once: a cluster, all workloads, or the one bulk answer
-// of a cluster, which may take a minute and come from elsewhere.
+// lane has its own limit of concurrent fetches: a cluster, all workloads, or the bulk answer of a cluster, which may
+// take a minute and may come from another service.
 type lane struct {
 	cluster         backlog.Cluster
 	workloads, bulk bool
@@ -56,12 +56,12 @@ type slot struct {
 	hastened     bool // perhaps with others, so that it needs a row of its own
 }
 
-// slotState is where a slot is.
+// slotState is the state of a slot.
 type slotState uint8
 
 const (
 	onTimeline slotState = iota
-	inLine               // for a place
+	queued               // for a place
 	running
 )
 
@@ -72,7 +72,7 @@ func newSchedule(pace pace) *schedule {
 	}
 }
 
-// apply brings the schedule up to date with what is wanted.
+// apply updates the schedule with the changes.
 func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	var soon []*slot
 	for _, c := range changes {
@@ -97,7 +97,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	s.hasten(soon, now)
 }
 
-// drop removes what is no longer wanted, at once or when its fetch has ended.
+// drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
 	s.resume(one)
 	if one.state != onTimeline {
@@ -108,11 +108,11 @@ func (s *schedule) drop(one *slot) {
 	delete(s.slots, one.job)
 }
 
-// maxAtOnce is how many jobs of a kind in a lane may become due in one tick: 100 requests of a few milliseconds each
-// are over in a blink. A start with 10 000 topics is more than that.
+// maxAtOnce is the maximum number of jobs of a kind in a lane that become due in one tick: 100 requests of a few
+// milliseconds each are over quickly. A start with 10 000 topics has more.
 const maxAtOnce = 100
 
-// hasten makes jobs due at once; of many, those beyond the first are spread over the interval.
+// hasten makes jobs due at once; if there are many, the rest is spread over the interval.
 func (s *schedule) hasten(slots []*slot, now time.Time) {
 	type group struct {
 		lane lane
@@ -122,7 +122,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	for _, one := range slots {
 		s.resume(one)
 		switch one.state {
-		case inLine:
+		case queued:
 		case running:
 			one.again = true
 		case onTimeline:
@@ -139,7 +139,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 }
 
-// postpone lets a job wait longer.
+// postpone delays a job.
 func (s *schedule) postpone(j backlog.Job, due time.Time) {
 	one := s.slots[j]
 	if one == nil || one.state != onTimeline || !due.After(one.due) {
@@ -164,18 +164,18 @@ func (s *schedule) resume(one *slot) {
 	}
 }
 
-// enqueue lines up what is due.
+// enqueue adds due jobs to their lanes.
 func (s *schedule) enqueue(now time.Time) {
 	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
 		s.timeline.Remove(&one.moment)
 		wasPostponed := one.wasPostponed
 		s.resume(one)
-		one.state, one.wasPostponed = inLine, wasPostponed
+		one.state, one.wasPostponed = queued, wasPostponed
 		s.waiting[laneOf(one.job)] = append(s.waiting[laneOf(one.job)], one)
 	}
 }
 
-// start returns the jobs to fetch now: as many of each lane as have a place.
+// start returns the jobs to fetch now, up to the limit of each lane.
 func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
 	for lane, waiting := range s.waiting {
@@ -201,12 +201,12 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	return jobs
 }
 
-// late is how long after it was due a fetch that starts now begins: a lane without a free place delays those in line.
+// late is the delay of a fetch that starts now, after it was due: jobs wait while their lane is full.
 func (s *schedule) late(j backlog.Job, now time.Time) time.Duration {
 	return max(0, now.Sub(s.slots[j].due))
 }
 
-// finish takes in how a fetch ended.
+// finish records the result of a fetch.
 func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	if s.inFlight[laneOf(j)]--; s.inFlight[laneOf(j)] == 0 {
 		delete(s.inFlight, laneOf(j))
@@ -232,9 +232,9 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	s.timeline.Set(&one.moment, one.due)
 }
 
-// next is the moment of the job's row after now, whenever it was fetched for the last one. After a failure another row
-// begins; and so it does up to half a topic's interval early after a job was hastened, because many may have been at
-// the same time, and a rate over a shorter time is noisy.
+// next is the next due time of the job after now, whenever the last fetch was. A failure starts a new series of due
+// times. So does a hastened job, up to half a topic's interval early: many jobs may have been hastened at the same
+// time, and a rate over a shorter time is noisy.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
 	wait := s.pace.after(one.job.Kind, one.failures)
 	due := one.due.Add(wait)

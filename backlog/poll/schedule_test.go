@@ -53,8 +53,8 @@ func (s scheduled) turn(now time.Time) (fetched int) {
 	return fetched
 }
 
-// A tick costs what is due, a hundredth of the topics at an interval of 100 ticks, and not what is tracked: see
-// ns/fetch, which also has the finish of the fetch.
+// A tick costs as much as the due topics, a hundredth of all at an interval of 100 ticks, and not as the tracked ones:
+// see ns/fetch, which includes the finish of the fetch.
 func BenchmarkTick(b *testing.B) {
 	for _, topics := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(topics, " topics"), func(b *testing.B) {
@@ -76,7 +76,7 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// However long fetches take and whenever there is a place for them, topics keep the moments that they were given first.
+// However long fetches take and whenever their lane has a place, topics keep their first times.
 func TestTopicsAreFetchedAnIntervalApartAndStaySpread(t *testing.T) {
 	const topics = 1000
 	now := time.Unix(0, 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// slowSource answers requests with consumers, or all of them, later than a fetch may take.
+// slowSource answers requests with consumers, or all of them, later than the timeout.
 type slowSource struct {
 	all          bool
 	full, others []time.Time

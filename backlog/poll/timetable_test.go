@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// timetable plays the Poller and the Store against a schedule: jobs come, go and are hastened while they wait,
-// run and fail. It knows what may start when, and that nothing is forgotten.
+// timetable runs the Poller and the Store against a schedule: jobs are added, removed and hastened while they wait, and
+// run and fail. It knows which jobs may start when, and checks that none is forgotten.
 type timetable struct {
 	*testing.T
 	random   *rand.Rand
@@ -36,7 +36,7 @@ type timetable struct {
 const (
 	timetableInterval = 10 * time.Second
 	timetablePlaces   = 2
-	// timetablePatience is an interval with its jitter, and what a queue of ten jobs of up to 1.5 s each takes.
+	// timetablePatience is an interval with its jitter, and the time of a queue of ten jobs of up to 1.5 s each.
 	timetableQueue    = 8 * time.Second
 	timetablePatience = 11*time.Second + timetableQueue
 )
@@ -81,7 +81,7 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 	return w
 }
 
-// turn is one look of the Poller.
+// turn is one tick of the Poller.
 func (w *timetable) turn() {
 	w.now = w.now.Add(tick)
 	for _, j := range w.jobs {
@@ -177,7 +177,7 @@ func (w *timetable) finish(j backlog.Job) {
 	}
 }
 
-// follow knows the next moment of the row of a job that ran as the slot says.
+// follow computes the next time of a job that ran.
 func (w *timetable) follow(ran slot, err error) {
 	delete(w.row, ran.job)
 	if _, soon := w.hastened[ran.job]; soon || !w.wanted[ran.job] {

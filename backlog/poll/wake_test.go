@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// longestGap is the longest time between two fetches of the topic from the one with that number on.
+// longestGap is the longest time between two fetches of the topic, from the given fetch on.
 func (f *fakeSource) longestGap(t backlog.Topic, from int) (longest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
