@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// address is where something is read, and how messages speak of it.
+// address is the URL of a resource, and its names in messages.
 type address struct {
 	cluster backlog.Cluster
 	// base is the admin URL without a path.
@@ -20,22 +20,22 @@ type address struct {
 	// path is the escaped path of the resource.
 	path string
 
-	// subject is what the request is about, such as the topic's name.
+	// subject is the resource of the request, such as the topic's name.
 	subject string
-	// grant is what the role of the credentials needs, such as "consume on namespace public/default".
+	// grant is the permission that the role of the credentials needs, such as "consume on namespace public/default".
 	grant string
-	// absent is the reason of a 404 in Pulsar's words, and remedy what to do about it.
+	// absent is the reason for a 404 in Pulsar's JSON, and remedy its fix.
 	absent error
 	remedy string
-	// timeout is how long the answer may take; 0 for Config.RequestTimeout.
+	// timeout is the maximum time of the answer; 0 for Config.RequestTimeout.
 	timeout time.Duration
-	// large says that the answer may be, and take longer than that although the host is well.
+	// large is true if the answer may be large, and take longer than that although the host is healthy.
 	large bool
-	// owned says that one broker owns it: the others redirect there.
+	// owned is true if one broker owns the resource: the others redirect there.
 	owned bool
 }
 
-// topicAddress checks the admin URL and the name, which both come from users.
+// topicAddress validates the admin URL and the name, which both come from users.
 func topicAddress(topic backlog.Topic) (address, error) {
 	path, err := topicPath(topic.Name)
 	if err != nil {
@@ -47,7 +47,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 	})
 }
 
-// namespaceAddress is where the topics of a namespace are listed.
+// namespaceAddress is the address of the topics of a namespace.
 func namespaceAddress(namespace backlog.Namespace) (address, error) {
 	tenant, local, _ := strings.Cut(namespace.Name, "/")
 	if !backlog.IsEntityName(tenant) || !backlog.IsEntityName(local) {
@@ -94,10 +94,10 @@ func (a address) resource(call callName, query string) string {
 	return resource
 }
 
-// partitionSuffix comes between a topic's name and the index of a partition.
+// partitionSuffix separates a topic's name and the index of a partition.
 const partitionSuffix = "-partition-"
 
-// position is where one entry of a subscription's backlog is read, the first one by 1.
+// position is the address of one entry of a subscription's backlog; the first one is 1.
 func (a address) position(partition int, subscription string, position int64) address {
 	if partition != backlog.NotPartitioned {
 		a.path += partitionSuffix + strconv.Itoa(partition)
@@ -131,7 +131,7 @@ func topicPath(name string) (string, error) {
 	return "/admin/v2/persistent/" + parts[0] + "/" + parts[1] + "/" + url.QueryEscape(parts[2]), nil
 }
 
-// isStep says whether it is a step in a path, which would lead to another resource.
+// isStep reports whether it is a step in a path, which would lead to another resource.
 func isStep(part string) bool { return part == "." || part == ".." }
 
 // callName is the label of a call in metrics, a space, and the last part of its URL, empty for the resource itself.
@@ -141,7 +141,7 @@ const (
 	callPartitions       callName = "partitions partitions"
 	callStats            callName = "stats stats"
 	callPartitionedStats callName = "partitioned-stats partitioned-stats"
-	// The calls that request the age too: they read from the broker's storage, so they take longer and fail by themselves.
+	// The calls that also request the age: they read from the broker's storage, so they take longer and may fail alone.
 	callStatsWithAge             callName = "stats-age stats"
 	callPartitionedStatsWithAge  callName = "partitioned-stats-age partitioned-stats"
 	callInternalStats            callName = "internal-stats internalStats"
@@ -179,7 +179,7 @@ func statsCall(partitioned, age bool) callName {
 	}
 }
 
-// readsStorage says that the broker's storage has to answer too.
+// readsStorage reports whether the call needs the broker's storage.
 func (c callName) readsStorage() bool {
 	return c == callStatsWithAge || c == callPartitionedStatsWithAge || c == callPosition
 }

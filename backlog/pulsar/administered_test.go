@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// fakeConnections is a CredentialSource of which some credentials are the administrator's.
+// fakeConnections is an auth.Source with some credentials of the administrator.
 type fakeConnections struct {
 	fakeCredentials
 	urls map[string][]string
@@ -69,7 +69,7 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	require.Len(t, broker.requested(), before)
 }
 
-func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
+func TestAnAdministratorsCredentialsAreForConfiguredURLs(t *testing.T) {
 	broker, other := newOrders(t), newOrders(t)
 	source := newStrictSource(t, &fakeConnections{
 		fakeCredentials{named: map[string]backlog.Credentials{

@@ -46,7 +46,7 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 			with: trace, without: good, detail: backlog.Bytes,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats ok": 1},
 		},
-		"when the read takes too long": {
+		"when the read times out": {
 			with: hangs, without: good, detail: backlog.Bytes,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unreachable": 1, "stats ok": 1},
 		},
@@ -54,7 +54,7 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 			with: good, without: good, detail: backlog.Bytes,
 			counts: map[string]float64{"partitions ok": 1, "stats-age ok": 1},
 		},
-		"and when nothing helps, the error is that of the plain call": {
+		"the error of the plain call when both fail": {
 			with: trace, without: sends(500, "text/plain", "no"), err: backlog.ErrUnavailable,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats unavailable": 1},
 		},
@@ -86,7 +86,7 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 	}
 }
 
-// TestStorageThatHangsHoldsFewConnections: each look at an age holds a connection until it is given up.
+// TestStorageThatHangsHoldsFewConnections: each request for an age holds a connection until its timeout.
 func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		way := newNetwork(t)
@@ -132,8 +132,8 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 	})
 }
 
-// spells are when something began and ended. Who waits for one to end may begin the next before the server of the first
-// has noticed, but not at an earlier time: so the clock distinguishes them, not their order.
+// spells are when requests began and ended. A client that waits for one to end may begin the next before the server of
+// the first has noticed, but not at an earlier time: so the clock distinguishes them, not their order.
 type spells struct {
 	mu    sync.Mutex
 	edges []edge // guarded by mu
@@ -155,7 +155,7 @@ func (s *spells) add(delta int) {
 	s.edges = append(s.edges, edge{time.Now(), delta})
 }
 
-// most at a time, and how many there were. At one instant the ends come before the beginnings.
+// most is the maximum at the same time, and the number of requests. At the same time, ends come before beginnings.
 func (s *spells) most() (most, count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

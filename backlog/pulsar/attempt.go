@@ -15,13 +15,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// attempt is what the chain notes about a request with its redirects; it is in the request's context.
+// attempt is the state of a request with its redirects; it is in the request's context.
 type attempt struct {
-	// limit is what a timeout is due to; 0 when the deadline is the caller's.
+	// limit is the limit that a timeout reports; 0 if the deadline is the caller's.
 	limit time.Duration
-	// slow says that the answer may take long although the host is well.
+	// slow is true if the answer may take long although the host is healthy.
 	slow bool
-	// sent says that something was sent, and took how long the hops took, without the waits for their turns.
+	// sent is true if something was sent, and took is the time of the hops, without the waits for their turns.
 	sent bool
 	took time.Duration
 	hop  hop
@@ -32,18 +32,18 @@ type hop struct {
 	url  *url.URL
 	sent bool
 	took time.Duration
-	// withdrawn is why the breaker does not let the request through any more, nil while it does.
+	// withdrawn is why the breaker no longer allows the request, nil while it does.
 	withdrawn func() *openState
-	// reused says that the connection was a kept one.
+	// reused is true if the connection is a kept one.
 	reused bool
-	// status and retryAfter are of the answer, 0 while there is none.
+	// status and retryAfter are from the answer, 0 while there is none.
 	status     int
 	retryAfter time.Duration
-	// hasPulsarReason says that the reason of a failure is Pulsar's JSON, broken why the body ended early. The client sets
-	// both before it closes the body.
+	// hasPulsarReason is true if a failure has Pulsar's JSON, and broken is why the body ended early. The client sets both
+	// before it closes the body.
 	hasPulsarReason bool
 	broken          error
-	// keptBroke says that a kept connection broke before the answer.
+	// keptBroke is true if a kept connection broke before the answer.
 	keptBroke bool
 	// open is why the breaker is open after the hop, nil while it is closed.
 	open *openState
@@ -55,13 +55,13 @@ func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
-// attemptOf finds the attempt; nil for a request that was made without.
+// attemptOf returns the attempt; nil for a request without one.
 func attemptOf(ctx context.Context) *attempt {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	return a
 }
 
-// record notes what outcome needs of an answer.
+// record records the parts of an answer that outcome needs.
 func (h *hop) record(resp *http.Response) {
 	h.status = resp.StatusCode
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -69,36 +69,36 @@ func (h *hop) record(resp *http.Response) {
 	}
 }
 
-// retryable says that a second attempt may help.
+// retryable reports whether a second attempt may help.
 func (h *hop) retryable() bool {
 	return h.keptBroke || h.status == http.StatusBadGateway || h.status == http.StatusServiceUnavailable
 }
 
-// openState is why the breaker of a host is open. It does not change while it is handed around.
+// openState is why the breaker of a host is open. It is immutable.
 type openState struct {
 	since  time.Time
 	reason error
 	cause  string
 }
 
-// What a request says about its host. A host speaks for one topic, or for one user's credentials, most of the time, and
-// that must not keep others from it:
+// The effect of a request on the breaker of its host. Most requests to a host are about one topic, or use one user's
+// credentials, and a failure of these must not block others:
 //
 //	no connection, no name, connection lost          fails
-//	no answer in time                                fails, unless the time was the caller's, or short, or the answer a
+//	no answer in time                                fails, unless the limit was the caller's, or short, or the answer a
 //	                                                 slow one: a worker's, a bulk one, one with consumers, or one with an
 //	                                                 age, which hangs with the storage
 //	429                                              fails: the limit is the broker's
-//	502, 503, 504 in other words than Pulsar's       fails: a load balancer without brokers, a broker without handlers
+//	502, 503, 504 without Pulsar's JSON              fails: a load balancer without brokers, a broker without handlers
 //	502, 503, 504 with Retry-After                   fails
-//	504 without, for a slow answer                   unknown: the load balancer was not as patient
+//	504 without, for a slow answer                   unknown: the load balancer has a shorter timeout
 //	502, 503, 504 in Pulsar's JSON                   answers: the topic's bundle is moving
-//	500, 412, 4xx, 200 that is no good, redirects    answers
-//	TLS failure                                      unknown: what is trusted is the user's
+//	500, 412, 4xx, invalid 200, redirects            answers
+//	TLS failure                                      unknown: the trusted certificates are the user's
 //	a kept connection that broke                     unknown: it was idle too long
 //	canceled, not sent                               unknown
 
-// outcome is what a request says about its host.
+// outcome is the effect of a request on its host.
 type outcome struct {
 	kind outcomeKind
 	// reason and cause of a failure, and how long the host defers requests.
@@ -116,7 +116,7 @@ const (
 	failed
 )
 
-// outcome is that of the last hop; err is the error of its connection.
+// outcome is the outcome of the last hop; err is the error of its connection.
 func (a *attempt) outcome(err error) outcome {
 	h := &a.hop
 	switch {

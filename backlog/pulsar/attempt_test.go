@@ -25,7 +25,7 @@ func TestFailuresOfOneTopicDoNotOpenTheBreaker(t *testing.T) {
 		"a 404":                         says(404, "Topic not found"),
 		"a missing permission":          says(401, "Unauthorized"),
 		"refused credentials":           sends(401, "text/html", "<html>"),
-		"something else":                sends(200, "text/html", "<html>"),
+		"other errors":                  sends(200, "text/html", "<html>"),
 		"garbage":                       answers("garbage"),
 		"a redirect to a place unknown": redirectsTo("http://elsewhere:8080"),
 	}
@@ -68,7 +68,7 @@ func TestImpatientCallersDoNotOpenTheBreaker(t *testing.T) {
 	})
 }
 
-// TestSlowConsumersDoNotOpenTheBreaker: a topic may have more of them than a request has time for.
+// TestSlowConsumersDoNotOpenTheBreaker: a topic may have more consumers than a request has time for.
 func TestSlowConsumersDoNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"the broker does not answer":          hangs,
@@ -101,7 +101,7 @@ func TestSlowConsumersDoNotOpenTheBreaker(t *testing.T) {
 	}
 }
 
-// TestSlowAgesDoNotOpenTheBreaker: they are read from storage, and storage that hangs leaves the rest as it is.
+// TestSlowAgesDoNotOpenTheBreaker: they are read from storage, and storage that hangs does not affect other requests.
 func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"the broker does not answer":          hangs,
@@ -129,7 +129,8 @@ func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 	}
 }
 
-// TestDurationsAreOfRequestsAlone: waiting for a turn has a metric of its own, and what was not sent has no duration.
+// TestDurationsAreOfRequestsAlone: waiting for a turn has a separate metric, and a request that was not sent has no
+// duration.
 func TestDurationsAreOfRequestsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
@@ -167,7 +168,7 @@ func TestDurationsAreOfRequestsAlone(t *testing.T) {
 	})
 }
 
-// histogram returns how many requests of a call took how many seconds together.
+// histogram returns the number of requests of a call and their total time in seconds.
 func histogram(t *testing.T, registry *prometheus.Registry, call string) (count uint64, sum float64) {
 	t.Helper()
 	families, err := registry.Gather()

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// maxReasonBytes is what is read of an answer that is not 200: a stack trace may follow.
+	// maxReasonBytes is the part that is read of an answer other than 200: a stack trace may follow.
 	maxReasonBytes = 16 << 10
-	// maxDrainBytes is what is read after the end of an answer to use its connection again.
+	// maxDrainBytes is the part that is read after the end of an answer to reuse its connection.
 	maxDrainBytes = 4 << 10
 )
 
@@ -32,10 +32,10 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && kind == "application/json"
 }
 
-// maxAge bounds what a cache may say: an answer that old is stale in any case.
+// maxAge bounds the age that a cache reports: an older answer is stale in any case.
 const maxAge = time.Hour
 
-// ageOf is how long ago a cache in between got the answer from the broker; 0 where none says so.
+// ageOf is how long ago a cache in between got the answer from the broker; 0 if none reports it.
 //
 // Source: RFC 9111, 5.1.
 func ageOf(resp *http.Response) time.Duration {
@@ -50,12 +50,12 @@ func ageOf(resp *http.Response) time.Duration {
 	}
 }
 
-// readError reads Pulsar's words, and takes the credentials out should a server in between echo them.
+// readError reads Pulsar's reason, and removes the credentials in case a server in between echoes them.
 func readError(resp *http.Response, shown *auth.Transport) errorAnswer {
 	answer := errorAnswer{status: resp.StatusCode}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReasonBytes))
 	if err != nil || !isJSON(resp) {
-		return answer // the status says enough
+		return answer // the status is enough
 	}
 	reason, ok := decodeReason(body)
 	answer.json, answer.reason = ok, backlog.Quote(shown.Redact(reason))
@@ -73,12 +73,12 @@ func decodeReason(body []byte) (reason string, ok bool) {
 	return *answer.Reason, true
 }
 
-// drain reads what is left, so that the connection can be used again.
+// drain reads the rest, so that the connection can be reused.
 func drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
 }
 
-// decodeJSON reads exactly one value, for small answers; a scanner reads those that may be large.
+// decodeJSON reads exactly one value, for small answers; a scanner reads large ones.
 func decodeJSON(r io.Reader, into any) error {
 	if a, charged := r.(*answer); charged {
 		r = wholeReader{a}
@@ -106,7 +106,7 @@ func plainJSONError(err error) error {
 	return err
 }
 
-// closingBody is a body with something to do once when it is closed.
+// closingBody is a body with a function to call once when it is closed.
 type closingBody struct {
 	io.ReadCloser
 
@@ -122,23 +122,23 @@ func (b *closingBody) Close() error {
 	return err
 }
 
-// What all answers that are being decoded keep in memory is bounded together, however many there are: each may keep
-// smallAnswer, which is about what its connection takes, and largeAnswers of them up to largestAnswer. An answer takes
-// its place for all of that at once, since two that each hold a part would wait for each other.
+// The memory of all answers that are being decoded is bounded together: each may keep smallAnswer, about as much as its
+// connection, and largeAnswers of them up to largestAnswer. An answer reserves all of that at once, since two answers
+// that each have a part would wait for each other.
 const (
 	smallAnswer   = 256 << 10
 	largestAnswer = 32 << 20
 	largeAnswers  = 2
 )
 
-// maxConsumers of a subscription on one partition, and maxAnswerConsumers of a whole answer, are told apart; more are
-// only counted. No function has so many instances.
+// maxConsumers of a subscription on one partition, and maxAnswerConsumers of a whole answer, are kept; more are only
+// counted. No function has this many instances.
 const (
 	maxConsumers       = 5_000
 	maxAnswerConsumers = 20_000
 )
 
-// What is charged for one of each, with the room that growing slices and maps leave.
+// The charge for one of each, with the spare capacity of growing slices and maps.
 const (
 	partitionCost    = 200
 	subscriptionCost = 500
@@ -146,7 +146,7 @@ const (
 	textCost         = 50
 )
 
-// wholeJSON is how many bytes encoding/json needs for one of an answer that it decodes whole.
+// wholeJSON is the number of bytes that encoding/json needs for each byte of an answer that it decodes as a whole.
 const wholeJSON = 4
 
 var errKeepsTooMuch = fmt.Errorf("more than %d bytes of it would be kept", largestAnswer)
@@ -156,20 +156,20 @@ type budget chan struct{}
 
 func newBudget() budget { return make(budget, largeAnswers) }
 
-// answer is the body of one answer with what is kept of it. What is passed over costs nothing.
+// answer is the body of one answer with the bytes that are kept of it. Skipped parts cost nothing.
 type answer struct {
 	io.Reader
 
 	ctx    context.Context //nolint:containedctx // of the request, in which the answer waits for its place
 	budget budget
-	// decoding is what all answers keep now.
+	// decoding is the number of bytes that all answers keep now.
 	decoding *atomic.Int64
 	kept     int
 	large    bool
 }
 
-// keep charges what a decoder is about to keep. Beyond smallAnswer it waits for a place; the error is a waitError when
-// there was no time left, or errKeepsTooMuch.
+// keep charges the bytes that a decoder is about to keep. Beyond smallAnswer it waits for a place; the error is a
+// waitError if there was no time left, or errKeepsTooMuch.
 func (a *answer) keep(bytes int) error {
 	if a == nil {
 		return nil
@@ -191,7 +191,7 @@ func (a *answer) keep(bytes int) error {
 	}
 }
 
-// release gives the place back.
+// release returns the place.
 func (a *answer) release() {
 	a.decoding.Add(-int64(a.kept))
 	a.kept = 0

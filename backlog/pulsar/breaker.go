@@ -13,42 +13,41 @@ import (
 )
 
 const (
-	// failuresToOpen is how many failures in a row open the breaker: one may be a restart, two a retry.
+	// failuresToOpen is the number of consecutive failures that open the breaker: one may be a restart, two a retry.
 	failuresToOpen = 3
-	// firstProbe is the time from the opening to the first request that probes the host; it doubles up to maxProbe.
+	// firstProbe is the time until the first probe of the host after the breaker opens; it doubles up to maxProbe.
 	firstProbe = time.Second
-	// maxProbe bounds how late a recovered host is found, and how long it may defer requests by Retry-After.
+	// maxProbe bounds how late a recovered host is found, and how long the host may defer requests by Retry-After.
 	maxProbe = 30 * time.Second
-	// hostForgotten is how long after its last probe a host that fails counts as one: it may be gone for good.
+	// hostForgotten is how long after its last probe a failing host is counted: it may be gone permanently.
 	hostForgotten = 10 * maxProbe
 )
 
-// breaker is the circuit breaker of each host: it opens after failuresToOpen, and lets one probe at a time through
-// then.
+// breaker is the circuit breaker of each host: it opens after failuresToOpen, and then allows one probe at a time.
 //
-// github.com/sony/gobreaker probes at one fixed interval, which neither grows nor heeds Retry-After.
+// github.com/sony/gobreaker probes at a fixed interval, which neither grows nor respects Retry-After.
 type breaker struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// hosts and what is in them are guarded by mu.
+	// hosts and their content are guarded by mu.
 	hosts perHost[health]
 }
 
-// health is what is known of one host.
+// health is the state of one host.
 type health struct {
-	// failures in a row, and when the first of them was.
+	// failures counts consecutive failures since the time in since.
 	failures int
 	since    time.Time
-	// open is why only probes are let through, nil while the breaker is closed.
+	// open is why only probes are allowed, nil while the breaker is closed.
 	open *openState
-	// wait is the time from one probe to the next, which is at next at the earliest; probing says that one is under way.
+	// wait is the time between two probes, next the earliest time of the next one; probing is true while one is active.
 	wait    time.Duration
 	next    time.Time
 	probing bool
 }
 
-// openError is returned for a request that an open breaker holds back.
+// openError is returned for a request that an open breaker blocks.
 type openError struct{ open *openState }
 
 func (e *openError) Error() string { return "the circuit breaker is open: " + e.open.cause }
@@ -59,10 +58,10 @@ func newBreaker() *breaker {
 	return &breaker{now: time.Now, hosts: newPerHost(func() health { return health{} })}
 }
 
-// permit lets one request through; its outcome has to be reported.
+// permit allows one request; its outcome has to be reported.
 type permit struct {
 	breaker *breaker
-	// host is nil where too many are in use to remember another.
+	// host is nil if too many hosts are in use to add another.
 	host  *hostState[health]
 	probe bool
 }
@@ -87,7 +86,7 @@ func (b *breaker) allow(u *url.URL) (*permit, *openState) {
 	return p, nil
 }
 
-// withdrawn is why a request that waited since it was allowed is not to be sent any more, nil when it is.
+// withdrawn is why a request that waited since it was allowed must not be sent, nil if it may.
 func (p *permit) withdrawn() *openState {
 	if p.host == nil || p.probe {
 		return nil
@@ -97,7 +96,7 @@ func (p *permit) withdrawn() *openState {
 	return p.host.state.open
 }
 
-// report says how the request went, and returns why the breaker is open now, if the request failed and it is.
+// report records the outcome of the request, and returns why the breaker is open, if the request failed and it is.
 func (p *permit) report(o outcome) *openState {
 	if p.host == nil {
 		return nil
@@ -138,7 +137,7 @@ func (h *health) count(o outcome, probe bool, now time.Time) *openState {
 	return h.open
 }
 
-// openHosts is what the gauge shows.
+// openHosts is the value of the gauge.
 func (b *breaker) openHosts() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -95,8 +95,8 @@ func TestBreakerRespectsRetryAfter(t *testing.T) {
 	for name, tt := range map[string]struct{ requested, left time.Duration }{
 		"ten seconds":                    {10 * time.Second, 10 * time.Second},
 		"an hour, which is too long":     {time.Hour, maxProbe},
-		"less than what a probe waits":   {time.Millisecond, firstProbe},
-		"exactly what it is waited most": {maxProbe, maxProbe},
+		"less than the wait for a probe": {time.Millisecond, firstProbe},
+		"exactly the longest wait":       {maxProbe, maxProbe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -93,7 +93,7 @@ func sends(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// answers with JSON, as a broker does when all is well.
+// answers sends JSON, as a broker does on success.
 func answers(body string) http.HandlerFunc { return sends(http.StatusOK, "application/json", body) }
 
 // says answers with Pulsar's ErrorData.
@@ -108,7 +108,7 @@ func redirectsTo(base string) http.HandlerFunc {
 	}
 }
 
-// replays a recorded answer with its status and headers.
+// replays sends a recorded answer with its status and headers.
 func replays(t testing.TB, file string) http.HandlerFunc {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(fixture(t, file))), nil)

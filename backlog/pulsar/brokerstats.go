@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// bulkAge is how old an answer may be: a broker prepares it once a minute (statsUpdateFrequencyInSecs).
+	// bulkAge is the maximum age of an answer: a broker prepares it once a minute (statsUpdateFrequencyInSecs).
 	bulkAge = time.Minute
-	// brokerStatsTimeout is for some 25 MB from a broker with 10,000 topics.
+	// brokerStatsTimeout is for about 25 MB from a broker with 10,000 topics.
 	brokerStatsTimeout = 30 * time.Second
-	// bulkBrokers are read at the same time.
+	// bulkBrokers are read concurrently.
 	bulkBrokers = 4
 )
 
-// BrokerStatsConfig says what a BrokerStats reads.
+// BrokerStatsConfig configures a BrokerStats.
 type BrokerStatsConfig struct {
-	// Wanted says which topics to keep, by names without partition suffixes; required. It is called by several
-	// goroutines, once or twice for each partition of the cluster.
+	// Wanted reports which topics to keep, by names without partition suffixes; required. It is called concurrently, once
+	// or twice for each partition of the cluster.
 	Wanted func(backlog.Topic) bool
 }
 
-// BrokerStats implements poll.BulkSource with what each broker prepares once a minute of all topics that it has
-// loaded. That costs the broker next to nothing, is up to a minute old, and needs a superuser.
+// BrokerStats implements poll.BulkSource with the answer that each broker prepares once a minute for all its loaded
+// topics. It costs the broker next to nothing, is up to a minute old, and needs a superuser.
 type BrokerStats struct {
 	client *client
 	config BrokerStatsConfig
 	now    func() time.Time
 }
 
-// BrokerStats reads in bulk over the Source's connections.
+// BrokerStats returns a bulk reader that uses the Source's connections.
 func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
 	if config.Wanted == nil {
 		return nil, errors.New("wanted is missing: it must know the topics to keep")
@@ -48,8 +48,8 @@ func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
 	return &BrokerStats{client: s.client, config: config, now: s.now}, nil
 }
 
-// FetchBulk reads all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is
-// an error only when none did, or when the cluster does not say which there are.
+// FetchBulk reads all brokers of the cluster. The topics of brokers that do not answer are missing. It returns an error
+// only if no broker answers, or the cluster does not list its brokers.
 func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
 	brokers, err := b.brokers(ctx, cluster)
 	if err != nil {
@@ -76,8 +76,8 @@ func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (b
 	return backlog.BulkSample{At: at, Topics: merge(answers)}, nil
 }
 
-// merge keeps the answer with the larger backlog of a topic that two brokers speak of, because it moved within the
-// minute: too much costs one fetch of the topic.
+// merge keeps the answer with the larger backlog for a topic that two brokers report, since it moved within the minute:
+// a backlog that is too large costs one fetch of the topic.
 func merge(answers []map[string]backlog.BulkTopic) map[string]backlog.BulkTopic {
 	merged := map[string]backlog.BulkTopic{}
 	for _, topics := range answers {
@@ -98,8 +98,8 @@ func entries(topic backlog.BulkTopic) (sum int64) {
 	return sum
 }
 
-// brokers returns the admin URLs of the cluster's brokers. Its answer has no scheme, so that of the admin URL is used,
-// and their hosts must be allowed like any other.
+// brokers returns the admin URLs of the cluster's brokers. The answer has no scheme, so they get that of the admin URL.
+// Their hosts must be allowed like any other.
 func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) (brokers []*url.URL, err error) {
 	base, err := parseBase(cluster.AdminURL)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestFetchBulkWhileBrokersFail(t *testing.T) {
 			hosts: answers(
 				`["elsewhere:8080"]`), reason: backlog.ErrHostNotAllowed, text: "elsewhere:8080 is not an allowed Pulsar host",
 		},
-		"an answer that is cut off": {
+		"an incomplete answer": {
 			first: answers(
 				`{"public/default":{"0x0":{"persi`), second: answers(`[]`), reason: backlog.ErrProtocol, text: "cut off",
 		},
@@ -189,7 +189,7 @@ func TestFetchBulkWhileBrokersFail(t *testing.T) {
 	}
 }
 
-func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
+func TestInvalidBulkTopicsAreLeftOut(t *testing.T) {
 	for name, topic := range map[string]string{
 		"no counter":         `{"subscriptions":{}}`,
 		"a negative counter": `{"msgInCount":-1,"subscriptions":{}}`,
@@ -210,7 +210,7 @@ func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
 	}
 }
 
-func TestBrokerStatsNeedsAGoodConfiguration(t *testing.T) {
+func TestBrokerStatsNeedsAValidConfiguration(t *testing.T) {
 	source := newSource(t, Config{})
 	_, err := source.BrokerStats(BrokerStatsConfig{})
 	require.ErrorContains(t, err, "wanted is missing")

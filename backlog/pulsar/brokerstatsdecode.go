@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxEntries bounds the topics and subscriptions that are kept of one broker.
+// maxEntries bounds the topics and subscriptions that are kept for one broker.
 const maxEntries = 250_000
 
 // bulkDecoder reads broker-stats/topics: {namespace: {bundle: {domain: {topic: ...}}}}.
@@ -23,12 +23,12 @@ type bulkDecoder struct {
 	*scanner
 	wanted func(name string) bool
 	topics map[string]backlog.BulkTopic
-	// entries is how many topics and subscriptions were kept.
+	// entries is the number of kept topics and subscriptions.
 	entries int
 }
 
-// decodeBrokerStats keeps the wanted topics of domain persistent. A topic with a number that cannot be right is left
-// out: not mentioned is unknown.
+// decodeBrokerStats keeps the wanted topics of domain persistent. A topic with an invalid number is left out, which
+// makes it unknown.
 func decodeBrokerStats(r io.Reader, wanted func(name string) bool) (map[string]backlog.BulkTopic, error) {
 	d := &bulkDecoder{scanner: newScanner(r), wanted: wanted, topics: map[string]backlog.BulkTopic{}}
 	namespaces := d.object
@@ -57,7 +57,7 @@ func (d *bulkDecoder) domains(domain []byte) error {
 	})
 }
 
-// topic says whether what it reads can be right.
+// topic reports whether its numbers are valid.
 func (d *bulkDecoder) topic() (topic backlog.BulkTopic, ok bool, err error) {
 	if err := d.count(); err != nil {
 		return backlog.BulkTopic{}, false, err
@@ -122,7 +122,7 @@ func (d *bulkDecoder) count() error {
 	return nil
 }
 
-// decodeBrokers reads the ids of brokers, host:port, and returns their URLs.
+// decodeBrokers reads the IDs of brokers, host:port, and returns their URLs.
 //
 // Source: org.apache.pulsar.broker.PulsarService.getBrokerId.
 func decodeBrokers(r io.Reader, scheme string) ([]*url.URL, error) {

@@ -18,15 +18,15 @@ func TestAnAnswerFromACacheIsAsOldAsItSays(t *testing.T) {
 		age  string
 		want time.Duration
 	}{
-		"no cache in between":       {"", 0},
-		"some seconds":              {"7", 7 * time.Second},
-		"with spaces":               {" 30 ", 30 * time.Second},
-		"less than nothing":         {"-5", 0},
-		"words":                     {"old", 0},
-		"a fraction":                {"1.5", 0},
-		"longer than anything":      {"86400000", time.Hour},
-		"more than 64 bits":         {"99999999999999999999", time.Hour},
-		"less than 64 bits can say": {"-99999999999999999999", 0},
+		"no cache in between":   {"", 0},
+		"some seconds":          {"7", 7 * time.Second},
+		"with spaces":           {" 30 ", 30 * time.Second},
+		"a negative age":        {"-5", 0},
+		"words":                 {"old", 0},
+		"a fraction":            {"1.5", 0},
+		"a very large age":      {"86400000", time.Hour},
+		"more than 64 bits":     {"99999999999999999999", time.Hour},
+		"an age beyond 64 bits": {"-99999999999999999999", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

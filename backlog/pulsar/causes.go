@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// transportCause says in a few words why there was no answer.
+// transportCause describes in a few words why there was no answer.
 func transportCause(err error, limit time.Duration) string {
 	if text := tlsCause(err); text != "" {
 		return text
@@ -31,7 +31,7 @@ func transportCause(err error, limit time.Duration) string {
 	}
 }
 
-// tlsCause is empty when the error is not about TLS.
+// tlsCause is empty if the error is not about TLS.
 func tlsCause(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -56,8 +56,8 @@ func tlsCause(err error) string {
 	}
 }
 
-// tlsAlert is what the other side said when it ended a handshake, empty when it did not. The type of its words is
-// crypto/tls's own.
+// tlsAlert is the alert with which the other side ended a handshake, empty if it did not. Its type is private to
+// crypto/tls.
 func tlsAlert(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
@@ -66,6 +66,6 @@ func tlsAlert(err error) string {
 	return ""
 }
 
-// refusesCertificate says that the other side ended a handshake because of our certificate, or for want of one: all
-// alerts that speak of a certificate do (RFC 8446 §6.2).
+// refusesCertificate reports whether the other side ended a handshake because of our certificate, or the lack of one:
+// the texts of these alerts contain "certificate" (RFC 8446 §6.2).
 func refusesCertificate(err error) bool { return strings.Contains(tlsAlert(err), "certificate") }

@@ -19,10 +19,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// retryPause gives a load balancer the time to notice; a poll is repeated within seconds anyway.
+// retryPause gives a load balancer time to react; a poll is repeated within seconds anyway.
 const retryPause = 100 * time.Millisecond
 
-// client makes single calls on Pulsar's admin service.
+// client sends single calls to Pulsar's admin service.
 type client struct {
 	hosts          allowedHosts
 	authenticates  bool // with credentials of the program's own
@@ -36,7 +36,7 @@ type client struct {
 	decoding       *atomic.Int64
 }
 
-// decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
+// decodeFunc decodes one good answer. answerFault converts its errors to faults.
 type decodeFunc func(io.Reader) error
 
 // form is the body of a change.
@@ -52,26 +52,26 @@ type exchange struct {
 	call    callName
 	query   string
 	decode  decodeFunc
-	// header reads an answer of which the body does not matter; nil for others.
+	// header reads an answer with an unused body; nil for others.
 	header func(http.Header)
-	// change is what a PUT sends; nil for a GET.
+	// change is the body of a PUT; nil for a GET.
 	change *form
 
 	credentials *auth.Transport
-	// limit is what a timeout is due to; 0 when it is not ours.
+	// limit is the limit that a timeout reports; 0 if it is not ours.
 	limit time.Duration
 	// age is how long ago a cache in between got the answer; 0 without one.
 	age time.Duration
 }
 
-// get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have
-// been changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
+// get sends a call, and again after a 502, a 503 or a kept connection that broke, or if refused credentials have
+// changed meanwhile, all within the request timeout. Resolving the credentials has a separate timeout.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
 	_, err := c.getAged(ctx, a, call, query, decode)
 	return err
 }
 
-// getAged is get, and returns how old the answer is.
+// getAged is get, and returns the age of the answer.
 func (c *client) getAged(ctx context.Context, a address, call callName, query string,
 	decode decodeFunc,
 ) (age time.Duration, err error) {
@@ -80,18 +80,18 @@ func (c *client) getAged(ctx context.Context, a address, call callName, query st
 	return e.age, err
 }
 
-// getHeader is get for an answer of which the body does not matter.
+// getHeader is get for an answer with an unused body.
 func (c *client) getHeader(ctx context.Context, a address, call callName, header func(http.Header)) error {
 	return (&exchange{client: c, address: a, call: call, header: header}).do(ctx)
 }
 
-// put sends a change as get does a request. A change is sent again like a request, so it must do no harm twice.
+// put sends a change, with the same retries as get, so the change must be idempotent.
 func (c *client) put(ctx context.Context, a address, call callName, change *form) error {
 	return (&exchange{client: c, address: a, call: call, change: change}).do(ctx)
 }
 
-// barred says why requests with the credentials of the cluster may not be sent there, as the rest of a sentence about
-// the host; empty if they may.
+// barred returns why requests with the credentials of the cluster may not be sent there, as the rest of a sentence
+// about the host; empty if they may.
 func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
 	switch {
 	case c.credentials.AdministeredFor(cluster.Access, u):
@@ -106,7 +106,7 @@ func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
 	}
 }
 
-// do is get and put.
+// do implements get and put.
 func (e *exchange) do(ctx context.Context) error {
 	a := e.address
 	if why := e.barred(a.cluster, a.base); why != "" {
@@ -124,7 +124,7 @@ func (e *exchange) do(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < e.limit {
-		e.limit = 0 // a timeout will be the caller's
+		e.limit = 0 // a timeout is the caller's
 	}
 	retryable, err := e.tryOwner(limited)
 	again := retryable && pause(limited, retryPause)
@@ -141,7 +141,7 @@ func (e *exchange) do(ctx context.Context) error {
 	return err
 }
 
-// pause says whether there was time for it.
+// pause reports whether there was time for it.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -153,7 +153,7 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// try is one attempt, counted. direct says that base is believed to own the topic.
+// try sends one attempt, and counts it. direct is true if base is the owner of the topic, as far as is known.
 func (e *exchange) try(ctx context.Context, base *url.URL, direct bool) (*attempt, error) {
 	a := &attempt{limit: e.limit, slow: e.address.timeout > 0 || e.address.large || e.call.readsStorage()}
 	there := e.address
@@ -180,7 +180,7 @@ func (e *exchange) send(ctx context.Context, a *attempt, resource string, direct
 		return e.fault(a, err)
 	}
 	err = e.read(a, resp)
-	_ = resp.Body.Close() // the answer was read or given up: nothing to lose
+	_ = resp.Body.Close() // the answer was read or abandoned
 	switch {
 	case err == nil:
 		if !direct {
@@ -213,7 +213,7 @@ func (e *exchange) request(ctx context.Context, resource string) (*http.Request,
 	return req, nil
 }
 
-// read reads what came back.
+// read reads the answer.
 func (e *exchange) read(a *attempt, resp *http.Response) error {
 	u := resp.Request.URL
 	switch {
@@ -227,12 +227,12 @@ func (e *exchange) read(a *attempt, resp *http.Response) error {
 	case resp.StatusCode == http.StatusOK:
 		return e.readAnswer(a, resp)
 	}
-	said := readError(resp, e.credentials)
-	a.hop.hasPulsarReason = said.json
-	if e.change != nil && said.json && resp.StatusCode == http.StatusBadRequest {
-		return refusedChange(e.address, u, said)
+	failed := readError(resp, e.credentials)
+	a.hop.hasPulsarReason = failed.json
+	if e.change != nil && failed.json && resp.StatusCode == http.StatusBadRequest {
+		return refusedChange(e.address, u, failed)
 	}
-	return statusFault(e.address, u, said, e.credentials)
+	return statusFault(e.address, u, failed, e.credentials)
 }
 
 // readAnswer decodes an answer with status 200.
@@ -261,7 +261,7 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 }
 
-// fault is that of a request without an answer, by the error of the chain.
+// fault is the fault of a request without an answer, by the error of the chain.
 func (e *exchange) fault(a *attempt, err error) error {
 	var reason *backlog.ReasonError
 	var open *openError
@@ -274,7 +274,7 @@ func (e *exchange) fault(a *attempt, err error) error {
 		return openFault(e.address, u, open.open, errHeldBack)
 	case errors.As(err, &wait):
 		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
-	case redirectStatus(a.hop.status): // to where cannot be read
+	case redirectStatus(a.hop.status): // with an invalid location
 		return noHTTPRedirect(e.address, u)
 	case refusesCertificate(err):
 		return certificateRefused(u, err, e.credentials)

@@ -88,7 +88,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 				strings.Repeat("x", backlog.MostQuoted) +
 				"..., which is not an allowed Pulsar host: add it to " + allowedHostsFix,
 		},
-		"what cannot be read": {
+		"an invalid location": {
 			location: "http://[::1%.pulsar]:8080", reason: backlog.ErrProtocol,
 			text: "unexpected answer: " + front.host() +
 				" redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
@@ -137,7 +137,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 }
 
 // The author of a policy chooses the scheme of its adminURL.
-func TestOwnCredentialsGoInClearTextOnlyWhereAnEntrySaysSo(t *testing.T) {
+func TestOwnCredentialsGoInClearTextOnlyIfAllowed(t *testing.T) {
 	named := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "s3cret"}}}
 	tests := map[string]struct {
 		config  Config
@@ -146,7 +146,7 @@ func TestOwnCredentialsGoInClearTextOnlyWhereAnEntrySaysSo(t *testing.T) {
 		refused bool
 	}{
 		"an entry without a scheme": {config: Config{Token: "secret"}, refused: true},
-		"an entry that says http":   {config: Config{Token: "secret"}, scheme: "http://"},
+		"an entry with http":        {config: Config{Token: "secret"}, scheme: "http://"},
 		"credentials that the policy names": {
 			config: Config{Token: "secret", Credentials: named}, access: "ns/secret",
 		},
@@ -189,7 +189,7 @@ func TestOwnCredentialsGoInClearTextOnlyWhereAnEntrySaysSo(t *testing.T) {
 	}
 }
 
-// An IPv6 zone may have any text, such as the end of an allowed name, and net/http calls the address before it.
+// An IPv6 zone may be any text, such as the end of an allowed name, and net/http calls the address before it.
 func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	elsewhere := newFakeBroker(t)
 	conns := atomic.Int64{}
@@ -197,7 +197,7 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	_, port, err := net.SplitHostPort(elsewhere.host())
 	require.NoError(t, err)
 	front := newFakeBroker(t)
-	// each time that it is read takes one away
+	// Each decoding removes one layer.
 	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" {
 		t.Run(percent, func(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{"*.pulsar.svc"}}, front)
@@ -225,7 +225,7 @@ func TestRedirectsEnd(t *testing.T) {
 	require.Len(t, broker.requested(), 4, "the request and three redirects")
 }
 
-// breaks answers with the start of an answer and ends the connection.
+// breaks sends the start of an answer and closes the connection.
 func breaks(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -303,11 +303,11 @@ func TestAnswersAreBounded(t *testing.T) {
 		answer http.HandlerFunc
 		good   bool
 	}{
-		"as long as the limit":                     {answers(pad(limit)), true},
-		"one byte longer":                          {answers(pad(limit + 1)), false},
-		"much longer, and small while compressed":  {zipped(pad(100 * limit)), false},
-		"compressed and within the limit":          {zipped(pad(limit)), true},
-		"good JSON and then blanks over the limit": {answers(pad(100) + strings.Repeat(" ", limit)), false},
+		"as long as the limit":                      {answers(pad(limit)), true},
+		"one byte longer":                           {answers(pad(limit + 1)), false},
+		"much longer, and small while compressed":   {zipped(pad(100 * limit)), false},
+		"compressed and within the limit":           {zipped(pad(limit)), true},
+		"valid JSON and then blanks over the limit": {answers(pad(100) + strings.Repeat(" ", limit)), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// hangs answers nothing until the client has gone.
+// hangs sends nothing until the client has disconnected.
 func hangs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = http.NewResponseController(w).Flush()
@@ -355,7 +355,7 @@ func TestFetchTimesOutOnABrokerThatHangs(t *testing.T) {
 	}
 }
 
-func TestTheCallersEndIsNotTakenForOurs(t *testing.T) {
+func TestTheCallersDeadlineIsNotOurTimeout(t *testing.T) {
 	tests := map[string]struct {
 		end    func(context.Context) (context.Context, context.CancelFunc)
 		text   string

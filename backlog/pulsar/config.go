@@ -25,56 +25,56 @@ import (
 const (
 	DefaultRequestTimeout  = 3 * time.Second
 	DefaultMaxConnsPerHost = 16
-	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all
-	// brokers. A broker with a limit of its own (httpRequestsLimitEnabled) allows 100.
+	// DefaultMaxRequestsPerSecondPerHost allows 10,000 topics every 10 s through one address, such as the Service of all
+	// brokers. A broker with its own limit (httpRequestsLimitEnabled) allows 100.
 	DefaultMaxRequestsPerSecondPerHost = 1000
 )
 
 const (
 	// maxAnswerBytes bounds one answer after decompression.
 	maxAnswerBytes = 64 << 20
-	// partitionsTTL is how long the number of partitions of a topic is believed after the last good answer.
+	// partitionsTTL is how long the number of partitions of a topic is used after the last good answer.
 	partitionsTTL = time.Minute
 )
 
-// Config says how Pulsar is reached. Zero values mean the defaults.
+// Config configures the connection to Pulsar. Zero values mean the defaults.
 type Config struct {
-	// Registerer takes the metrics; required.
+	// Registerer registers the metrics; required.
 	Registerer prometheus.Registerer
-	// AllowedHosts are the hosts that may be called and be shown the token, as host, host:port or a URL. A host without a
-	// port allows every port, a URL its scheme and its one port alone; "*." before a name stands for one or more labels:
-	// "*.pulsar.svc:8080", "https://*.pulsar.svc:8443". Without a scheme the program's own credentials go over https
-	// only. Empty allows nothing.
+	// AllowedHosts are the hosts that may be called and get the token, as host, host:port or a URL. A host without a port
+	// allows every port, a URL only its scheme and port; "*." before a name means one or more labels: "*.pulsar.svc:8080",
+	// "https://*.pulsar.svc:8443". Without a scheme the program's own credentials are only sent over https. Empty allows
+	// no host.
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
-	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; 1 to 100000, default
 	// 1000.
 	MaxRequestsPerSecondPerHost int
 	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
 	Token string
-	// TokenFile holds the token. It is read for every call, so a rotated token is used at once.
+	// TokenFile is a file with the token. It is read for every call, so a rotated token is used at once.
 	TokenFile string
 	// AuthPlugin and AuthParams are authPlugin and authParams of Pulsar's client.conf: token, tls, basic, oauth2 or their
 	// class names. Files that they name are read for every call.
 	AuthPlugin, AuthParams string
-	// AuthParamsFile holds AuthParams instead, so that no secret is on a command line. It is read for every call.
+	// AuthParamsFile is a file with AuthParams, so that no secret is on a command line. It is read for every call.
 	AuthParamsFile string
-	// CAFile has the PEM certificates that sign the brokers' certificates; default: the system's. Read when it changes.
+	// CAFile has the PEM certificates of the brokers' CA; default: the system's. It is read when it changes.
 	CAFile string
-	// Credentials knows what a backlog.Cluster names by Access; nil for a program where none does.
+	// Credentials returns the credentials that a backlog.Cluster names by Access; nil if no cluster names any.
 	Credentials auth.Source
-	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. That of AuthParams is
-	// always allowed.
+	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. The issuer of
+	// AuthParams is always allowed.
 	AllowedIssuers []string
 
-	// dial makes connections; nil for the network's.
+	// dial opens connections; nil for the network's.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// New returns a Source, or an error that names the wrong key, its value and its bound.
+// New returns a Source, or an error that names the invalid key, its value and its bound.
 func New(config Config) (*Source, error) {
 	config.setDefaults()
 	if err := config.check(); err != nil {
@@ -118,7 +118,7 @@ func New(config Config) (*Source, error) {
 	}, nil
 }
 
-// auth is the configuration of the credentials; requests with them pass the chain.
+// auth is the configuration of the credentials; requests with them use the chain.
 func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	return auth.Config{
 		Own: auth.Own{
@@ -155,7 +155,7 @@ func (c *Config) check() error {
 	return c.checkOwn()
 }
 
-// checkOwn finds ways to name the program's credentials that exclude each other.
+// checkOwn refuses settings of the program's credentials that exclude each other.
 func (c *Config) checkOwn() error {
 	switch {
 	case c.Token != "" && c.TokenFile != "":

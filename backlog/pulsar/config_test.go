@@ -55,7 +55,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			func(c *Config) { c.Token, c.AuthPlugin = "s3cret", "basic" },
 			`authPlugin "basic" is set together with token or tokenFile: only one may be`,
 		},
-		"parameters of nothing": {
+		"parameters without a plugin": {
 			func(c *Config) { c.AuthParams = "s3cret" },
 			"authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2",
 		},
@@ -134,7 +134,7 @@ func TestAllowedHosts(t *testing.T) {
 		"ports that the scheme implies count": {
 			"broker:443", []string{"https://broker"}, []string{"http://broker"},
 		},
-		"a star stands for one or more labels": {
+		"a star matches one or more labels": {
 			"*.pulsar.svc:8080",
 			[]string{"http://b-0.pulsar.svc:8080", "http://b-0.brokers.pulsar.svc:8080"},
 			[]string{
@@ -155,7 +155,7 @@ func TestAllowedHosts(t *testing.T) {
 				"http://127.0.0.1.:8080",
 			},
 		},
-		"a star stands for names alone": {
+		"a star matches only names": {
 			"*.pulsar.svc",
 			[]string{"http://b-0.pulsar.svc"},
 			[]string{
@@ -165,7 +165,7 @@ func TestAllowedHosts(t *testing.T) {
 				"http://evil%E3%80%82x.pulsar.svc",
 			},
 		},
-		"a URL allows its scheme and port alone": {
+		"a URL allows only its scheme and port": {
 			"https://broker:8443",
 			[]string{"https://broker:8443", "https://Broker.:8443"},
 			[]string{"http://broker:8443", "https://broker", "https://broker:443", "http://broker"},
@@ -227,7 +227,7 @@ func TestARotatedTokenIsUsedAtOnce(t *testing.T) {
 	}
 }
 
-func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
+func TestAnInvalidTokenFileSendsNothing(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		file := filepath.Join(dir, name)

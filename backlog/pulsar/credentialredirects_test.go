@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// newCertificate is a certificate that its own key has signed.
+// newCertificate is a self-signed certificate.
 func newCertificate(t testing.TB, name string) (der []byte) {
 	t.Helper()
 	der, _ = newPair(t, name)
@@ -59,7 +59,7 @@ func clientPair(t testing.TB, name string) (pluginParams string) {
 	return "tlsCertFile:" + data("CERTIFICATE", certificate) + ",tlsKeyFile:" + data("PRIVATE KEY", private)
 }
 
-// capture is a server over TLS that requests client certificates and keeps what it is shown.
+// capture is a server over TLS that requests client certificates and records the credentials that it gets.
 type capture struct {
 	*httptest.Server
 
@@ -103,7 +103,7 @@ func (c *capture) seen() (conns int, shown []string) {
 
 func (c *capture) host() string { return strings.TrimPrefix(c.URL, "https://") }
 
-func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
+func TestRedirectsKeepCredentialsOnAllowedHostsOnly(t *testing.T) {
 	issuer := newIssuer(t)
 	tests := map[string]struct {
 		credentials backlog.Credentials

@@ -25,7 +25,7 @@ type fakeCredentials struct {
 	// named, invalidated and fresh are guarded by mu.
 	named       map[string]backlog.Credentials
 	invalidated []string
-	// fresh is what takes the place of invalidated credentials.
+	// fresh replaces invalidated credentials.
 	fresh map[string]backlog.Credentials
 }
 
@@ -48,7 +48,7 @@ func (f *fakeCredentials) Invalidate(access string) {
 	}
 }
 
-// named is a topic of the broker with credentials of its own.
+// named is a topic of the broker with named credentials.
 func (b *fakeBroker) named(topic, access string) backlog.Topic {
 	t := b.topic(topic)
 	t.Cluster.Access = access
@@ -66,7 +66,7 @@ func newOrders(t testing.TB) *fakeBroker {
 	return broker
 }
 
-// needs answers as the next does when the request shows the authorization, and else as a broker that refuses it.
+// needs calls next if the request has the authorization, and otherwise refuses it as a broker does.
 func needs(authorization string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != authorization {
@@ -105,7 +105,7 @@ func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 	}
 }
 
-func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
+func TestInvalidNamedCredentialsSendNothing(t *testing.T) {
 	tests := map[string]struct {
 		credentials backlog.Credentials
 		reason      error
@@ -143,7 +143,7 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 			`authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationAthenz": it must be one of token, tls, basic, oauth2 or ` +
 				"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2",
 		},
-		"certificates to trust that are none": {
+		"invalid certificates to trust": {
 			backlog.Credentials{TrustCerts: "s3cret"},
 			backlog.ErrUnauthenticated,
 			"the certificates to trust have none: they must be PEM with at least one",
@@ -179,8 +179,8 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 		source auth.Source
 		text   string
 	}{
-		"the source does not know it": {&fakeCredentials{}, "secret ns/secret does not exist: create it"},
-		"there is no source":          {nil, "it needs credentials of its own, which this program does not look up"},
+		"the source does not have the name": {&fakeCredentials{}, "secret ns/secret does not exist: create it"},
+		"there is no source":                {nil, "it needs credentials of its own, which this program does not look up"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 	}
 }
 
-// unready is a CredentialSource that cannot tell now.
+// unready is an auth.Source without an answer yet.
 type unready struct {
 	requested int
 	err       error
@@ -300,7 +300,7 @@ func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
 	}
 }
 
-// jwt has the claims and no good signature.
+// jwt has the claims and an invalid signature.
 func jwt(claims string) string {
 	return "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }

@@ -48,7 +48,7 @@ func partitionCount(count number) (int, error) {
 	}
 }
 
-// decodeStats reads the answer of /stats, but for the time. The sample's Detail is what was wanted and is there.
+// decodeStats reads the answer of /stats, except for the time. The sample's Detail is the requested detail that it has.
 func decodeStats(r io.Reader, request backlog.Request) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, request)
 	partition, err := d.topic(backlog.NotPartitioned)
@@ -58,9 +58,9 @@ func decodeStats(r io.Reader, request backlog.Request) (backlog.TopicSample, err
 	return d.topicSample(partition), nil
 }
 
-// decodePartitionedStats reads the answer of /partitioned-stats about the named topic, which has known partitions as
-// far as is known. A broker leaves out silently the partitions that did not answer: the sample says so, by the count in
-// the topic's metadata. When all are missing it gives one under the name of the topic itself, which is no sample.
+// decodePartitionedStats reads the answer of /partitioned-stats about the named topic, with the last known number of
+// partitions. A broker silently omits partitions that did not answer: the sample reports this, by the count in the
+// topic's metadata. If all are missing the answer has one under the name of the topic itself, which is no sample.
 func decodePartitionedStats(r io.Reader, name string, known int,
 	request backlog.Request,
 ) (backlog.TopicSample, error) {
@@ -110,8 +110,8 @@ func decodePartitionedStats(r io.Reader, name string, known int,
 	return sample, nil
 }
 
-// eachPartition reads an answer of the partitioned calls; read has to take the value of each partition. The sums over
-// all partitions are passed over: they are not to be relied on.
+// eachPartition reads an answer of the partitioned calls; read must consume the value of each partition. The sums over
+// all partitions are skipped: they are not reliable.
 func eachPartition(s *scanner, read func(key []byte) error) (partitions number, err error) {
 	err = s.object(func(key []byte) (err error) {
 		switch string(key) {
@@ -127,7 +127,7 @@ func eachPartition(s *scanner, read func(key []byte) error) (partitions number, 
 	return partitions, s.finish(err)
 }
 
-// partitionIndex accepts only the one spelling of each index, so that no index comes twice.
+// partitionIndex accepts only the canonical form of each index, so that no index occurs twice.
 func partitionIndex(key, name string) (index int, ok bool) {
 	digits, ok := strings.CutPrefix(key, name+partitionSuffix)
 	if !ok {
@@ -137,8 +137,8 @@ func partitionIndex(key, name string) (index int, ok bool) {
 	return index, err == nil && index >= 0 && strconv.Itoa(index) == digits
 }
 
-// missing counts the partitions that are not there, and names up to 5. The count comes from outside and may be huge, so
-// it is not walked through.
+// missing counts the missing partitions, and names up to 5. The count comes from outside and may be huge, so there is
+// no loop over it.
 func missing(there map[int]bool, count int) (names string, total int) {
 	const most = 5
 	total = count

@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxShared bounds the strings that are kept once for all partitions.
+// maxShared bounds the strings that all partitions share.
 const maxShared = 10_000
 
-// The answers, as far as they are needed; a number says whether it was present.
+// The needed fields of the answers; a number records whether it was present.
 //
 // Source: org.apache.pulsar.common.policies.data.stats, TopicStatsImpl, SubscriptionStatsImpl, ConsumerStatsImpl and
 // PartitionedTopicStatsImpl; PersistentTopicInternalStats; PartitionedTopicMetadata.
@@ -50,9 +50,9 @@ type statsDecoder struct {
 	request backlog.Request
 	// unanswered are details that some subscription lacks.
 	unanswered backlog.Detail
-	// consumersKept is how many consumers there are in the sample.
+	// consumersKept is the number of consumers in the sample.
 	consumersKept int
-	// shared has strings that come again on the next partition.
+	// shared has strings that occur on several partitions.
 	shared map[string]string
 }
 
@@ -60,14 +60,14 @@ func newStatsDecoder(r io.Reader, request backlog.Request) *statsDecoder {
 	return &statsDecoder{scanner: newScanner(r), request: request, shared: map[string]string{}}
 }
 
-// topicSample is the sample of a whole answer, with the details that were requested and are there.
+// topicSample is the sample of a whole answer, with the requested details that it has.
 func (d *statsDecoder) topicSample(partitions ...backlog.PartitionSample) backlog.TopicSample {
 	return backlog.TopicSample{
 		Detail: d.request.Detail &^ d.unanswered, Subscriptions: d.request.Subscriptions, Partitions: partitions,
 	}
 }
 
-// share returns the text as a string that is made once for the whole answer.
+// share returns the text as a string that is allocated once for the whole answer.
 func (d *statsDecoder) share(text []byte) (string, error) {
 	if len(text) == 0 {
 		return "", nil
@@ -110,7 +110,7 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 	if sample.PublishedMessages, err = published.counter("msgInCounter"); err != nil {
 		return backlog.PartitionSample{}, err
 	}
-	sample.PublishedBytes = max(0, bytes.value) // a sign of changed batches alone: nothing fails for want of it
+	sample.PublishedBytes = max(0, bytes.value) // only a sign of changed batches: nothing fails without it
 	if sample.Subscriptions == nil {
 		return backlog.PartitionSample{}, errors.New("subscriptions is missing")
 	}
@@ -218,8 +218,8 @@ func (d *statsDecoder) sharedText(name string) (string, error) {
 	return d.share(words)
 }
 
-// consumers reads a list of consumers, or passes over it when they were not requested: brokers before 3.2 send them all
-// the same.
+// consumers reads a list of consumers, or skips it if they were not requested: brokers before 3.2 send them in any
+// case.
 func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 	if !d.request.Detail.Has(backlog.Consumers) {
 		return d.skip()
@@ -246,7 +246,7 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 	})
 }
 
-// timestamp reads a time; one in a spelling that is not known is none.
+// timestamp reads a time; the zero time if its format is unknown.
 func (d *statsDecoder) timestamp(name string) (moment time.Time, err error) {
 	words, err := d.textOrNull(name)
 	if err != nil || moment.UnmarshalText(words) != nil {

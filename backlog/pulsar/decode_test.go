@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// TestDecodeRecordedAnswers compares what the decoder makes of every recorded answer with a walk through a generic map.
+// TestDecodeRecordedAnswers compares the decoded form of every recorded answer with a generic map.
 func TestDecodeRecordedAnswers(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 	}
 }
 
-// referenceDecode reads one TopicStats with none of the decoder's structs.
+// referenceDecode decodes one TopicStats without the decoder's structs.
 func referenceDecode(answer map[string]any, index int, wanted backlog.Detail) backlog.PartitionSample {
 	number := func(from map[string]any, name string) int64 {
 		value, _ := from[name].(float64)
@@ -142,18 +142,18 @@ func TestDecodeDetails(t *testing.T) {
 		bytes   int64
 		oldest  time.Time
 	}{
-		"what was not requested is passed over": {
+		"skips details that were not requested": {
 			changes: map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 7},
 		},
-		"what was requested is there": {
+		"reports requested details": {
 			wanted:  backlog.Precise | backlog.Bytes | backlog.Age,
 			changes: map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 7},
 			answer:  backlog.Precise | backlog.Bytes | backlog.Age, bytes: 5, oldest: time.UnixMilli(7),
 		},
-		"nothing waits": {
+		"an empty backlog": {
 			wanted: backlog.Age, changes: map[string]any{"earliestMsgPublishTimeInBacklog": -1}, answer: backlog.Age,
 		},
-		"a broker that does not know the parameters says nothing": {
+		"a broker without the parameters reports nothing": {
 			wanted: backlog.Bytes | backlog.Age, changes: map[string]any{},
 		},
 		"a broker that answers as without the request": {
@@ -179,7 +179,7 @@ func TestDecodeDetails(t *testing.T) {
 	}
 }
 
-// subscription is an answer of /stats with one subscription that has the given fields changed.
+// subscription is an answer of /stats with one subscription in which the given fields are changed.
 func subscription(changes map[string]any) string {
 	fields := map[string]any{
 		"type": "Shared", "msgBacklog": 3, "msgOutCounter": 7, "msgDelayed": 1, "unackedMessages": 2,
@@ -205,15 +205,15 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 		body string
 		err  string
 	}{
-		"metadata may come last": {`{"partitions":{` + one +
+		"metadata may be last": {`{"partitions":{` + one +
 			`},"subscriptions":{"s":[{}]},"metadata":{"partitions":1}}`, ""},
-		"sums may be anything": {`{"msgInCounter":-5,"subscriptions":null,"metadata":{"partitions":1},"partitions":{` + one +
+		"sums may be any numbers": {`{"msgInCounter":-5,"subscriptions":null,"metadata":{"partitions":1},"partitions":{` + one +
 			`}}`, ""},
-		"a partition that comes twice": {
+		"a partition that occurs twice": {
 			`{"metadata":{"partitions":1},"partitions":{` + one + `,` + one + `}}`,
 			"it names partitions that the topic should not have",
 		},
-		"partitions that come twice": {`{"metadata":{"partitions":1},"partitions":{` + one + `},"partitions":{` + one +
+		"partitions that occur twice": {`{"metadata":{"partitions":1},"partitions":{` + one + `},"partitions":{` + one +
 			`}}`, "it names partitions that the topic should not have"},
 		"partitions of null": {
 			`{"metadata":{"partitions":1},"partitions":null}`,
@@ -223,16 +223,16 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 			`{"metadata":{"partitions":1},"partitions":{"` + name + `-partition-0":null}}`,
 			"null where an object should be",
 		},
-		"no partitions where none are said": {
+		"unexpected partitions": {
 			`{"metadata":{"partitions":0},"partitions":{}}`,
 			"0 partitions where 1 were known",
 		},
-		"a number of partitions beyond all reason is not counted up to": {
+		"a huge number of partitions without a loop over it": {
 			`{"metadata":{"partitions":2147483647},"partitions":{}}`,
 			"2147483647 of 2147483647 partitions are missing (0, 1, 2, 3, 4, ...): a broker did not answer, or they were " +
 				"deleted (pulsar-admin topics create-missed-partitions)",
 		},
-		"an answer that is cut off": {`{"metadata":{"partitions":1},"partitions":{` + one, "unexpected EOF"},
+		"an incomplete answer": {`{"metadata":{"partitions":1},"partitions":{` + one, "unexpected EOF"},
 		"two answers": {
 			`{"metadata":{"partitions":1},"partitions":{` + one + `}}{}`,
 			"more than one JSON value",

@@ -29,7 +29,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 		sample  backlog.SubscriptionSample
 		err     string
 	}{
-		"nothing odd": {sample: good},
+		"no odd numbers": {sample: good},
 		"a negative backlog is no number": {
 			map[string]any{"msgBacklog": -2},
 			good,
@@ -97,7 +97,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 			with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), "",
 		},
 		"negative replays become 0": {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
-		"what holds dispatch back is reported": {
+		"reports why dispatch is stopped": {
 			map[string]any{
 				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1",
 				"dispatchThrottledMsgEventsBySubscriptionLimit":   1,
@@ -111,7 +111,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 		},
 		"consumers may be missing":    {map[string]any{"consumers": "missing"}, good, ""},
 		"an unknown field is skipped": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
-		"a consumer without metadata, or with half of it, goes by its name": {
+		"a consumer without complete metadata has its name as ID": {
 			map[string]any{"consumers": []any{
 				map[string]any{
 					"consumerName": "plain", "avgMessagesPerEntry": -3,
@@ -161,14 +161,14 @@ func TestDecodeOddNumbers(t *testing.T) {
 	}
 }
 
-func TestDecodeWhatIsNotAnAnswer(t *testing.T) {
+func TestDecodeRefusesOtherAnswers(t *testing.T) {
 	for name, body := range map[string]string{
 		"nothing":            "",
 		"null":               "null",
 		"a list":             "[]",
 		"two values":         `{"msgInCounter":0,"subscriptions":{}} {}`,
 		"no subscriptions":   `{"msgInCounter":0}`,
-		"cut off":            `{"msgInCounter":0,"subscriptions":{}`,
+		"incomplete":         `{"msgInCounter":0,"subscriptions":{}`,
 		"one name twice":     `{"msgInCounter":0,"subscriptions":{"a":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0},"a":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0}}}`,
 		"negative published": `{"msgInCounter":-1,"subscriptions":{}}`,
 	} {

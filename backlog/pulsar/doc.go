@@ -1,52 +1,52 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pulsar reads the state of topics from Pulsar's admin REST: it implements poll.Source and poll.Lister.
+// Package pulsar reads the state of topics from Pulsar's admin REST API: it implements poll.Source and poll.Lister.
 //
-// Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
-// adds partitions up, never decides anything, and never shows a credential in an error or a metric.
+// Floor 2, an edge: it uses package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
+// sums up partitions, never decides anything, and never shows a credential in an error or a metric.
 //
-// A call is get or put, one try or two of an http.Client, and its decoder. The client's Transport is a chain:
+// A call is get or put, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:
 //
-//	auth      shows what the name of the credentials stands for (package auth); each set of them has its own connections
-//	breaker   fails at once while the host fails: opens after 3 failures in a row, probes after 1, 2, 4 ... 30 s
-//	limiter   waits for one of the host's connections and for its pace, and holds the connection until the body is closed
+//	auth      adds the current credentials of the name (package auth); each set of them has its own connections
+//	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s
+//	limiter   waits for one of the host's connections and for its rate, and holds the connection until the body is closed
 //	sender    checks the breaker once more, and calls http.Transport
 //
-// Its CheckRedirect lets a redirect keep the credentials toward hosts of Config.AllowedHosts, and sends nothing to
-// others. The breaker and the limiter of a host are the same for all credentials; attempt.go says what counts as the
-// host's failure. An attempt in the context of the request collects what the steps note, such as the time without the
-// waits.
+// Its CheckRedirect keeps the credentials in a redirect to hosts of Config.AllowedHosts, and sends nothing to others.
+// The breaker and the limiter of a host are the same for all credentials; attempt.go has the table of failures that
+// count for a host. An attempt in the context of the request collects the records of the steps, such as the time
+// without waits.
 //
 // One Fetch is one call, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker; one
-// with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker
-// cannot read from its storage fails the whole call there, so the call is made again without it; while the storage
-// hangs, ages are only tried now and then. The number of partitions comes from `/partitions` and is remembered for
-// a minute; more of them are seen at once, fewer and another kind when the call fails for it. The broker
-// that a topic's calls are redirected to is remembered for a minute. HTTP_PROXY and the like are ignored: brokers are
-// inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept, subscriptions that were
-// not requested among it: a huge answer costs time, not memory. What all answers keep while they are decoded is bounded
+// with entry counters also reads `/internalStats`. A sample's Detail is what was answered. An age that the broker
+// cannot read from its storage fails the whole call, so the call is repeated without it; while the storage hangs, ages
+// are only requested occasionally. The number of partitions comes from `/partitions` and is cached for a minute;
+// additional partitions are seen at once, fewer or another kind of topic when the call fails. The broker that a topic's
+// calls are redirected to is cached for a minute. HTTP_PROXY and similar variables are ignored: brokers are inside the
+// cluster. Answers are decoded as they arrive, and only the needed parts are kept, without subscriptions that were not
+// requested: a huge answer costs time, not memory. The memory of all answers that are being decoded is bounded
 // together, see body.go.
 //
 // Worker reads functions, sinks and sources from the function worker, in the brokers or apart (poll.InstanceSource);
-// BrokerStats reads all loaded topics of all brokers at once, roughly (poll.BulkSource). Both use the Source's
+// BrokerStats reads all loaded topics of all brokers at once, approximately (poll.BulkSource). Both use the Source's
 // client.
 //
-// Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.
+// Every error wraps one reason of package backlog, see errors.go for the table, and its text is for users.
 //
-// What is not known stays unknown: an answer that lacks partitions says so (TopicSample.Incomplete), one without any
-// is backlog.ErrPartial, and one that lacks a number is backlog.ErrProtocol. Fields that are not needed are skipped,
-// since every Pulsar release adds some. A negative msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol,
-// because 0 would read as "nothing to do" (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount
-// that brokers do show (apache/pulsar#759, #5755, #23805), becomes 0, which can only add replicas.
+// Unknown values stay unknown: an answer without some partitions reports it (TopicSample.Incomplete), one without any
+// is backlog.ErrPartial, and one without a number is backlog.ErrProtocol. Unknown fields are skipped, since every
+// Pulsar release adds some. A negative msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol, because 0
+// would mean "nothing to do" (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount of brokers
+// (apache/pulsar#759, #5755, #23805), becomes 0, which can only add replicas.
 //
 // Metrics:
 //
-//	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry on its own
+//	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry separately
 //	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
 //
 //	pulsar_autoscaler_source_wait_seconds                         waiting for the host's turn before that
-//	pulsar_autoscaler_source_requests_in_flight                   requests under way
+//	pulsar_autoscaler_source_requests_in_flight                   active requests
 //	pulsar_autoscaler_source_requests_waiting                     requests that wait for their host's turn
 //	pulsar_autoscaler_source_hosts_backing_off                    hosts with an open circuit breaker
 //	pulsar_autoscaler_decoding_bytes                              memory of the answers that are being decoded
@@ -58,6 +58,6 @@
 // message), internal-stats, position, topics, partitioned-topics, component, component-status, parallelism (a change),
 // brokers or broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated,
 // forbidden, unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are
-// not read yet), held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin
-// URL is next). What was not sent has no duration.
+// not read yet), held_back (not sent, to protect the host) or moved (a broker that no longer owns the topic; the admin
+// URL is next). A request that was not sent has no duration.
 package pulsar

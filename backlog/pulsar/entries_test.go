@@ -19,11 +19,11 @@ func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
 		"internal stats are forbidden":       replays(t, "4.0.8-401-role-without-permission-stats.txt"),
 		"internal stats lack the counter":    answers(`{"ledgers":[]}`),
 		"internal stats have a negative one": answers(`{"entriesAddedCounter":-1}`),
-		"internal stats are not there":       says(http.StatusNotFound, "gone"),
+		"internal stats do not exist":        says(http.StatusNotFound, "gone"),
 		"the broker fails on internal stats": sends(http.StatusInternalServerError, "text/plain",
 			"java.lang.NullPointerException\n\tat ..."),
-		"internal stats are something else":    answers(`[]`),
-		"something else answers for internals": sends(http.StatusOK, "text/html", "<html>"),
+		"internal stats are not JSON":               answers(`[]`),
+		"another server answers for internal stats": sends(http.StatusOK, "text/html", "<html>"),
 	}
 	for name, internal := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestEntryCountersOfPartitions(t *testing.T) {
 	require.Equal(t, int64(22), *sample.Partitions[2].AddedEntries)
 }
 
-// older is a topic that was loaded again with a backlog of so many entries, of which some were added since.
+// older is a topic that was loaded again with a backlog, of which some entries were added since.
 func older(broker *fakeBroker, entries, added int) {
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(fmt.Sprintf(`{"msgInCounter":0,"subscriptions":{"public/default/resize":{"type":"Shared",`+
@@ -95,7 +95,7 @@ func older(broker *fakeBroker, entries, added int) {
 	broker.on("orders/internalStats", answers(fmt.Sprintf(`{"entriesAddedCounter":%d}`, added)))
 }
 
-// position answers with an entry of so many messages, as a broker does; 0 for one that is no batch.
+// position answers with an entry of this number of messages, as a broker does; 0 for one that is no batch.
 func position(messages int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
@@ -123,8 +123,8 @@ func TestABacklogFromBeforeTheCountersIsPeeked(t *testing.T) {
 			peeked: 2, messages: 8,
 		},
 		"none where the counters have all": {entries: 20, added: 20},
-		"none where there is no backlog":   {entries: 0, added: 0},
-		"those that came before a failure": {
+		"none without a backlog":           {entries: 0, added: 0},
+		"the entries before a failure": {
 			entries: 5, positions: map[string]http.HandlerFunc{"1": position(9)}, peeked: 1, messages: 9,
 		},
 		"none where it is forbidden": {

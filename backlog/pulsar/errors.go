@@ -18,37 +18,37 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// AllowedHostsFlag is the flag of the programs that fills Config.AllowedHosts; messages name it.
+// AllowedHostsFlag is the flag of the programs that sets Config.AllowedHosts; messages name it.
 const AllowedHostsFlag = "--allowed-pulsar-hosts"
 
-// allowedHostsFix says where the flag is set.
+// allowedHostsFix names the Deployments with the flag.
 const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deployment scaler, for triggers of KEDA)"
 
-// The table from what happened to the reason and what the user can do. JSON means Pulsar's own {"reason": "..."}: a
-// broker answers 401 both for bad credentials (a Jetty page in HTML) and for a missing permission (JSON), as observed
-// on 4.0.8 and 4.2.4, so the status alone says too little.
+// The table of errors with the reason and the function that makes the text. JSON means Pulsar's own {"reason": "..."}:
+// a broker answers 401 both for invalid credentials (a Jetty page in HTML) and for a missing permission (JSON), as
+// observed on 4.0.8 and 4.2.4, so the status alone is not enough.
 //
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
 //	the broker ends TLS for our certificate ErrUnauthenticated  certificateRefused
-//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated, but
-//	                                        ErrUnavailable when they could not be had in time; nothing was sent
-//	200, not JSON, too long, nonsense       ErrProtocol         answerFault
+//	no credentials to send                  noCredentials: the reason of the cause, else ErrUnauthenticated, but
+//	                                        ErrUnavailable if they were not available in time; nothing was sent
+//	200, not JSON, too long, invalid        ErrProtocol         answerFault
 //	200, a number above 2^53                ErrImplausible      answerFault
 //	200, no place for it in memory in time  ErrUnavailable      noMemoryFault
 //	200, all partitions missing             ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
 //	401 or 403, JSON                        ErrForbidden        refusal
-//	403, not JSON                           ErrForbidden        refusal: something in between refuses
+//	403, not JSON                           ErrForbidden        refusal: a proxy or a mesh refuses
 //	404, JSON                               ErrTopicNotFound    statusFault
 //	404, JSON, of the worker                ErrFunctionNotFound statusFault, by address.absent
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
-//	400, JSON, of a change                  refusedChange: ErrFunctionNotFound when it says so, else ErrUnsupported
+//	400, JSON, of a change                  refusedChange: ErrFunctionNotFound by its text, else ErrUnsupported
 //	any other status                        ErrProtocol         statusFault
 //	a host that is not allowed              ErrHostNotAllowed   checkRedirect, barred; nothing was sent there
-//	a name that cannot be read              ErrUnsupported      below; nothing was sent
-//	a URL that cannot be right              ErrProtocol         below; nothing was sent
+//	an invalid name                         ErrUnsupported      below; nothing was sent
+//	an invalid URL                          ErrProtocol         below; nothing was sent
 
 func badAdminURL() error {
 	return &backlog.ReasonError{
@@ -71,8 +71,8 @@ func nonPersistent(name string) error {
 		backlog.Quote(name))
 }
 
-// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not
-// be had in time is no refusal.
+// noCredentials is the fault if there are no credentials to send. A cause with a reason keeps it, and credentials that
+// were not available in time are no refusal.
 func noCredentials(a address, cause error) error {
 	canceled := errors.Is(cause, context.Canceled)
 	reason := backlog.ErrUnauthenticated
@@ -90,27 +90,27 @@ func noCredentials(a address, cause error) error {
 	}
 	f := backlog.Because(reason, "nothing was sent to %s: %s", a.base.Host,
 		strings.TrimPrefix(cause.Error(), reason.Error()+": "))
-	if canceled { // a time that was over was not the broker's, which is what the cause of a fault says
+	if canceled { // the cause of a fault is the broker's, and this time limit was not
 		f.Cause = context.Canceled
 	}
 	return f
 }
 
-// errFewerPartitions marks an answer that knows fewer partitions than was believed.
+// errFewerPartitions marks an answer with fewer partitions than known.
 var errFewerPartitions = errors.New("fewer partitions than known")
 
-// errServerError marks a 5xx that may be due to the request itself: not 502 and 503, which speak of the broker or the
-// topic's bundle.
+// errServerError marks a 5xx that the request itself may cause. 502 and 503 are excluded: they concern the broker or
+// the topic's bundle.
 var errServerError = errors.New("server error")
 
-// errorAnswer is an answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
+// errorAnswer is an answer's status and Pulsar's reason, empty if the body was not Pulsar's JSON.
 type errorAnswer struct {
 	status int
 	json   bool
 	reason string
 }
 
-// subject names the host, its words and what they are about, without what Pulsar's words have already.
+// subject names the host, its reason and the resource, unless the reason already names it.
 func (e errorAnswer) subject(a address, host string) string {
 	switch {
 	case e.reason == "":
@@ -122,7 +122,7 @@ func (e errorAnswer) subject(a address, host string) string {
 	}
 }
 
-// statusFault is the fault for an answer that is not 200.
+// statusFault is the fault for a status other than 200.
 func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error {
 	subject := s.subject(a, u.Host)
 	switch {
@@ -166,7 +166,7 @@ func refusal(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error 
 	}
 }
 
-// incompleteError is returned by decoders for a good answer without the partitions that the topic should have.
+// incompleteError is returned by decoders for a valid answer without some partitions of the topic.
 type incompleteError struct {
 	text  string
 	fewer bool
@@ -174,7 +174,7 @@ type incompleteError struct {
 
 func (e incompleteError) Error() string { return e.text }
 
-// answerFault is the fault for a 200 with a bad body.
+// answerFault is the fault for a 200 with an invalid body.
 func answerFault(a address, u *url.URL, err error) error {
 	var partial incompleteError
 	var long backlog.TooLongError
@@ -206,7 +206,7 @@ func answerFault(a address, u *url.URL, err error) error {
 	}
 }
 
-// transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
+// transportFault is the fault for a request without a complete answer; limit is its time limit, 0 to omit it.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
 	f := backlog.Because(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.Cause = err
@@ -224,8 +224,8 @@ func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 			"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }
 
-// openFault is the fault of a request to a host with an open breaker, whether it was sent or not: the text is the same
-// for all of them and does not change from one second to the next, since it ends up in conditions.
+// openFault is the fault of a request to a host with an open breaker, whether or not it was sent. All of them have the
+// same text, which does not change every second, since it is part of conditions.
 func openFault(a address, u *url.URL, open *openState, cause error) error {
 	f := backlog.Because(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
 		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe)
@@ -233,7 +233,7 @@ func openFault(a address, u *url.URL, open *openState, cause error) error {
 	return f
 }
 
-// noTurnFault is the fault of a request for which there was no time left to wait for its turn.
+// noTurnFault is the fault of a request without time left to wait for its turn.
 func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
@@ -245,7 +245,7 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 	return f
 }
 
-// noMemoryFault is the fault of a large answer for which there was no time left to wait for others to be decoded.
+// noMemoryFault is the fault of a large answer without time left to wait until others are decoded.
 func noMemoryFault(a address, u *url.URL, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
@@ -257,15 +257,15 @@ func noMemoryFault(a address, u *url.URL, err error) error {
 	return f
 }
 
-// errNoChange marks the refusal of a change to what there is already.
+// errNoChange marks the refusal of a change without effect.
 var errNoChange = errors.New("no change")
 
-// refusedChange is the fault when the worker answers a change with 400 in its own words.
+// refusedChange is the fault if the worker answers a change with 400 and a reason.
 func refusedChange(a address, u *url.URL, s errorAnswer) error {
 	switch {
 	case s.reason == "Update contains no change":
 		return errNoChange
-	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET says 404
+	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET answers 404
 		return backlog.Because(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
 	default:
 		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",

@@ -172,26 +172,26 @@ func TestIncompleteAnswersSayWhatTheyLack(t *testing.T) {
 		text   string
 		there  []int // partitions that are there nevertheless
 	}{
-		"one partition is missing":                {gone, "1 of 3 partitions are missing (1)" + fix, []int{0, 2}},
-		"all are missing and the topic stands in": {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix, nil},
-		"none is there": {
+		"one partition is missing":                       {gone, "1 of 3 partitions are missing (1)" + fix, []int{0, 2}},
+		"all partitions are missing, with a placeholder": {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix, nil},
+		"no partition exists": {
 			partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix,
 			nil,
 		},
-		"many are missing": {
+		"many partitions are missing": {
 			partitioned("gone", 9, 4),
 			"8 of 9 partitions are missing (0, 1, 2, 3, 5, ...)" + fix,
 			[]int{4},
 		},
-		"one comes twice in two spellings": {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9",
+		"one partition twice in two spellings": {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9",
 			"partition-01", 1), "1 of 3 partitions are missing (2)" + fix, []int{0, 1}},
 		"one is of another topic": {strings.Replace(partitioned("gone", 3, 0, 1, 2), "gone-partition-2",
 			"other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix, []int{0, 1}},
-		"one more is there than there should be": {
+		"one partition too many": {
 			partitioned("gone", 3, 0, 1, 2, 3),
 			"it names partitions that the topic should not have", nil,
 		},
-		"it has fewer partitions than it was said": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known", nil},
+		"fewer partitions than known": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestIncompleteAnswersSayWhatTheyLack(t *testing.T) {
 	}
 }
 
-func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
+func TestInvalidNamesAndURLs(t *testing.T) {
 	const nameFix, urlFix = " must look like persistent://tenant/namespace/name", "the Pulsar admin URL must look like " +
 		"http://pulsar-broker.pulsar:8080, with no path and no credentials"
 	tests := map[string]struct {
@@ -301,7 +301,7 @@ func TestMissingAnswersHaveAShortCause(t *testing.T) {
 		url  string
 		text string
 	}{
-		"nothing listens": {
+		"a closed port": {
 			"http://" + closed,
 			"unreachable: " + closed + " for " + topic + ": connection refused",
 		},

@@ -20,7 +20,7 @@ import (
 
 const goodTopic = `{"msgInCounter":5,"subscriptions":{}}`
 
-// recorded answers as the real broker did.
+// recorded sends the answer of the real broker.
 func recorded(t *testing.T, b *fakeBroker) {
 	t.Helper()
 	b.on("orders/partitions", answers(notPartitioned))
@@ -28,7 +28,7 @@ func recorded(t *testing.T, b *fakeBroker) {
 	b.on("orders/internalStats", answers(string(fixture(t, "4.0.8-internalStats.json"))))
 }
 
-// chunked sends more than net/http can know the length of.
+// chunked sends more than fits into a known length.
 func chunked(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -37,7 +37,7 @@ func chunked(body string) http.HandlerFunc {
 	}
 }
 
-// neverEnds sends that and then nothing, and keeps the connection.
+// neverEnds sends a text and then nothing, and keeps the connection.
 func neverEnds(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -58,10 +58,10 @@ func TestFaultsOnTheWay(t *testing.T) {
 	stats := string(fixture(t, "4.0.8-topic-stats-function-p2.json"))
 	tests := map[string]struct {
 		fault fault
-		// answer of the stats call, if it is the broker's own fault.
+		// answer of the stats call, if the broker itself is faulty.
 		answer http.HandlerFunc
 		reason error
-		// text may be the beginning; it is empty when all goes well.
+		// text may be the beginning; it is empty if the fetch succeeds.
 		text string
 		took time.Duration
 	}{
@@ -78,7 +78,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 			fault:  drips(200 * time.Millisecond),
 			reason: backlog.ErrUnreachable, text: late, took: timeout,
 		},
-		"nothing after the connection is made": {
+		"no bytes after the connection is established": {
 			fault: swallows, reason: backlog.ErrUnreachable, text: late,
 			took: timeout,
 		},
@@ -128,7 +128,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 			answer: neverEnds(503, ""), reason: backlog.ErrUnavailable, took: timeout,
 			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: retried soon",
 		},
-		"a good answer that never ends": {
+		"a valid answer that never ends": {
 			answer: neverEnds(200, goodTopic), reason: backlog.ErrUnreachable, text: late,
 			took: timeout,
 		},
@@ -193,7 +193,7 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 		fault  fault
 		answer http.HandlerFunc
 		text   string
-		// dials while it is down, when new connections are made; otherwise requests are counted.
+		// dials while it is down, if new connections are opened; otherwise requests are counted.
 		requested int
 	}{
 		"and refuses connections": {
@@ -201,12 +201,12 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 			text: "unreachable: broker:8080 for persistent://public/default/%s: connection refused, since " +
 				"2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
 		},
-		"and load balancer says so": {
+		"and the load balancer reports it": {
 			answer: sends(503, "text/html", ""), requested: 3 + 9,
 			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 503, since 2000-01-01T00:00:01Z: " +
 				"one request at a time tries it again, at least every 30s",
 		},
-		"and has had too many requests": {
+		"and answers 429": {
 			answer: sends(429, "text/html", ""), requested: 3 + 9,
 			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 429 (httpRequestsMaxPerSecond), " +
 				"since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",

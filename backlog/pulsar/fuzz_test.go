@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// addFixtures seeds with recorded answers: all of them for most decoders, since what is good for one is bad for another
-// in an unexpected way.
+// addFixtures seeds with recorded answers: all of them for most decoders, since a valid answer for one is an unexpected
+// invalid one for another.
 func addFixtures(f *testing.F, pattern string) {
 	f.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
@@ -35,7 +35,7 @@ func addFixtures(f *testing.F, pattern string) {
 
 const everything = backlog.Full | backlog.Precise | backlog.Age | backlog.Bytes
 
-// requireSound checks what holds for each sample that a decoder lets through.
+// requireSound checks the invariants of each decoded sample.
 func requireSound(t *testing.T, answer backlog.TopicSample) {
 	t.Helper()
 	require.True(t, answer.Detail.Has(backlog.Full|backlog.Precise))

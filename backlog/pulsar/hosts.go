@@ -14,15 +14,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// allowedHosts decides where requests, and with them the token, may go.
+// allowedHosts are the hosts that may get requests, and with them the token.
 type allowedHosts []hostPattern
 
-// hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port, and an empty
-// scheme both, see allowOwn.
+// hostPattern is one entry: an exact host, or all names below a suffix. An empty port allows every port, and an empty
+// scheme both schemes, see allowOwn.
 type hostPattern struct {
 	scheme string
 	host   string
-	// below says that host is a suffix such as ".pulsar.svc", and that one or more labels come before it.
+	// below is true if host is a suffix such as ".pulsar.svc", after one or more labels.
 	below bool
 	port  string
 }
@@ -45,8 +45,8 @@ func parseAllowedHosts(patterns []string) (allowedHosts, error) {
 	return hosts, nil
 }
 
-// parseHostPattern takes a URL without a port for the one port that its scheme implies, and a host without one for all
-// ports.
+// parseHostPattern parses an entry. A URL without a port has the default port of its scheme, and a host without a port
+// has all ports.
 func parseHostPattern(pattern string) (hostPattern, bool) {
 	var parsed hostPattern
 	rest := pattern
@@ -64,7 +64,7 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 	if _, err := backlog.ParseAuthority(u); err != nil {
 		return parsed, false
 	}
-	host, _ := canonicalHost(u.Hostname()) // ParseAuthority took it
+	host, _ := canonicalHost(u.Hostname()) // ParseAuthority accepted it
 	if parsed.host = host; parsed.below {
 		if _, err := netip.ParseAddr(host); err == nil {
 			return parsed, false
@@ -78,14 +78,13 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 	return parsed, true
 }
 
-// allow says whether the scheme, the host and the port of the URL match an entry. What is no name and no address
-// matches none.
+// allow reports whether the scheme, the host and the port of the URL match an entry. An invalid host matches none.
 func (hosts allowedHosts) allow(u *url.URL) bool {
 	return slices.ContainsFunc(hosts, func(p hostPattern) bool { return p.matches(u) })
 }
 
-// allowOwn is allow for the program's own credentials: plain HTTP shows them to the network, so that its entry has to
-// say http://. Otherwise the author of a policy would decide it.
+// allowOwn is allow for the program's own credentials: plain HTTP exposes them to the network, so its entry must have
+// http://. Otherwise the author of a policy could choose it.
 func (hosts allowedHosts) allowOwn(u *url.URL) bool {
 	return slices.ContainsFunc(hosts, func(p hostPattern) bool {
 		return p.matches(u) && (p.scheme != "" || u.Scheme == "https")
@@ -103,7 +102,7 @@ func (p hostPattern) matches(u *url.URL) bool {
 	return host == p.host
 }
 
-// canonicalHost makes names comparable: as backlog.ParseHost, without the dot that marks a complete name.
+// canonicalHost makes names comparable: backlog.ParseHost, without the dot at the end of a complete name.
 func canonicalHost(host string) (string, bool) {
 	host, err := backlog.ParseHost(host)
 	return strings.TrimSuffix(host, "."), err == nil

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// issuer hands out token-1 with every request.
+// issuer issues token-1 with every request.
 type issuer struct {
 	*httptest.Server
 

@@ -15,31 +15,31 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// errHeldBack marks a request that was not sent, to spare its host.
+// errHeldBack marks a request that was not sent, to protect its host.
 var errHeldBack = errors.New("held back")
 
-// waitError is why the limiter did not let a request through: errHeldBack or the error of its context.
+// waitError is why the limiter did not allow a request: errHeldBack or the error of its context.
 type waitError struct{ err error }
 
 func (e *waitError) Error() string { return "waiting for a turn: " + e.err.Error() }
 
 func (e *waitError) Unwrap() error { return e.err }
 
-// limiter bounds what is under way to each host, and how often requests are sent there.
+// limiter bounds the concurrent requests to each host, and their rate.
 type limiter struct {
 	conns, perSecond int
-	// waits observes how long requests waited; nil for a limiter without that metric.
+	// waits observes how long requests waited; nil for none.
 	waits prometheus.Observer
 
 	mu sync.Mutex
-	// hosts, but for what is in a hostLimit, inFlight and waiting are guarded by mu.
+	// hosts, inFlight and waiting are guarded by mu, except the content of a hostLimit.
 	hosts             perHost[hostLimit]
 	inFlight, waiting int
 }
 
-// hostLimit is what one host may have.
+// hostLimit is the limit of one host.
 type hostLimit struct {
-	// slots has one token for each request under way.
+	// slots has one token for each active request.
 	slots chan struct{}
 	pace  *rate.Limiter
 }
@@ -71,7 +71,7 @@ func (l *limiter) acquire(ctx context.Context, u *url.URL) (release func(), err 
 	}, nil
 }
 
-// enqueue counts a request that waits; nil where too many hosts are in use.
+// enqueue counts a request that waits; nil if too many hosts are in use.
 func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *limiter) start() {
 	l.inFlight++
 }
 
-// done no longer counts a request, neither for its host nor in one of waiting and inFlight.
+// done removes a request from its host, and from waiting or inFlight.
 func (l *limiter) done(host *hostState[hostLimit], counted *int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *limiter) done(host *hostState[hostLimit], counted *int) {
 	*counted--
 }
 
-// wait waits for a slot and then for the pace.
+// wait waits for a slot and then for the rate.
 func (h hostLimit) wait(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:
@@ -121,7 +121,7 @@ func (h hostLimit) wait(ctx context.Context) error {
 	return nil
 }
 
-// requestsInFlight and requestsWaiting are what the gauges show.
+// requestsInFlight and requestsWaiting are the values of the gauges.
 func (l *limiter) requestsInFlight() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,7 @@ var (
 // after waits in the bubble's time.
 func after(d time.Duration) { <-time.After(d) }
 
-// sendsOne takes one request through the chain, and says whether it was let through.
+// sendsOne sends one request through the chain, and reports whether it was allowed.
 func sendsOne(t *testing.T, c chain, host string, o outcome) bool {
 	t.Helper()
 	permit, open := c.breaker.allow(hostURL(host))
@@ -51,7 +51,7 @@ func sendsOne(t *testing.T, c chain, host string, o outcome) bool {
 	return true
 }
 
-// requireIdle checks that no request was forgotten.
+// requireIdle checks that no request is still counted.
 func requireIdle(t *testing.T, c chain) {
 	t.Helper()
 	require.Zero(t, c.limiter.requestsInFlight())
@@ -205,7 +205,7 @@ func TestHostsThatAreRememberedAreBounded(t *testing.T) {
 	})
 }
 
-// TestTheChainNeverLosesCount sends requests that end in all ways in a random order.
+// TestTheChainNeverLosesCount sends requests that end in all ways, in random order.
 func TestTheChainNeverLosesCount(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

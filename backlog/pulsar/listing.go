@@ -12,13 +12,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxTopics bounds the topics of one namespace that are listed: about 100 MB of names.
+// maxTopics bounds the listed topics of one namespace: about 100 MB of names.
 const maxTopics = 500_000
 
 var errTooManyTopics = fmt.Errorf("more than %d topics", maxTopics)
 
-// List implements poll.Lister. It is two calls: one that names topics and partitions that were ever loaded, and one
-// that names partitioned topics, loaded or not.
+// List implements poll.Lister. It sends two calls: one lists topics and partitions that were ever loaded, the other
+// partitioned topics, loaded or not.
 func (s *Source) List(ctx context.Context, namespace backlog.Namespace) ([]string, error) {
 	a, err := namespaceAddress(namespace)
 	if err != nil {
@@ -47,7 +47,7 @@ func newListing(namespace string) listing {
 	return listing{prefix: "persistent://" + namespace + "/", names: map[string]struct{}{}}
 }
 
-// decode reads a list of names. It may be called again: names count once.
+// decode reads a list of names. It may be called several times: each name counts once.
 func (l listing) decode(r io.Reader) error {
 	s := newScanner(r)
 	err := s.array(func() error {
@@ -56,7 +56,7 @@ func (l listing) decode(r io.Reader) error {
 			return err
 		}
 		if !bytes.HasPrefix(text, []byte(l.prefix)) {
-			return nil // non-persistent, or of a domain that this does not know
+			return nil // non-persistent, or of an unknown domain
 		}
 		text = text[:baseLength(text)]
 		if _, known := l.names[string(text)]; known || len(text) <= len(l.prefix) {
@@ -78,13 +78,13 @@ func (l listing) decode(r io.Reader) error {
 	return s.finish(err)
 }
 
-// withoutPartition takes the partition off a name, as Pulsar's clients do, even if there is no such partitioned topic.
+// withoutPartition removes the partition from a name, as Pulsar's clients do, even if there is no such partitioned
+// topic.
 //
 // Source: org.apache.pulsar.common.naming.TopicName.getPartitionedTopicName.
 func withoutPartition(name string) string { return name[:baseLength(name)] }
 
-// baseLength is how much of a name comes before the partition: all of it, if there is none. An index has up to 9
-// digits.
+// baseLength is the length of a name without the partition: all of it if there is none. An index has up to 9 digits.
 func baseLength[T string | []byte](name T) int {
 	index := len(name)
 	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {

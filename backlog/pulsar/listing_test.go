@@ -50,7 +50,7 @@ func TestListNamesEveryTopicOnce(t *testing.T) {
 	require.Equal(t, "includeSystemTopic=false", broker.request(0).URL.RawQuery)
 }
 
-func TestListSaysWhyItCannot(t *testing.T) {
+func TestListExplainsFailures(t *testing.T) {
 	empty := answers(`[]`)
 	tests := map[string]struct {
 		namespace   string
@@ -78,7 +78,7 @@ func TestListSaysWhyItCannot(t *testing.T) {
 			all: says(404, "Namespace does not exist"), reason: backlog.ErrTopicNotFound,
 			text: `topic not found: BROKER says "Namespace does not exist" of namespace public/default: create the namespace or correct its name`,
 		},
-		"something else": {
+		"another answer": {
 			all: answers(`{"topics":[]}`), reason: backlog.ErrProtocol,
 			text: "unexpected answer: BROKER did not send the state of namespace public/default (an object where a list " +
 				"should be): is http://BROKER a Pulsar admin service?",
@@ -88,7 +88,7 @@ func TestListSaysWhyItCannot(t *testing.T) {
 			text: "unexpected answer: BROKER did not send the state of namespace public/default (a topic is a number): is " +
 				"http://BROKER a Pulsar admin service?",
 		},
-		"a list that is cut off": {
+		"an incomplete list": {
 			all: answers(`["persistent://public/default/a"`), reason: backlog.ErrProtocol,
 			text: "unexpected answer: the answer of BROKER for namespace public/default is cut off: is http://BROKER a Pulsar " +
 				"admin service?",

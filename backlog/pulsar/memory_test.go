@@ -22,10 +22,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// bodyBytes is what a user saw with 3,000 producers on a topic (apache/pulsar#21200).
+// bodyBytes is the size that a user saw with 3,000 producers on a topic (apache/pulsar#21200).
 const bodyBytes = 400 << 20
 
-// endless is a body of a head and then one piece again and again.
+// endless is a body of a head and then one repeated piece.
 type endless struct {
 	head, piece string
 	at          int
@@ -48,7 +48,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// sendsMuch sends bodyBytes of it, as much as the client wants.
+// sendsMuch sends bodyBytes of it, or as much as the client reads.
 func sendsMuch(how string, body endless) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		all := body // from the start
@@ -72,7 +72,7 @@ func sendsMuch(how string, body endless) http.HandlerFunc {
 	}
 }
 
-// TestHugeAnswersTakeLittleMemory counts all that is allocated, which is more than is ever in use at once.
+// TestHugeAnswersTakeLittleMemory counts all allocations, which exceed the memory in use.
 func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 	var consumer bytes.Buffer
 	var topic map[string]any
@@ -105,7 +105,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 		},
 		"a bomb of one string":     {body: oneString, how: "gzip", limit: some, text: tooLong, most: some},
 		"a bomb of real consumers": {body: realConsumers, how: "gzip", limit: some, text: tooLong, most: some},
-		"consumers of nothing": {
+		"consumers without content": {
 			body:  endless{head: consumers + "{}", piece: ",{}"},
 			limit: some, text: tooLong, most: some,
 		},
@@ -170,7 +170,7 @@ func TestHugeListsTakeLittleMemory(t *testing.T) {
 	require.Less(t, allocated()-before, uint64(2<<20))
 }
 
-// allocated is all that was ever allocated, by the fake broker too.
+// allocated is the total of all allocations, including the fake broker's.
 func allocated() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

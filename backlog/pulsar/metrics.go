@@ -58,7 +58,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// registerGauges makes the state of the limiter and the breaker visible, and what decoding keeps.
+// registerGauges registers the state of the limiter and the breaker, and the memory of decoding.
 func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64) error {
 	for _, gauge := range []struct {
 		name, help string

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// network connects a Source to fake brokers in memory, so that time in a synctest bubble goes by only while all wait.
-// What a fault does to the bytes on the way is done to each connection that is made while it lasts.
+// network connects a Source to fake brokers in memory, so that time in a synctest bubble advances only while all
+// goroutines wait. A fault applies to each connection that is opened while it lasts.
 type network struct {
 	t *testing.T
 
@@ -61,14 +61,14 @@ func (n *network) broker(host string) *fakeBroker {
 	return b
 }
 
-// fail breaks connections to the host that are made from now on; nil heals.
+// fail breaks new connections to the host; nil repairs them.
 func (n *network) fail(host string, how fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults[host] = how
 }
 
-// dialed is how many connections were requested.
+// dialed is the number of requested connections.
 func (n *network) dialed(host string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// tampered changes what a broker sends.
+// tampered changes the bytes of a broker.
 type tampered struct {
 	net.Conn
 
@@ -144,7 +144,7 @@ type tampered struct {
 
 func (c tampered) Write(p []byte) (int, error) { return c.write(p) }
 
-// delays holds each piece back.
+// delays delays each piece.
 func delays(by time.Duration) fault {
 	return func(conn net.Conn) net.Conn {
 		return tampered{conn, func(p []byte) (int, error) {
@@ -154,7 +154,7 @@ func delays(by time.Duration) fault {
 	}
 }
 
-// cutsAfter ends the connection after so many bytes.
+// cutsAfter ends the connection after a number of bytes.
 func cutsAfter(left int) fault {
 	return func(conn net.Conn) net.Conn {
 		left := left
@@ -170,7 +170,7 @@ func cutsAfter(left int) fault {
 	}
 }
 
-// drips sends a byte now and then.
+// drips sends a byte at a time, slowly.
 func drips(every time.Duration) fault {
 	return func(conn net.Conn) net.Conn {
 		return tampered{conn, func(p []byte) (int, error) {
@@ -185,12 +185,12 @@ func drips(every time.Duration) fault {
 	}
 }
 
-// swallows takes everything and sends nothing.
+// swallows reads everything and sends nothing.
 func swallows(conn net.Conn) net.Conn {
 	return tampered{conn, func(p []byte) (int, error) { return len(p), nil }}
 }
 
-// sendsInstead replaces what the broker says, and repeats it until the client has had enough.
+// sendsInstead replaces the broker's answer, and repeats it until the client disconnects.
 func sendsInstead(text string) fault {
 	return func(conn net.Conn) net.Conn {
 		return tampered{conn, func([]byte) (int, error) {

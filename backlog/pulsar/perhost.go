@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// maxHosts bounds the hosts that are remembered; beyond it the idle one that was used longest ago is dropped.
+// maxHosts bounds the hosts with a state; beyond it the least recently used idle host is dropped.
 const maxHosts = 1024
 
-// perHost keeps a state for each scheme, host and port: plain HTTP to a port of TLS fails, which says nothing about TLS
+// perHost keeps a state for each scheme, host and port: plain HTTP to a TLS port fails, which is independent of TLS
 // there. Its owner's mutex guards it.
 type perHost[S any] struct {
 	build  func() S
@@ -20,7 +20,7 @@ type perHost[S any] struct {
 
 type hostState[S any] struct {
 	state S
-	// users are the requests that wait or are under way.
+	// users is the number of waiting and active requests.
 	users int
 	used  time.Time
 }
@@ -29,10 +29,10 @@ func newPerHost[S any](build func() S) perHost[S] {
 	return perHost[S]{build: build, states: map[string]*hostState[S]{}}
 }
 
-// of finds the state of a host or makes one; nil when there are too many that are all in use, or the URL has no host.
+// of returns the state of a host, or creates it; nil if too many hosts are all in use, or the URL has no host.
 func (p perHost[S]) of(u *url.URL, now time.Time) *hostState[S] {
 	host, ok := canonicalHost(u.Hostname())
-	if !ok { // AllowedHosts never lets it come here
+	if !ok { // AllowedHosts refuses such a host
 		return nil
 	}
 	key := u.Scheme + "://" + host + ":" + portOf(u)

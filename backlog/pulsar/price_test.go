@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// priceLimit is what all answers at once may take, of the 512 MiB that a program may have.
+	// priceLimit is the limit of all answers together, of the 512 MiB of a program.
 	priceLimit = 200 << 20
 	tracked    = "public/default/resize"
 	counters   = `"type":"Shared","msgBacklog":7,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0`
 )
 
-// requestTracked is what a poller requests of a topic with one tracked subscription.
+// requestTracked is a poller's request for a topic with one tracked subscription.
 func requestTracked() backlog.Request {
 	return backlog.Request{Detail: backlog.Consumers, Subscriptions: []string{tracked}}
 }
 
-// withConsumers is the state of a topic with a tracked subscription that has so many consumers.
+// withConsumers is a topic with a tracked subscription of n consumers.
 func withConsumers(count int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"msgInCounter":1,"subscriptions":{%q:{%s,"consumers":[`, tracked, counters)
@@ -49,7 +49,7 @@ func withConsumers(count int) []byte {
 	return b.Bytes()
 }
 
-// withSubscriptions is the state of a topic with a tracked subscription among so many others.
+// withSubscriptions is a topic with a tracked subscription among many others.
 func withSubscriptions(count int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"msgInCounter":1,"subscriptions":{%q:{%s,"consumers":[{"consumerName":"one"}]}`, tracked, counters)
@@ -60,7 +60,7 @@ func withSubscriptions(count int) []byte {
 	return b.Bytes()
 }
 
-// withNames is the state of a topic with so many partitions, with a consumer of a long name on each.
+// withNames is a topic with many partitions, with a consumer of a long name on each.
 func withNames(count, length int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"metadata":{"partitions":%d},"partitions":{`, count)
@@ -75,7 +75,7 @@ func withNames(count, length int) []byte {
 	return b.Bytes()
 }
 
-// peak is the most heap that was in use while run ran, above what was before.
+// peak is the maximum heap while run ran, above the heap before.
 func peak(run func()) uint64 {
 	inUse := func() uint64 {
 		var stats runtime.MemStats

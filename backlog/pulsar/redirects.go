@@ -16,20 +16,20 @@ import (
 const (
 	// maxRedirects covers a lookup broker, the owner, and one move of the bundle in between.
 	maxRedirects = 3
-	// ownersTTL is how long a topic's owner is believed: after that the admin URL is next, which costs a redirect.
+	// ownersTTL is how long a topic's owner is cached: after that the admin URL is next, which costs a redirect.
 	ownersTTL = time.Minute
-	// maxOwners bounds the owners of topics that are remembered, about 400 bytes each.
+	// maxOwners bounds the cached owners of topics, about 400 bytes each.
 	maxOwners = 100_000
 )
 
 // checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host:
-// the credentials go there when it is an allowed one, and nothing is sent to any other. direct says that the request
-// was for the owner.
+// the credentials are sent there if it is an allowed host, and nothing is sent to any other. direct is true if the
+// request was for the owner.
 func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		from, to := via[len(via)-1].URL, req.URL
 		switch {
-		case req.Method != via[0].Method: // a change that would become a question
+		case req.Method != via[0].Method: // a change that would become a GET
 			return http.ErrUseLastResponse
 		case (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
 			return noHTTPRedirect(e.address, from)
@@ -57,7 +57,7 @@ func noHTTPRedirect(a address, from *url.URL) error {
 		from.Host, a.subject)
 }
 
-// ownedTopic is a topic by the path of its resource.
+// ownedTopic identifies a topic by the path of its resource.
 type ownedTopic struct {
 	cluster backlog.Cluster
 	path    string
@@ -67,7 +67,7 @@ func (e *exchange) owned() ownedTopic {
 	return ownedTopic{cluster: e.address.cluster, path: e.address.path}
 }
 
-// errMoved marks a redirect from the broker that was believed to own the topic.
+// errMoved marks a redirect from the broker that was the known owner of the topic.
 var errMoved = errors.New("moved")
 
 func moved(a address, u *url.URL) error {
@@ -76,8 +76,8 @@ func moved(a address, u *url.URL) error {
 	return f
 }
 
-// tryOwner sends the call to the topic's owner as far as it is known, which spares the broker of the admin URL half the
-// requests; and to the admin URL otherwise, also when that turns out not to be the owner any more.
+// tryOwner sends the call to the topic's owner if it is known, which saves the broker of the admin URL half the
+// requests. Otherwise, and if that broker is no longer the owner, it sends the call to the admin URL.
 func (e *exchange) tryOwner(ctx context.Context) (retryable bool, err error) {
 	if base := e.owner(); base != nil {
 		a, err := e.try(ctx, base, true)
@@ -102,7 +102,7 @@ func (e *exchange) owner() *url.URL {
 	return base
 }
 
-// learnOwner remembers which broker answered about a topic, when the admin URL names another. It is an allowed host:
+// learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It is an allowed host:
 // the request was sent there.
 func (e *exchange) learnOwner(u *url.URL) {
 	if e.address.owned && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
@@ -110,7 +110,7 @@ func (e *exchange) learnOwner(u *url.URL) {
 	}
 }
 
-// lostOwner says that another broker may own the topic now.
+// lostOwner reports whether another broker may own the topic now.
 func lostOwner(a *attempt, err error) bool {
 	switch a.hop.status {
 	case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusBadGateway, http.StatusServiceUnavailable:

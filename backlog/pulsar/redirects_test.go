@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// owned are a front that redirects the calls on orders and two brokers that may own it.
+// owned are a front that redirects the calls on orders, and two brokers that may own it.
 type owned struct {
 	way             *network
 	front, old, now *fakeBroker
@@ -67,7 +67,7 @@ func TestFetchGoesToTheOwnerAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
+func TestAFormerOwnerCostsNoFetch(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		fault  fault
@@ -75,12 +75,12 @@ func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
 	}{
 		"it redirects":                 {answer: redirectsTo("http://broker-1:8080"), result: "stats moved"},
 		"it redirects elsewhere":       {answer: redirectsTo("http://elsewhere:8080"), result: "stats host_not_allowed"},
-		"it does not know the topic":   {answer: says(404, "Topic not found"), result: "stats topic_not_found"},
+		"it does not have the topic":   {answer: says(404, "Topic not found"), result: "stats topic_not_found"},
 		"it found no owner":            {answer: says(412, "Failed to find ownership"), result: "stats unavailable"},
 		"it is shutting down":          {answer: says(503, "Broker is shutting down"), result: "stats unavailable"},
-		"it is gone":                   {fault: refuse, result: "stats unreachable"},
+		"it does not exist":            {fault: refuse, result: "stats unreachable"},
 		"it ends in the middle":        {fault: cutsAfter(100), result: "stats unreachable"},
-		"it has been gone for a while": {fault: refuse, result: "stats held_back"},
+		"it has been down for a while": {fault: refuse, result: "stats held_back"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

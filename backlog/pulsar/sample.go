@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// sample checks one subscription. See the package comment for negative numbers.
+// sample validates one subscription. See the package comment for negative numbers.
 func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.SubscriptionSample, error) {
 	entries, err := s.backlog.counter("msgBacklog")
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 	return sample, nil
 }
 
-// addBytes: a broker that got no such request, or that does not know the parameter, says -1.
+// addBytes adds the size. A broker without such a request, or without the parameter, sends -1.
 func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number) {
 	switch {
 	case !d.request.Detail.Has(backlog.Bytes):
@@ -60,7 +60,7 @@ func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number
 	}
 }
 
-// addAge: 0 means that the request had no age, and -1 that there is no backlog.
+// addAge adds the age. 0 means that the request had no age, and -1 that there is no backlog.
 func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest number) {
 	switch {
 	case !d.request.Detail.Has(backlog.Age) || earliest.value == -1:
@@ -71,7 +71,7 @@ func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest numbe
 	}
 }
 
-// consumerSample keeps what the consumer says of itself.
+// consumerSample keeps what the consumer reports.
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getProperties.
 func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.ConsumerSample, err error) {
@@ -84,18 +84,18 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.Consumer
 		ConnectedSince:  c.since,
 	}
 	if c.component != "" && c.instance != "" {
-		// instances name their consumers at random on each partition
+		// Instances name their consumers at random on each partition.
 		d.text = append(append(append(d.text[:0], c.component...), '#'), c.instance...)
 		sample.ID, err = d.share(d.text)
 	}
-	// any client may set a property "id"
+	// Any client may set a property "id".
 	if strings.Count(c.component, "/") == 2 && (strings.HasPrefix(c.application, "pulsar-") || c.instance != "") {
 		sample.Component = c.component
 	}
 	return sample, err
 }
 
-// counter is a number that has to be there and may not be negative.
+// counter returns a number that must exist and must not be negative.
 func (n number) counter(name string) (int64, error) {
 	if !n.present {
 		return counter(nil, name)
@@ -114,7 +114,7 @@ func counter(number *int64, name string) (int64, error) {
 	}
 }
 
-// sum adds counters that are not negative, and stays at the largest number where it would run over.
+// sum adds counters that are not negative, and returns the largest number on an overflow.
 func sum(total, more int64) int64 {
 	if more = max(0, more); total > math.MaxInt64-more {
 		return math.MaxInt64

@@ -20,13 +20,13 @@ var (
 	errTwoValues = errors.New("more than one JSON value")
 )
 
-// scanner reads JSON as it arrives and holds no more of it than scanBytes and one string: what is not needed is checked
-// and passed over. encoding/json needs every value whole before it decodes it, so a topic with many consumers would be
-// in memory up to four times. It accepts what encoding/json accepts, up to maxDepth and maxTextBytes (FuzzScanner).
+// scanner reads JSON as it arrives and keeps at most scanBytes and one string in memory: other values are validated and
+// skipped. encoding/json needs every value as a whole before it decodes it, so a topic with many consumers would be in
+// memory up to four times. It accepts what encoding/json accepts, up to maxDepth and maxTextBytes (FuzzScanner).
 type scanner struct {
 	lexer
 
-	// answer is what the input is charged to; nil for an input without a price.
+	// answer is charged for the input; nil for no charge.
 	answer *answer
 	depth  int
 	// text has the last string.
@@ -38,7 +38,7 @@ func newScanner(r io.Reader) *scanner {
 	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}, answer: charged}
 }
 
-// finish checks that nothing comes after a value, which was read with this error.
+// finish checks that nothing follows a value, which was read with this error.
 func (s *scanner) finish(err error) error {
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *scanner) finish(err error) error {
 	}
 }
 
-// object reads an object; read has to take the value of each key. The key is only good until it does.
+// object reads an object; read must consume the value of each key. The key is only valid until then.
 func (s *scanner) object(read func(key []byte) error) error {
 	return s.list('{', '}', "an object", func() error {
 		if c, err := s.peek(); err != nil || c != '"' {
@@ -72,7 +72,7 @@ func (s *scanner) object(read func(key []byte) error) error {
 	})
 }
 
-// array reads an array; read has to take each value.
+// array reads an array; read must consume each value.
 func (s *scanner) array(read func() error) error { return s.list('[', ']', "a list", read) }
 
 func (s *scanner) list(opening, closing byte, kind string, read func() error) error {
@@ -137,7 +137,7 @@ func kindOf(c byte) string {
 	}
 }
 
-// skip passes over a value of any length.
+// skip skips a value of any length.
 func (s *scanner) skip() error {
 	c, err := s.peek()
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *scanner) string() ([]byte, error) {
 	return s.text, nil
 }
 
-// plain takes a string that is in the buffer whole and has nothing to decode, which nearly all are.
+// plain reads a string that is complete in the buffer and has no escapes, as nearly all strings.
 func (s *scanner) plain() bool {
 	for i := s.at + 1; i < s.end; i++ {
 		switch c := s.buffer[i]; {
@@ -188,5 +188,5 @@ func (s *scanner) plain() bool {
 	return false
 }
 
-// validText makes a string of bytes that are only valid until the next read; what is not UTF-8 in it is replaced.
+// validText makes a string of bytes that are only valid until the next read; invalid UTF-8 is replaced.
 func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }

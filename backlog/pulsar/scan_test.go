@@ -153,10 +153,10 @@ func TestScannerHoldsLittle(t *testing.T) {
 		_, err := newScanner(io.MultiReader(strings.NewReader(`"`), letters{})).textOrNull("name")
 		require.ErrorIs(t, err, errTextTooLong)
 	})
-	t.Run("nor may depth", func(t *testing.T) {
+	t.Run("depth is bounded", func(t *testing.T) {
 		require.ErrorIs(t, newScanner(strings.NewReader(strings.Repeat("[", 1000))).skip(), errTooDeep)
 	})
-	t.Run("a reader that gives nothing is given up", func(t *testing.T) {
+	t.Run("a reader without data ends the input", func(t *testing.T) {
 		require.ErrorIs(t, newScanner(nothing{}).skip(), io.ErrNoProgress)
 	})
 	t.Run("an error of the connection is passed on", func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestScannerHoldsLittle(t *testing.T) {
 	})
 }
 
-// letters never end.
+// letters is an endless reader of letters.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// scanBytes is how much of an answer is in memory: a slim answer is about 3 KB for each partition.
+	// scanBytes is the part of an answer that is in memory: a slim answer has about 3 KB for each partition.
 	scanBytes = 8 << 10
-	// maxTextBytes bounds keys and the strings that are kept; others may be of any length.
+	// maxTextBytes bounds keys and kept strings; other strings may be of any length.
 	maxTextBytes = 64 << 10
 )
 
 var errTextTooLong = fmt.Errorf("a name is longer than %d bytes", maxTextBytes)
 
-// input is what arrives, a buffer at a time.
+// input is the incoming text, one buffer at a time.
 type input struct {
 	from io.Reader
 	// buffer[at:end] is read and not used yet.
 	buffer  []byte
 	at, end int
-	// failed ends the input: an error of from, or io.ErrUnexpectedEOF where more had to come.
+	// failed ends the input: an error of from, or io.ErrUnexpectedEOF if the input is not complete.
 	failed error
 }
 
-// fill reads more. Its error says why there is none.
+// fill reads more. Its error is why there is none.
 func (i *input) fill() error {
 	for tries := 0; i.failed == nil && tries < 100; tries++ {
 		n, err := i.from.Read(i.buffer)
@@ -51,7 +51,7 @@ func (i *input) fill() error {
 	return i.failed
 }
 
-// next takes one byte.
+// next consumes one byte.
 func (i *input) next() (byte, error) {
 	if i.at == i.end {
 		if err := i.fill(); err != nil {
@@ -63,7 +63,7 @@ func (i *input) next() (byte, error) {
 	return c, nil
 }
 
-// peek returns the next byte after blanks without taking it.
+// peek returns the next byte after blanks without consuming it.
 func (i *input) peek() (byte, error) {
 	for {
 		for ; i.at < i.end; i.at++ {
@@ -95,7 +95,7 @@ func (l *lexer) word(word string) error {
 	return nil
 }
 
-// quoted takes a string and appends it to text, unless that is nil.
+// quoted consumes a string and appends it to text, unless that is nil.
 func (l *lexer) quoted(text *[]byte) error {
 	l.at++ // the quote
 	for {
@@ -124,7 +124,7 @@ func (l *lexer) quoted(text *[]byte) error {
 	}
 }
 
-// passPlain passes over plain characters in the middle of a string.
+// passPlain skips plain characters in the middle of a string.
 func (l *lexer) passPlain() {
 	for l.at < l.end {
 		if c := l.buffer[l.at]; c == '"' || c == '\\' || c < ' ' {
@@ -134,7 +134,7 @@ func (l *lexer) passPlain() {
 	}
 }
 
-// escape reads what follows a backslash.
+// escape reads the rest of an escape after the backslash.
 func (l *lexer) escape(text *[]byte) error {
 	c, err := l.next()
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *lexer) escape(text *[]byte) error {
 	return nil
 }
 
-// escapedRune reads the rest of \uXXXX, and of a second one where the two are one rune.
+// escapedRune reads the rest of \uXXXX, and of a second one if both are one rune.
 func (l *lexer) escapedRune(text *[]byte) error {
 	first, err := l.hex()
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *lexer) hex() (rune, error) {
 	return r, nil
 }
 
-// digits takes a number and appends its first characters to text, unless that is nil.
+// digits consumes a number and appends its first characters to text, unless that is nil.
 func (l *lexer) digits(text *[]byte) error {
 	l.accept(text, "-")
 	if !l.accept(text, "0") && !l.run(text) {
@@ -257,10 +257,10 @@ func (l *lexer) noDigit() error {
 	return unexpected(l.buffer[l.at], "a digit")
 }
 
-// maxDigits is more than an integer of 64 bits has, so that what is cut is none.
+// maxDigits exceeds the length of a 64-bit integer, so that a cut number is never a valid one.
 const maxDigits = 40
 
-// accept takes one of the characters if it comes next.
+// accept consumes one of the characters if it is next.
 func (l *lexer) accept(text *[]byte, characters string) bool {
 	if l.at == l.end && l.fill() != nil {
 		return false
@@ -276,7 +276,7 @@ func (l *lexer) accept(text *[]byte, characters string) bool {
 	return true
 }
 
-// run takes digits, and says whether there was one.
+// run consumes digits, and reports whether there was one.
 func (l *lexer) run(text *[]byte) bool {
 	some := false
 	for l.accept(text, "0123456789") {

@@ -10,12 +10,12 @@ import (
 	"math"
 )
 
-// maxExact is the largest number that a float64 has exactly. Nothing that Pulsar counts gets there.
+// maxExact is the largest number that a float64 represents exactly. No counter of Pulsar reaches it.
 const maxExact = 1 << 53
 
 var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
 
-// null takes a null, and says whether there was one.
+// null consumes a null, and reports whether there was one.
 func (s *scanner) null() (bool, error) {
 	c, err := s.peek()
 	if err != nil || c != 'n' {
@@ -56,7 +56,7 @@ func (s *scanner) integer(name string) (number, error) {
 	return number{value: value, present: true}, nil
 }
 
-// parseInteger accepts what fits into 64 bits.
+// parseInteger accepts integers of 64 bits.
 func parseInteger(text []byte) (int64, bool) {
 	digits, negative := text, false
 	if len(digits) > 0 && digits[0] == '-' {
@@ -76,7 +76,7 @@ func parseInteger(text []byte) (int64, bool) {
 	return value, len(digits) > 0
 }
 
-// isInteger says that the text has digits alone; parseInteger refuses those of more than 64 bits.
+// isInteger reports whether the text has only digits; parseInteger refuses more than 64 bits.
 func isInteger(text []byte) bool {
 	return len(bytes.Trim(bytes.TrimPrefix(text, []byte("-")), "0123456789")) == 0
 }
@@ -98,7 +98,7 @@ func (s *scanner) boolean(name string) (bool, error) {
 	}
 }
 
-// textOrNull reads a string or null, which is empty. It is only good until the next string.
+// textOrNull reads a string or null, which is empty. It is only valid until the next string.
 func (s *scanner) textOrNull(name string) ([]byte, error) {
 	c, err := s.peek()
 	switch {

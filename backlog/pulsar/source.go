@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Source implements poll.Source. It may be used by several goroutines.
+// Source implements poll.Source. It is safe for concurrent use.
 type Source struct {
 	client *client
-	// counts are how many partitions topics have.
+	// counts has the number of partitions of topics.
 	counts *backlog.Cache[backlog.Topic, int]
 	ages   ages
 	now    func() time.Time
@@ -26,10 +26,10 @@ type Source struct {
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.client.credentials.Close() }
 
-// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
-// entry counters are wanted, and mostPeeked more where those are younger than the backlog. An age that cannot be had
-// is one more, and a topic with a changed number of partitions up to three. Each of them has Config.RequestTimeout,
-// and time for finding the credentials before that.
+// Fetch reads the current state of a topic: one call, or up to three if it needs the number of partitions or entry
+// counters, and mostPeeked more if those are younger than the backlog. An unavailable age adds one call, and a changed
+// number of partitions up to three. Each has Config.RequestTimeout, and before that the time to resolve the
+// credentials.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample,
 	error,
 ) {
@@ -62,22 +62,23 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog
 	return sample, nil
 }
 
-// AddEntries adds the entry counters, as far as they can be had: without them the sample is still good, and the metric
-// of the call has the reason. It is one call.
+// AddEntries adds the entry counters, if they are available: without them the sample is still valid, and the metric of
+// the call has the reason. It is one call.
 func (s *Source) AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample {
 	a, err := topicAddress(topic)
 	if err != nil {
-		return sample // as Fetch has said
+		return sample // Fetch has reported it
 	}
 	return s.addEntries(ctx, a, sample)
 }
 
-// disagrees says that the answer may be wrong only because the number of partitions has changed since it was read.
+// disagrees reports whether the answer may be wrong only because the number of partitions has changed since it was
+// read.
 func disagrees(err error) bool {
 	return errors.Is(err, backlog.ErrTopicNotFound) || errors.Is(err, errFewerPartitions)
 }
 
-// partitions reads how many partitions the topic has and remembers it.
+// partitions reads the number of partitions of the topic and caches it.
 func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address) (count int, err error) {
 	err = s.client.get(ctx, a, callPartitions, "", func(r io.Reader) (err error) {
 		count, err = decodePartitions(r)
@@ -91,8 +92,8 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 	return count, nil
 }
 
-// stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
-// and one that fails or is slow takes the whole call with it: then the rest is requested alone.
+// stats reads the topic, with the last known number of partitions. The age needs a read from the broker's storage, and
+// if this fails or is slow, so does the whole call: then the rest is requested without it.
 func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int,
 	request backlog.Request,
 ) (backlog.TopicSample, error) {
@@ -138,7 +139,7 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, request ba
 	return sample, nil
 }
 
-// statsQuery spells every parameter out: what a broker does by default differs between parameters and releases.
+// statsQuery sets every parameter: the broker's defaults differ between parameters and releases.
 func statsQuery(partitioned bool, detail backlog.Detail) string {
 	query := "getPreciseBacklog=" + strconv.FormatBool(detail.Has(backlog.Precise)) +
 		"&subscriptionBacklogSize=" + strconv.FormatBool(detail.Has(backlog.Bytes)) +
@@ -176,11 +177,11 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 	return sample
 }
 
-// mostPeeked bounds the entries that are looked at one by one, each with a request that reads it from storage.
+// mostPeeked bounds the entries that are read one by one, each with a request that reads it from storage.
 const mostPeeked = 5
 
-// peek looks at some entries of the largest backlog that is older than the counters, which are of the time since the
-// topic was loaded. It ends at the first failure: without it the sample is still good.
+// peek reads some entries of the largest backlog from before the topic was loaded, which the counters do not include.
+// It ends at the first failure: the sample is valid without it.
 func (s *Source) peek(ctx context.Context, a address, sample backlog.TopicSample) backlog.TopicSample {
 	older, partition, subscription := olderBacklog(sample)
 	peeked := min(older, mostPeeked)
@@ -201,7 +202,7 @@ func (s *Source) peek(ctx context.Context, a address, sample backlog.TopicSample
 	return sample
 }
 
-// olderBacklog finds the subscription with the most entries from before the topic was loaded; 0 where there are none.
+// olderBacklog returns the subscription with the most entries from before the topic was loaded; 0 entries for none.
 func olderBacklog(sample backlog.TopicSample) (entries int64, partition int, subscription string) {
 	for _, p := range sample.Partitions {
 		for _, one := range p.Subscriptions {
@@ -213,9 +214,9 @@ func olderBacklog(sample backlog.TopicSample) (entries int64, partition int, sub
 	return entries, partition, subscription
 }
 
-// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While that hangs,
-// each such call holds a connection until it is given up: they may have half of them, and after some that failed one at
-// a time probes the storage, as with hosts. A fetch without its age has everything else.
+// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While the storage
+// hangs, each such call holds a connection until its timeout. They may use half of the connections, and after some
+// failures one probe at a time, as for hosts. A fetch without its age has everything else.
 type ages struct {
 	breaker *breaker
 	limiter *limiter
@@ -228,7 +229,7 @@ func newAges(config Config) ages {
 	}
 }
 
-// acquire returns what to call with the outcome; nil when the age is held back.
+// acquire returns a function to call with the outcome; nil if the age must not be requested.
 func (g ages) acquire(ctx context.Context, a address) (release func(outcome)) {
 	permit, open := g.breaker.allow(a.base)
 	if open != nil {
@@ -250,12 +251,12 @@ func (g ages) acquire(ctx context.Context, a address) (release func(outcome)) {
 	}
 }
 
-// tryAge reads the topic with the age. It is not done when the storage behind the admin URL hangs.
+// tryAge reads the topic with the age, unless the storage behind the admin URL hangs.
 func (s *Source) tryAge(
 	ctx context.Context, a address, count int, request backlog.Request,
 ) (sample backlog.TopicSample, done bool, err error) {
 	release := s.ages.acquire(ctx, a)
-	if release == nil { // why does not matter
+	if release == nil { // for any reason
 		return backlog.TopicSample{}, false, nil
 	}
 	sample, err = s.statsOnce(ctx, a, count, request)
@@ -271,7 +272,7 @@ func (s *Source) tryAge(
 	return sample, done, err
 }
 
-// withoutAge says that the call may succeed when it does not request the age.
+// withoutAge reports whether the call may succeed without the age.
 func withoutAge(err error) bool {
 	return errors.Is(err, errServerError) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -82,7 +82,7 @@ func TestFetchRequestsNoMoreThanItNeeds(t *testing.T) {
 			partitions: 2, detail: backlog.Slim, last: "orders/partitioned-stats",
 			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&perPartition=true&subscriptionBacklogSize=false",
 		},
-		"what costs the broker more is requested by name": {
+		"requests expensive details by name": {
 			detail: backlog.Precise | backlog.Age | backlog.Bytes, last: "orders/stats",
 			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=true&getPreciseBacklog=true&subscriptionBacklogSize=true",
 		},
@@ -128,7 +128,7 @@ func TestFetchPartitions(t *testing.T) {
 		count   int
 		backlog map[string][]int64
 	}{
-		"partitions come in order and are not added up, on 4.0.8": {
+		"returns partitions in order without a sum, on 4.0.8": {
 			file: "4.0.8-partitioned-stats.json", count: 4,
 			backlog: map[string][]int64{"s1": {100, 10, 0, 1}, "only1": {-1, 10, -1, -1}},
 		},
@@ -180,7 +180,7 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 		second     int
 		requested  []string
 	}{
-		"takes added partitions from the answer itself": {
+		"reads added partitions from the answer itself": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":2}`)},
 			stats:      []http.HandlerFunc{twoOf, fourOf},
 			first:      2, second: 4,

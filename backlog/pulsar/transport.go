@@ -15,7 +15,7 @@ import (
 // request never meets one that is being closed.
 const idleConnTimeout = 20 * time.Second
 
-// newTransport has no proxy and negotiates gzip itself: net/http then limits and decodes the answer transparently.
+// newTransport has no proxy. net/http negotiates gzip and decodes answers, so limits apply to the decoded text.
 func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	dial := config.dial
 	if dial == nil {
@@ -32,7 +32,7 @@ func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	}
 }
 
-// chain is what all credentials share: one breaker and one limit for each host.
+// chain is shared by all credentials: one breaker and one limit for each host.
 type chain struct {
 	breaker *breaker
 	limiter *limiter
@@ -44,7 +44,7 @@ func (c chain) over(connections http.RoundTripper) http.RoundTripper {
 	return breakerTransport{breaker: c.breaker, next: limited}
 }
 
-// sender is the last before the connections: the breaker may have opened while the request waited for its turn.
+// sender is the last step before the connections: the breaker may have opened while the request waited for its turn.
 type sender struct{ next http.RoundTripper }
 
 func (s sender) RoundTrip(req *http.Request) (*http.Response, error) {

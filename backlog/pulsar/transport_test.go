@@ -29,7 +29,7 @@ func TestACertificateWithoutTLSInvalidatesNothing(t *testing.T) {
 	require.Empty(t, broker.requested())
 }
 
-func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
+func TestCertificatesAreUncheckedOnlyIfConfigured(t *testing.T) {
 	broker := newOrders(t)
 	secure := httptest.NewUnstartedServer(broker)
 	secure.StartTLS()
@@ -63,7 +63,7 @@ func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
 			"untrusted-any-name", byIP,
 			"signed by an unknown authority",
 		},
-		"a stranger does where nothing is checked": {"insecure", byIP, ""},
+		"an unknown certificate is accepted without a check": {"insecure", byIP, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,43 +16,43 @@ import (
 )
 
 const (
-	// workerTimeout is the time of six instances that do not answer: on the Kubernetes runtime the worker calls its pods
+	// workerTimeout is enough for six instances that do not answer: on the Kubernetes runtime the worker calls its pods
 	// one after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
 	workerTimeout = 30 * time.Second
-	// workerSlots bounds what such answers hold of the connections that topics are read over.
+	// workerSlots bounds the connections of such answers, which topics also need.
 	workerSlots = 4
 )
 
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
-// poll.InstanceSource for workloads of function.Component, and may be used by several goroutines.
+// poll.InstanceSource for workloads of function.Component, and is safe for concurrent use.
 //
-// Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes
+// Describe is cheap for the worker, which answers from memory. FetchInstances and Status are not: on the Kubernetes
 // runtime one call reads every pod in turn, and with all runtimes they wait while the worker stops or deletes
-// instances. So one at a time is under way to each worker. Ask once a minute at most, and scrape the pods instead where
-// that can be had.
+// instances. So only one at a time is active for each worker. Call them at most once a minute, and scrape the pods
+// instead if possible.
 //
-// A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must
-// be on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
+// A redirect to the worker that owns the function (307) is followed to allowed hosts only: Config.AllowedHosts must
+// have the workers' host names. The credentials need the action "functions", "sinks" or "sources" on the namespace.
 type Worker struct {
 	client *client
 	now    func() time.Time
-	// slots are taken by FetchInstances.
+	// slots are acquired by FetchInstances.
 	slots chan struct{}
 	// statuses bounds the requests for /status.
 	statuses *workerLimits
 }
 
-// Worker reads what the function workers of the same clusters know, over the Source's connections.
+// Worker returns a reader of the function workers of the same clusters, which uses the Source's connections.
 func (s *Source) Worker() *Worker {
 	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerLimits(s.now)}
 }
 
-// Describe reads what the component consumes and how it is configured to run.
+// Describe reads what the component consumes and its configuration.
 //
 // Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
 // backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a
-// reason of the connection. Workers of 4.0.8 and 5.0.0-M1 do not show the consumer properties of functions: a
-// subscription that is named there is not known.
+// reason of the connection. Workers of 4.0.8 and 5.0.0-M1 do not report the consumer properties of functions, so a
+// subscription in these is unknown.
 func (w *Worker) Describe(ctx context.Context, component function.Component) (config function.Description,
 	err error,
 ) {
@@ -67,7 +67,7 @@ func (w *Worker) Describe(ctx context.Context, component function.Component) (co
 	return describe(f, component, parallelism)
 }
 
-// configuration reads how the component is configured to run, and its parallelism.
+// configuration reads the configuration of the component, and its parallelism.
 func (w *Worker) configuration(ctx context.Context, a address, component function.Component) (
 	f function.Function, parallelism int, err error,
 ) {
@@ -78,17 +78,15 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 	return f, parallelism, err
 }
 
-// FetchInstances reads what the instances of the component count. Errors are those of Describe, and
+// FetchInstances reads the counters of the component's instances. Errors are those of Describe, and
 // backlog.ErrUnsupported for a workload that is no component's.
 //
 // An instance that does not run, or that its worker could not reach, counts as Silent: the worker sends zeros for it.
-// There are as many instances as the worker is configured to run: others that were added to its StatefulSet are not
-// seen.
+// The answer has the configured number of instances: instances that were added to the StatefulSet are not in it.
 //
-// The time in calls is the lifetime mean of a call times their number, which restores the sum that the instance
-// keeps, to the rounding of a float64, while no call is between having been measured and having been counted; then it
-// is short by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window
-// has that error once at each end.
+// The time in calls is the lifetime mean of a call times their number. This is the sum that the instance keeps, up to
+// the rounding of a float64, unless a call was timed and not yet counted; then it lacks that call. For an asynchronous
+// Java function this holds for all calls in flight. A rate over a window has that error once at each end.
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
 	component, err := function.ParseComponent(workload)
 	if err != nil {
@@ -105,7 +103,7 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 		return backlog.InstancesSample{}, transportFault(a, a.base, ctx.Err(), 0)
 	}
 	runtime := function.Java
-	if component.Kind == function.KindFunction { // failed calls are in the latency of Java alone
+	if component.Kind == function.KindFunction { // only Java's latency includes failed calls
 		f, _, err := w.configuration(ctx, a, component)
 		if err != nil {
 			return backlog.InstancesSample{}, err
@@ -133,7 +131,7 @@ func (w *Worker) status(ctx context.Context, a address, decode decodeFunc) (at t
 	return at, err
 }
 
-// componentAddress checks the URL and the names, which all come from users.
+// componentAddress validates the URL and the names, which all come from users.
 func componentAddress(c function.Component) (address, error) {
 	base, err := parseBase(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
 	switch {

@@ -40,7 +40,7 @@ func TestDescribeSaysWhatAComponentConsumes(t *testing.T) {
 		"one input": {
 			component: broker.component(function.KindFunction, "sf"), topics: []string{"persistent://public/default/sf-in"},
 		},
-		"one input, as 4.2.4 says it": {
+		"one input, as in 4.2.4": {
 			component: broker.component(function.KindFunction, "sf2"), topics: []string{"persistent://public/default/sf2-in"},
 		},
 		"two inputs": {
@@ -218,11 +218,11 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			text: `permission missing: HOST says "Client is not authorized to perform operation" of sink public/default/sf: ` +
 				`grant sinks on namespace public/default to the role of the credentials`,
 		},
-		"credentials that are no good": {
+		"refused credentials": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated, result: "unauthenticated",
 			text: "credentials refused: HOST requires credentials and none are configured: give the adapter a token",
 		},
-		"a 409 of something else": {
+		"another 409": {
 			answer: says(http.StatusConflict, "whatever"),
 			reason: backlog.ErrProtocol,
 			result: "protocol",

@@ -18,17 +18,17 @@ import (
 )
 
 // changeTimeout is how long a worker may take for a change: it fetches the package and loads its classes first. Small
-// ones take 12 to 40 ms, as observed.
+// packages take 12 to 40 ms, as observed.
 const changeTimeout = 15 * time.Second
 
-// SetParallelism sets how many instances of the component the worker runs, at least 1, which restarts all of them.
-// Nothing but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. The
-// number that is already set changes nothing and is no error.
+// SetParallelism sets the number of instances of the component that the worker runs, at least 1, which restarts all of
+// them. It sends only this number: a GET does not return the whole configuration, so its result must not be sent back.
+// The current number changes nothing and is no error.
 //
-// The worker answers before the instances are there. On the Kubernetes runtime it deletes the StatefulSet and makes it
-// again: scale that instead.
+// The worker answers before the instances exist. On the Kubernetes runtime it deletes and recreates the StatefulSet:
+// scale that instead.
 //
-// Errors are those of Describe, and backlog.ErrUnsupported when the worker refuses.
+// Errors are those of Describe, and backlog.ErrUnsupported if the worker refuses.
 //
 // Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.updateFunction and its siblings.
 func (w *Worker) SetParallelism(ctx context.Context, component function.Component, instances int32) error {
@@ -52,7 +52,7 @@ func (w *Worker) SetParallelism(ctx context.Context, component function.Componen
 	return err
 }
 
-// Status reads how the instances of the component do. Errors are those of Describe.
+// Status reads the state of the component's instances. Errors are those of Describe.
 func (w *Worker) Status(ctx context.Context, component function.Component) (status function.Status, err error) {
 	a, err := componentAddress(component)
 	if err != nil {
@@ -68,8 +68,8 @@ func (w *Worker) Status(ctx context.Context, component function.Component) (stat
 	return status, nil
 }
 
-// decodeRunning reads of /status who runs. One that the worker could not reach, or has not scheduled, has an error; one
-// that was stopped has none.
+// decodeRunning reads the running instances from /status. An instance that the worker could not reach, or has not
+// scheduled, has an error; a stopped one has none.
 //
 // Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.GetFunctionStatus (notScheduledInstance,
 // notRunning).
@@ -96,7 +96,7 @@ func decodeRunning(r io.Reader) (function.Status, error) {
 	return status, nil
 }
 
-// parallelismForm is what pulsar-admin would send for a new parallelism. The part must say that it is JSON.
+// parallelismForm is what pulsar-admin sends for a new parallelism. The part must have content type JSON.
 func parallelismForm(kind function.Kind, instances int32) (*form, error) {
 	var body bytes.Buffer
 	parts := multipart.NewWriter(&body)

@@ -22,10 +22,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// changed is one change as a worker gets it.
+// changed is one change as a worker receives it.
 type changed struct{ method, part, kind, body string }
 
-// changes notes what comes, and then answers.
+// changes records requests, and then answers.
 type changes struct {
 	mu   sync.Mutex // guards seen
 	seen []changed
@@ -73,7 +73,7 @@ pulsar_autoscaler_source_requests_total{call="parallelism",result="ok"} 1
 	}
 }
 
-func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
+func TestAChangeIsRedirectedToItsWorker(t *testing.T) {
 	first, second, sent := newFakeBroker(t), newFakeBroker(t), &changes{}
 	const path = "/admin/v3/functions/public/default/sf"
 	first.on(path, redirectsTo(second.URL))
@@ -96,18 +96,18 @@ func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
 	require.Len(t, sent.seen, 1, "a redirect that makes a question of it is not followed")
 }
 
-func TestWhatWorkersAnswerToAChange(t *testing.T) {
+func TestAnswersOfWorkersToAChange(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		reason error
 		text   string
 	}{
-		"nothing to change": {says(400, "Update contains no change"), nil, ""},
-		"the function is gone": {
+		"no change": {says(400, "Update contains no change"), nil, ""},
+		"the function does not exist": {
 			says(400, "Function sf doesn't exist"), backlog.ErrFunctionNotFound,
 			"create it or correct its name",
 		},
-		"its package is not there": {
+		"its package does not exist": {
 			says(400, "Package is not provided"), backlog.ErrUnsupported,
 			`"Package is not provided" of function public/default/sf`,
 		},
@@ -119,7 +119,7 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 			backlog.ErrUnavailable,
 			"retried soon",
 		},
-		"there is no worker": {
+		"no worker": {
 			says(
 				409,
 				"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false",
@@ -131,7 +131,7 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 			says(401, "Client is not authorized to perform operation"), backlog.ErrForbidden,
 			"grant functions on namespace public/default",
 		},
-		"the token is not believed":   {sends(401, "text/html", "<html>"), backlog.ErrUnauthenticated, "none are configured"},
+		"the token is refused":        {sends(401, "text/html", "<html>"), backlog.ErrUnauthenticated, "none are configured"},
 		"the worker has an accident":  {says(500, "boom"), backlog.ErrUnavailable, "boom"},
 		"it is no Pulsar":             {sends(400, "text/html", "<html>"), backlog.ErrProtocol, "a Pulsar admin service?"},
 		"an answer of another server": {sends(404, "text/html", "<html>"), backlog.ErrProtocol, "a Pulsar admin service?"},
@@ -150,7 +150,7 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 	}
 }
 
-func TestAChangeIsSentAgainToAWorkerThatComesBack(t *testing.T) {
+func TestAChangeIsRetriedOnAWorkerThatRecovers(t *testing.T) {
 	broker, sent := newFakeBroker(t), &changes{}
 	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")),
 		sent.then(noContent()))
@@ -198,7 +198,7 @@ func TestStatusDistinguishesAStoppedComponentFromAFailingOne(t *testing.T) {
 	}
 }
 
-func TestOneThatIsNotScheduledYetIsNotStopped(t *testing.T) {
+func TestAnUnscheduledInstanceIsNotStopped(t *testing.T) {
 	for text, want := range map[string]function.Status{
 		`{"numInstances":2,"instances":[]}`: {Instances: 2, Failed: 2},
 		`{"numInstances":0,"instances":[]}`: {},

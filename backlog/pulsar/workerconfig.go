@@ -28,7 +28,7 @@ func decodeConfig(r io.Reader, component function.Component) (f function.Functio
 	return f, *answer.Parallelism, nil
 }
 
-// describe is what the component consumes; ErrUnsupported where that is not one subscription.
+// describe is what the component consumes; ErrUnsupported if that is not one subscription.
 func describe(f function.Function, component function.Component, parallelism int) (function.Description, error) {
 	subscription, kind, err := f.Subscription()
 	switch {

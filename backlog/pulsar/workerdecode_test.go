@@ -27,7 +27,7 @@ func contextThatIsOver(t *testing.T) (context.Context, context.CancelFunc) {
 
 var sf = function.Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "sf"}
 
-// as is sf of another kind or name.
+// as is sf with another kind or name.
 func as(kind function.Kind, name string) function.Component {
 	c := sf
 	c.Kind, c.Name = kind, name
@@ -73,7 +73,7 @@ func TestInputsInEveryForm(t *testing.T) {
 			config: `"sourceSubscriptionName":"theirs","inputSpecs":{"a":{"consumerProperties":{"subscriptionName":"mine"}},` +
 				`"b":{"consumerProperties":{"subscriptionName":"mine","receiverQueueSize":"10"}}}`,
 		},
-		"a batch source consumes what it discovers": {
+		"a batch source consumes the tasks that it discovers": {
 			kind: function.KindSource, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
 			subscription: "BatchSourceExecutor-public/default/sf",
 			topics:       []string{"persistent://public/default/sf-intermediate"},
@@ -128,7 +128,7 @@ func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCannotBeRight(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	const head = `{"tenant":"public","namespace":"default","name":"sf",`
 	for name, tt := range map[string]struct{ config, problem string }{
 		"of another namespace":    {`{"tenant":"public","namespace":"x","name":"sf"}`, "it is about public/x/sf"},
@@ -138,7 +138,7 @@ func TestConfigurationsThatCannotBeRight(t *testing.T) {
 		"with a negative one":     {head + `"parallelism":-1,"runtime":"JAVA","inputSpecs":{"in":{}}}`, "parallelism is -1"},
 		"without a runtime":       {head + `"parallelism":1,"inputSpecs":{"in":{}}}`, "runtime is missing"},
 		"with an unknown runtime": {head + `"parallelism":1,"runtime":"RUST","inputSpecs":{"in":{}}}`, `runtime is "RUST"`},
-		"cut off":                 {head, "unexpected EOF"},
+		"incomplete":              {head, "unexpected EOF"},
 		"with text for numbers":   {head + `"parallelism":"1"}`, "parallelism is a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestConfigurationsThatCannotBeRight(t *testing.T) {
 	}
 }
 
-// The status has to say what the stats of the same moment say, instance by instance: that is why one call is enough.
+// The status has the same counters as the stats of the same time, for each instance: so one call is enough.
 func TestStatusHasTheCountersOfStats(t *testing.T) {
 	for stats, status := range map[string]string{
 		"4.0.8-function-stats-idle.json":    "4.0.8-function-status-idle.json",
@@ -220,7 +220,7 @@ func TestInstancesThatDidNotAnswerAreSilent(t *testing.T) {
 		},
 		"more run than were requested": {`{"numInstances":1,"instances":[` + instance(1, "") + "," +
 			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
-		"nothing is known of any": {`{"numInstances":2,"instances":[]}`, nil, 2},
+		"no instance is known": {`{"numInstances":2,"instances":[]}`, nil, 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestFailedCallsAreInTheTimeOfJavaAlone(t *testing.T) {
 	}
 }
 
-func TestStatusesThatCannotBeRight(t *testing.T) {
+func TestInvalidStatuses(t *testing.T) {
 	for name, tt := range map[string]struct{ status, problem string }{
 		"no number of instances": {`{"instances":[]}`, "numInstances is missing"},
 		"a negative one":         {`{"numInstances":-1}`, "numInstances is -1"},

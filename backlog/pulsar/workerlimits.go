@@ -11,18 +11,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// hangFor is how long no status is requested of a worker after one that was not answered in time. The request goes on
-// to wait there, with a thread of the web server: for the lock that the worker holds while it stops instances, some 10
-// s for one that does not heed interrupts, and while it deletes a function, for which it calls the broker about its
-// topics. On 4.0.8 eight such requests were seen to take all threads of a broker with a worker of its own, which then
-// waited for one another for minutes.
+// hangFor is the pause after a request for a worker's status that got no answer in time. The request still blocks a
+// thread of its web server: it waits for the lock that the worker holds while it stops instances, about 10 s for one
+// that ignores interrupts, and while it deletes a function, for which it calls the broker about its topics. On 4.0.8
+// eight such requests were seen to take all threads of a broker with a worker inside, which then waited for one another
+// for minutes.
 const hangFor = time.Minute
 
-// workerLimits let one request for a status at a time through to each worker, and none to one that hangs.
+// workerLimits allow one request for a status at a time to each worker, and none to one that hangs.
 type workerLimits struct {
 	now     func() time.Time
 	limiter *limiter
-	// hanging is until when workers hang.
+	// hanging has the end of the pause of each worker that hangs.
 	hanging *backlog.Cache[string, time.Time]
 }
 
@@ -33,7 +33,7 @@ func newWorkerLimits(now func() time.Time) *workerLimits {
 	}
 }
 
-// do sends the request when it is its turn.
+// do sends the request at its turn.
 func (l *workerLimits) do(ctx context.Context, a address, request func() error) error {
 	release, err := l.limiter.acquire(ctx, a.base)
 	if err != nil {
@@ -53,11 +53,11 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 	return err
 }
 
-// maxWorkloads bounds the last answers that are remembered.
+// maxWorkloads bounds the cached answers.
 const maxWorkloads = 10_000
 
-// SpacedWorker requests the instances of a component at most once an interval, and repeats its last answer meanwhile:
-// callers drop what is not newer. It may be used by several goroutines.
+// SpacedWorker requests the instances of a component at most once an interval, and otherwise returns its last answer,
+// which callers drop because it is not newer. It is safe for concurrent use.
 type SpacedWorker struct {
 	worker interface {
 		FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
@@ -66,7 +66,7 @@ type SpacedWorker struct {
 	last *backlog.Cache[string, backlog.InstancesSample]
 }
 
-// Spaced requests instances at most so often.
+// Spaced requests instances at most once in every.
 func (w *Worker) Spaced(every time.Duration) *SpacedWorker {
 	return &SpacedWorker{
 		worker: w, now: w.now, last: backlog.NewCache[string, backlog.InstancesSample](every, maxWorkloads),

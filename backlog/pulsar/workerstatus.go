@@ -15,11 +15,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters
-// without distinguishing an idle instance from one that did not answer: both are zeros there.
+// statusAnswer is /status of a function, sink or source. /stats, which only functions have, has the same counters but
+// zeros both for an idle instance and for one that did not answer.
 //
-// Source: org.apache.pulsar.common.policies.data.FunctionStatus, SinkStatus and SourceStatus; what fills them in
-// org.apache.pulsar.functions.worker.rest.api.FunctionsImpl, SinksImpl and SourcesImpl.
+// Source: org.apache.pulsar.common.policies.data.FunctionStatus, SinkStatus and SourceStatus, which
+// org.apache.pulsar.functions.worker.rest.api.FunctionsImpl, SinksImpl and SourcesImpl fill.
 type statusAnswer struct {
 	NumInstances *int `json:"numInstances"`
 	Instances    []struct {
@@ -39,7 +39,7 @@ type instanceAnswer struct {
 	UserExceptions *int64   `json:"numUserExceptions"`
 	LatencyMillis  *float64 `json:"averageLatency"`
 
-	// of sinks; 4.0.8's instances never fill numSinkExceptions and numSourceExceptions, so they are 0 whatever happens
+	// of sinks; instances of 4.0.8 never set numSinkExceptions and numSourceExceptions, so they are always 0
 	Read           *int64 `json:"numReadFromPulsar"`
 	Written        *int64 `json:"numWrittenToSink"`
 	SinkExceptions *int64 `json:"numSinkExceptions"`
@@ -50,7 +50,7 @@ type instanceAnswer struct {
 	SourceExceptions   *int64 `json:"numSourceExceptions"`
 }
 
-// check says what is missing or cannot be.
+// check returns what is missing or invalid.
 func (a statusAnswer) check() error {
 	switch {
 	case a.NumInstances == nil:
@@ -71,7 +71,7 @@ func (a statusAnswer) check() error {
 	return nil
 }
 
-// decodeStatus reads /status, but for the time.
+// decodeStatus reads /status, except for the time.
 func decodeStatus(
 	r io.Reader,
 	component function.Component,
@@ -132,7 +132,7 @@ func (i instanceAnswer) sample(kind function.Kind, runtime function.Runtime) (ba
 	return sample, i.addCalls(&sample, runtime)
 }
 
-// addCalls adds the calls and the time in them. The mean is over all calls of Java, and over those that did not fail of
+// addCalls adds the calls and the time in them. The mean is over all calls for Java, and over successful calls for
 // Python and Go, as observed on real instances.
 func (i instanceAnswer) addCalls(sample *backlog.InstanceSample, runtime function.Runtime) error {
 	calls := sample.Processed
@@ -145,7 +145,7 @@ func (i instanceAnswer) addCalls(sample *backlog.InstanceSample, runtime functio
 		return errors.New("averageLatency is missing")
 	case *i.LatencyMillis < 0:
 		return fmt.Errorf("averageLatency is %g", *i.LatencyMillis)
-	case calls < 0: // the sum of two counters that cannot be right
+	case calls < 0: // an invalid sum of two counters
 		return errors.New("the number of calls is too large")
 	}
 	busy := math.Round(*i.LatencyMillis * float64(calls) * float64(time.Millisecond))

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// The same functions, sinks and sources on each version of Pulsar, as its worker shows them.
+// The same functions, sinks and sources on each version of Pulsar, as its worker reports them.
 func TestWorkersOfEachVersion(t *testing.T) {
 	resize, sink, source := as(function.KindFunction, "patterned"), as(function.KindSink, "drain"), as(function.KindSource,
 		"tasks")

@@ -15,23 +15,24 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// Config says which credentials there are and how requests with them are sent.
+// Config configures the credentials and how requests with them are sent.
 type Config struct {
 	// Own are the program's own credentials.
 	Own Own
-	// Named knows the credentials of clusters; nil where no cluster names any.
+	// Named returns the credentials of clusters; nil if no cluster names any.
 	Named Source
-	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may call. That of Own is always allowed.
+	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may call. The issuer of Own is always
+	// allowed.
 	AllowedIssuers []string
 	// Transport makes the connections of one session, and those to its issuer; required.
 	Transport func(*tls.Config) *http.Transport
-	// Chain is what a request to a broker passes between the credentials and the connections; required.
+	// Chain handles a request to a broker between the credentials and the connections; required.
 	Chain func(connections http.RoundTripper) http.RoundTripper
 	// IssuerTimeout bounds each of the two requests for a token; required.
 	IssuerTimeout time.Duration
 	// Observe is called after each request to an issuer; call is discovery or token. Required.
 	Observe func(call string, took time.Duration, err error)
-	// Explain says in words why a connection failed; required.
+	// Explain returns why a connection failed, in words; required.
 	Explain func(error) string
 }
 
@@ -41,7 +42,7 @@ type Credentials struct {
 	sessions *sessions
 }
 
-// New returns Credentials, or an error that names the wrong key.
+// New returns Credentials, or an error that names the invalid key.
 func New(config Config) (*Credentials, error) {
 	r, err := newResolver(config)
 	if err != nil {
@@ -51,8 +52,8 @@ func New(config Config) (*Credentials, error) {
 	return &Credentials{resolver: r, sessions: newSessions(build)}, nil
 }
 
-// Authenticate returns a Transport that shows what the name stands for now; the empty one is for the program's own
-// credentials. It may read files, and call the Source and an issuer.
+// Authenticate returns a Transport with the current credentials of the name; the empty name is for the program's own.
+// It may read files, and call the Source and an issuer.
 func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transport, error) {
 	m, err := c.resolver.resolve(ctx, access)
 	if err != nil {
@@ -69,12 +70,12 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	return &Transport{access: access, session: s, shown: shown}, nil
 }
 
-// Renew invalidates credentials that Pulsar refused, and returns those that took their place; nil when there are none.
+// Renew invalidates credentials that Pulsar refused, and returns the ones that replaced them; nil if there are none.
 func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport {
 	refused.session.auth.invalidate(refused.shown)
 	c.resolver.invalidate(refused.access)
 	fresh, err := c.Authenticate(ctx, refused.access)
-	if err != nil { // the refusal is the better message, and the next call brings this one
+	if err != nil { // the refusal is the better message, and the next call returns this error
 		return nil
 	}
 	if fresh.session.material == refused.session.material && fresh.shown.header == refused.shown.header {
@@ -83,7 +84,7 @@ func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport 
 	return fresh
 }
 
-// AdministeredFor says that the program's administrator gave what the name stands for, for that URL.
+// AdministeredFor reports whether the program's administrator configured the named credentials for that URL.
 func (c *Credentials) AdministeredFor(access string, u *url.URL) bool {
 	urls, is := c.resolver.administered(access)
 	if !is {
@@ -96,8 +97,8 @@ func (c *Credentials) AdministeredFor(access string, u *url.URL) bool {
 // Close closes the connections that are not in use.
 func (c *Credentials) Close() { c.sessions.close() }
 
-// Transport is an http.RoundTripper that shows one set of credentials to any host that it calls: redirects to other
-// hosts are for its caller to check.
+// Transport is an http.RoundTripper that sends one set of credentials to any host that it calls: its caller has to
+// check redirects to other hosts.
 type Transport struct {
 	access  string
 	session *session
@@ -115,11 +116,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.session.chain.RoundTrip(authenticated)
 }
 
-// ShowsCertificate says that a client certificate authenticates.
+// ShowsCertificate reports whether a client certificate authenticates.
 func (t *Transport) ShowsCertificate() bool { return t.shown.method == authparams.TLS }
 
-// Redact takes the credentials out of what a server said.
+// Redact removes the credentials from a server's text.
 func (t *Transport) Redact(text string) string { return t.shown.redact(text) }
 
-// Refusal is what a broker means by 401 to these credentials, as the rest of a sentence about the broker.
+// Refusal explains a 401 to these credentials, as the rest of a sentence about the broker.
 func (t *Transport) Refusal(now time.Time) string { return refusal(t.session.material, now) }

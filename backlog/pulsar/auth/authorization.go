@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// authorization is what one request shows. The zero value shows nothing.
+// authorization is what one request sends to authenticate. The zero value sends nothing.
 type authorization struct {
 	method authparams.Method
 	// header is the value of the header Authorization, empty for none.
@@ -20,7 +20,7 @@ type authorization struct {
 	secrets []string
 }
 
-// set names the method too: a broker with strictAuthMethod=true refuses requests without the name, also with a client
+// set also sets the method: a broker with strictAuthMethod=true refuses requests without it, even with a client
 // certificate (seen on 4.2.4).
 func (a authorization) set(headers http.Header) {
 	if a.header != "" {
@@ -28,14 +28,14 @@ func (a authorization) set(headers http.Header) {
 	}
 	switch a.method {
 	case authparams.None:
-	case authparams.OAuth2: // what it shows is a token like any other
+	case authparams.OAuth2: // its token is a token like any other
 		headers.Set("X-Pulsar-Auth-Method-Name", string(authparams.Token))
 	default:
 		headers.Set("X-Pulsar-Auth-Method-Name", string(a.method))
 	}
 }
 
-// redact takes out what a server in between may echo.
+// redact removes what a server in between may echo.
 func (a authorization) redact(text string) string {
 	for _, secret := range a.secrets {
 		if secret != "" {
@@ -49,7 +49,7 @@ func bearer(method authparams.Method, token string) authorization {
 	return authorization{method: method, header: "Bearer " + token, secrets: []string{token}}
 }
 
-// basic encodes a user and a password as RFC 7617 says.
+// basic encodes a user and a password as in RFC 7617.
 func basic(user, password string) authorization {
 	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 	return authorization{method: authparams.Basic, header: "Basic " + encoded, secrets: []string{encoded, password}}

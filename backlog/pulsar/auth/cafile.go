@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// caFile is a file of PEM certificates. It is read when it has changed: the system's bundle of 200 KB for each request
-// would cost more than the request.
+// caFile is a file of PEM certificates. It is read only after changes: reading the system's bundle of 200 KB for each
+// request would cost more than the request.
 type caFile struct {
 	path string
 
 	mu sync.Mutex
-	// seen and content are guarded by mu. content is the last that was good.
+	// seen and content are guarded by mu. content is the last valid content.
 	seen    os.FileInfo
 	content string
 }
@@ -40,7 +40,7 @@ func newCAFile(path string) (*caFile, error) {
 	return f, nil
 }
 
-// pem returns the certificates as they are now, and the last good ones while the file is being replaced.
+// pem returns the current certificates, and the last valid ones while the file is being replaced.
 func (f *caFile) pem() string {
 	if f.path == "" {
 		return ""

@@ -3,13 +3,13 @@
 
 // Package auth authenticates requests to Pulsar: each set of credentials is an http.RoundTripper.
 //
-// Floor 2, an edge: it reads the files that hold credentials, and gets tokens from OAuth2 issuers. It never shows a
-// secret in an error, and never sends one to an issuer that is not allowed.
+// Floor 2, an edge: it reads the files of credentials, and gets tokens from OAuth2 issuers. It never shows a secret in
+// an error, and never sends one to an issuer that is not allowed.
 //
-// Authenticate resolves a name to what it stands for now, so a rotated file or Secret needs no restart. Equal
-// credentials share a session: connections, and the token of an issuer. A session ends when no name stands for it any
-// more, or after sessionIdle.
+// Authenticate resolves a name to its current credentials, so a rotated file or Secret needs no restart. Equal
+// credentials share a session: connections, and the token of an issuer. A session ends when no name refers to it, or
+// after sessionIdle.
 //
-// Credentials that an object of a user names never make this package read a file, or call an issuer that
-// Config.AllowedIssuers does not have. Those of the program's administrator may.
+// Credentials from an object of a user never make this package read a file, or call an issuer that is not in
+// Config.AllowedIssuers. Those of the program's administrator may.
 package auth

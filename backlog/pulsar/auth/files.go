@@ -13,9 +13,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// readParams returns the parameters with the content of all files that they name; its errors leave the content out.
-// Reading each time costs some 10 µs and needs no rule about modification times: Kubernetes rotates projected tokens
-// and Secrets by swapping a link.
+// readParams returns the parameters with the content of all files that they name; its errors omit the content. Reading
+// each time takes about 10 µs and does not depend on modification times: Kubernetes rotates projected tokens and
+// Secrets by swapping a link.
 func readParams(p authparams.Params) (authparams.Params, error) {
 	tokenFile := p.Token.Path
 	for _, value := range p.Values() {
@@ -39,13 +39,13 @@ func readParams(p authparams.Params) (authparams.Params, error) {
 	return p, nil
 }
 
-// readFile leaves the path out of its errors, which the caller's text has.
+// readFile omits the path from its errors, since the caller's text has it.
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", withoutPath(err)
 	}
-	defer func() { _ = file.Close() }() // read only: nothing can be lost
+	defer func() { _ = file.Close() }() // read only: an error has no effect
 	content, err := io.ReadAll(io.LimitReader(file, authparams.MaxBytes+1))
 	if err != nil {
 		return "", withoutPath(err)

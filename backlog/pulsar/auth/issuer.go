@@ -26,11 +26,12 @@ const (
 	callToken     = "token"
 )
 
-// maxDiscoveryBytes is more than any issuer's document, which has some 5 KB. A token's answer is bounded by the library
-// at 1 MiB.
+// maxDiscoveryBytes is more than any issuer's document, which has about 5 KB. The library limits the answer with a
+// token to 1 MiB.
 const maxDiscoveryBytes = 256 << 10
 
-// keyFile is what issuers hand out for a client. Other keys, such as client_email and issuer_url, are not needed.
+// keyFile is the file that issuers create for a client. Other keys, such as client_email and issuer_url, are not
+// needed.
 //
 // Source: org.apache.pulsar.client.impl.auth.oauth2.KeyFile, pulsar-client-go/oauth2.KeyFile.
 type keyFile struct {
@@ -53,7 +54,7 @@ func decodeKeyFile(content string) (keyFile, error) {
 	return k, nil
 }
 
-// issuer is an OAuth2 issuer and a client of it by client credentials.
+// issuer is an OAuth2 issuer and a client that uses client credentials.
 type issuer struct {
 	authparams.Params
 
@@ -62,7 +63,8 @@ type issuer struct {
 	config     Config
 }
 
-// newIssuer takes connections of its own: an issuer never sees what brokers see, and its certificate is always checked.
+// newIssuer uses separate connections: an issuer never gets the credentials for brokers, and its certificate is always
+// checked.
 func newIssuer(m material, config Config) (*issuer, error) {
 	k, err := decodeKeyFile(m.Client.Content)
 	if err != nil {
@@ -76,13 +78,13 @@ func newIssuer(m material, config Config) (*issuer, error) {
 		Params: m.Params, id: k.ClientID, secret: k.ClientSecret, config: config,
 		client: &http.Client{
 			Transport: config.Transport(tlsConfig),
-			// The secret is for the issuer alone.
+			// The secret must not reach another host.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// request finds out where tokens are, and requests one.
+// request discovers the token endpoint, and requests a token.
 func (i *issuer) request(ctx context.Context, now time.Time) (token, error) {
 	var endpoint string
 	err := i.call(ctx, callDiscovery, func(ctx context.Context) (err error) {
@@ -109,7 +111,7 @@ func (i *issuer) call(ctx context.Context, call string, do func(context.Context)
 	return err
 }
 
-// discover reads the address of tokens from the issuer's own document.
+// discover reads the token endpoint from the issuer's document.
 //
 // Source: OpenID Connect Discovery 1.0 §4.
 func (i *issuer) discover(ctx context.Context) (string, error) {
@@ -122,7 +124,7 @@ func (i *issuer) discover(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", i.unreachable(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
+	defer func() { _ = resp.Body.Close() }() // the answer was read or abandoned
 	if resp.StatusCode != http.StatusOK {
 		return "", i.status(resp.StatusCode, "its .well-known/openid-configuration")
 	}
@@ -146,8 +148,7 @@ func (i *issuer) discover(ctx context.Context) (string, error) {
 	return endpoint.String(), nil
 }
 
-// requestToken requests a token by the client credentials flow, with the client in the form as Pulsar's own clients
-// send it.
+// requestToken requests a token by the client credentials flow. The client is in the form, as in Pulsar's own clients.
 func (i *issuer) requestToken(ctx context.Context, endpoint string, issued time.Time) (token, error) {
 	config := clientcredentials.Config{
 		ClientID: i.id, ClientSecret: i.secret, TokenURL: endpoint, AuthStyle: oauth2.AuthStyleInParams,
@@ -167,7 +168,7 @@ func (i *issuer) requestToken(ctx context.Context, endpoint string, issued time.
 	return newToken(text, issued, answer.Expiry), nil
 }
 
-// refusal turns an error of the library, which repeats the whole answer, into one for users.
+// refusal converts an error of the library, which repeats the whole answer, to one for users.
 func (i *issuer) refusal(ctx context.Context, err error) error {
 	var answered *oauth2.RetrieveError
 	var failed *url.Error
@@ -190,7 +191,7 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 	}
 }
 
-// status is the error for an answer that is not what was requested and does not say why.
+// status is the error for an unexpected status without a reason.
 func (i *issuer) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

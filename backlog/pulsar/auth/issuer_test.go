@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
+func TestFailuresOfIssuersAreExplained(t *testing.T) {
 	called := atomic.Int64{}
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) }))
 	t.Cleanup(elsewhere.Close)
@@ -56,11 +56,11 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 			token: sends(429, "text/html", "s3cret"), reason: backlog.ErrUnavailable,
 			text: "OAuth2 issuer ISSUER answered 429 to the request for a token: retried soon",
 		},
-		"it breaks off": {
+		"a closed connection": {
 			token: breaks(t), reason: backlog.ErrUnreachable,
 			text: "OAuth2 issuer ISSUER: broken",
 		},
-		"it breaks off in the middle": {
+		"a connection closed within the answer": {
 			token: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "100")
 				answers(`{"access_token":`)(w, r)
@@ -149,7 +149,7 @@ func TestKeyFilesOfClients(t *testing.T) {
 	}
 }
 
-// breaks answers with the start of an answer and ends the connection.
+// breaks sends the start of an answer and closes the connection.
 func breaks(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -164,7 +164,7 @@ func breaks(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// hangs answers nothing until the client has gone.
+// hangs sends nothing until the client has disconnected.
 func hangs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = http.NewResponseController(w).Flush()

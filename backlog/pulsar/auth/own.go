@@ -11,19 +11,20 @@ import (
 
 // Own are the program's own credentials. Files are read for every request.
 type Own struct {
-	// Token is a literal token, TokenFile a file that holds one. At most one of Token, TokenFile and Plugin is set.
+	// Token is a literal token, TokenFile a file with one. At most one of Token, TokenFile and Plugin is set.
 	Token, TokenFile string
-	// Plugin and Params are authPlugin and authParams of Pulsar's client.conf; ParamsFile holds Params instead.
+	// Plugin and Params are authPlugin and authParams of Pulsar's client.conf; ParamsFile is a file with Params instead.
 	Plugin, Params, ParamsFile string
-	// CAFile has the PEM certificates that sign the brokers' certificates; empty for the system's.
+	// CAFile has the PEM certificates of the brokers' CA; empty for the system's.
 	CAFile string
 }
 
 // own are credentials that may be in files.
 type own struct {
-	// params are what the configuration says; without a file of parameters they are complete but for what they name.
+	// params are the configured parameters. Without a file of parameters they are complete except for files that they
+	// name.
 	params authparams.Params
-	// plugin and paramsFile are set when the parameters are in a file.
+	// plugin and paramsFile are set if the parameters are in a file.
 	plugin, paramsFile string
 	roots              *caFile
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// tokenEnd is when a token ends by its own words, which are not checked: brokers say the same of a token that has
-// expired and of one with another signature. It is false for what is no JSON Web Token and for one without an end.
+// tokenEnd is the expiry that a token claims, which is not verified: brokers answer the same for an expired token and
+// for one with an invalid signature. It is false if the text is not a JSON Web Token or has no expiry.
 //
 // Source: RFC 7519 §4.1.4 (exp, in seconds, perhaps with a fraction).
 func tokenEnd(token string) (time.Time, bool) {
@@ -29,15 +29,14 @@ func tokenEnd(token string) (time.Time, bool) {
 	var claim struct {
 		Ends *float64 `json:"exp"`
 	}
-	const latest = 253402300799 // the last second that RFC 3339 can write
+	const latest = 253402300799 // the last second that RFC 3339 can represent
 	if json.Unmarshal(text, &claim) != nil || claim.Ends == nil || *claim.Ends < 0 || *claim.Ends > latest {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(*claim.Ends), 0).UTC(), true
 }
 
-// refusal is what a broker means by 401, which it answers to all credentials alike. A token may say itself that it has
-// expired.
+// refusal explains a 401, which a broker answers for all kinds of credentials. A token may show that it has expired.
 func refusal(shown material, now time.Time) string {
 	switch shown.Method {
 	case authparams.None:
@@ -58,7 +57,7 @@ func refusal(shown material, now time.Time) string {
 	}
 }
 
-// tokenRefusal is what a broker means by 401 to a token.
+// tokenRefusal explains a 401 to a token.
 func tokenRefusal(token string, now time.Time) string {
 	ends, known := tokenEnd(token)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jwt has the claims and no good signature.
+// jwt has the claims and an invalid signature.
 func jwt(claims string) string {
 	return "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }
@@ -36,17 +36,17 @@ func TestRefusalSaysWhetherTheTokenHasExpired(t *testing.T) {
 			"e30." + base64.URLEncoding.EncodeToString([]byte(`{"exp":1}`)) + ".e30",
 			"does not accept the token, which expired at 1970-01-01T00:00:01Z: put a new one in its place",
 		},
-		"it has no end":                       {jwt(`{"sub":"me"}`), either},
-		"it has an end of nothing":            {jwt(`{"exp":null}`), either},
-		"its end is a text":                   {jwt(`{"exp":"1795329000"}`), either},
-		"its end is before time began":        {jwt(`{"exp":-1}`), either},
-		"its end is more than a time can say": {jwt(`{"exp":1e300}`), either},
-		"its claims are no JSON":              {jwt(`exp=1`), either},
-		"its claims are no base64":            {"e30.{}.e30", either},
-		"it has two parts":                    {"e30.e30", either},
-		"it has four parts":                   {jwt(`{"exp":1}`) + ".e30", either},
-		"it is none":                          {"garbage", either},
-		"there is nothing":                    {"", either},
+		"it has no end":                          {jwt(`{"sub":"me"}`), either},
+		"its expiry is empty":                    {jwt(`{"exp":null}`), either},
+		"its end is a text":                      {jwt(`{"exp":"1795329000"}`), either},
+		"its end is before time began":           {jwt(`{"exp":-1}`), either},
+		"its expiry exceeds the range of a time": {jwt(`{"exp":1e300}`), either},
+		"its claims are no JSON":                 {jwt(`exp=1`), either},
+		"its claims are no base64":               {"e30.{}.e30", either},
+		"it has two parts":                       {"e30.e30", either},
+		"it has four parts":                      {jwt(`{"exp":1}`) + ".e30", either},
+		"it is none":                             {"garbage", either},
+		"an empty text":                          {"", either},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

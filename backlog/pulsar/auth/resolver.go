@@ -13,45 +13,46 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// AllowedIssuersFlag is the flag of the programs that fills Config.AllowedIssuers; messages name it.
+// AllowedIssuersFlag is the flag of the programs that sets Config.AllowedIssuers; messages name it.
 const AllowedIssuersFlag = "--allowed-oauth2-issuers"
 
-// sourceTimeout bounds what a Source takes.
+// sourceTimeout bounds a call of a Source.
 const sourceTimeout = 5 * time.Second
 
-// Source knows the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so it
-// must remember; its errors are shown to users. It may also have a method Invalidate(access string): it is called when
-// Pulsar has refused what was named so, and the source is called again at once, because the credentials may have been
+// Source returns the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so
+// it must cache; its errors are shown to users. It may also have a method Invalidate(access string), which is called
+// when Pulsar has refused these credentials. The source is then called again at once, since the credentials may have
 // changed.
 type Source interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
 }
 
-// invalidator is an optional part of a Source.
+// invalidator is an optional interface of a Source.
 type invalidator interface {
 	Invalidate(access string)
 }
 
-// administering is another. Administered says that the program's administrator gave what the name stands for, not an
-// object of a user, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be in files of
-// the program, may call any issuer, and may be shown at these URLs whether the allowed hosts have them or not.
+// administering is another one. Administered reports whether the program's administrator configured the named
+// credentials, rather than an object of a user, and for which URLs, as backlog.ParseAdminURL returns them. Such
+// credentials may be in files of the program, may call any issuer, and may be sent to these URLs whether or not the
+// allowed hosts include them.
 type administering interface {
 	Administered(access string) (urls []string, is bool)
 }
 
-// material is all that a session is made of, with nothing left to read. It is comparable.
+// material is the complete input of a session, with all files read. It is comparable.
 type material struct {
 	authparams.Params
 
-	// roots has the PEM certificates that sign the brokers'; empty for the system's.
+	// roots has the PEM certificates of the brokers' CA; empty for the system's.
 	roots string
-	// insecure leaves the brokers' certificate unchecked, anyName the name in it.
+	// insecure skips the check of the brokers' certificate, anyName only the check of its name.
 	insecure, anyName bool
-	// named says that a backlog.Cluster named the credentials: they are not the program's own.
+	// named is true if a backlog.Cluster named the credentials: they are not the program's own.
 	named bool
 }
 
-// resolver finds what a name stands for.
+// resolver resolves names to credentials.
 type resolver struct {
 	own own
 	// source may be nil.
@@ -79,7 +80,7 @@ func newResolver(config Config) (*resolver, error) {
 	return r, nil
 }
 
-// resolve returns what the name stands for; the empty one is for the program's own.
+// resolve returns the credentials of the name; the empty name is for the program's own.
 func (r *resolver) resolve(ctx context.Context, access string) (material, error) {
 	if access == "" {
 		return r.own.material()
@@ -111,8 +112,8 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 	}, nil
 }
 
-// check refuses what an object of a user may not make this program do: read its own files, or call an issuer that is
-// not allowed.
+// check refuses parameters with which an object of a user would make this program read its own files, or call an issuer
+// that is not allowed.
 func (r *resolver) check(decoded authparams.Params) error {
 	if key, path := decoded.File(); path != "" {
 		return backlog.Because(backlog.ErrUnsupported,
@@ -126,7 +127,7 @@ func (r *resolver) check(decoded authparams.Params) error {
 	return nil
 }
 
-// administered says that the program's administrator gave what the name stands for, and for which URLs.
+// administered reports whether the program's administrator configured the named credentials, and for which URLs.
 func (r *resolver) administered(access string) (urls []string, is bool) {
 	a, ok := r.source.(administering)
 	if !ok || access == "" {
@@ -135,7 +136,7 @@ func (r *resolver) administered(access string) (urls []string, is bool) {
 	return a.Administered(access)
 }
 
-// invalidate notifies the source that Pulsar refused what was named so.
+// invalidate notifies the source that Pulsar refused the named credentials.
 func (r *resolver) invalidate(access string) {
 	if source, ok := r.source.(invalidator); ok && access != "" {
 		source.Invalidate(access)

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// connections are those that the program's administrator gave, and no URL is theirs.
+// connections are credentials that the program's administrator configured, for no URL.
 type connections map[string]backlog.Credentials
 
 func (c connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
@@ -24,7 +24,7 @@ func (c connections) Administered(access string) (urls []string, is bool) {
 	return nil, is
 }
 
-func TestAnAdministratorsCredentialsMayCallTheIssuerThatTheyName(t *testing.T) {
+func TestAnAdministratorsCredentialsMayCallTheirIssuer(t *testing.T) {
 	config := testConfig(&observed{})
 	config.Named = connections{
 		"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxSessions bounds the memory that credentials of users can take: a session without connections has about 10 KB.
+	// maxSessions bounds the memory for credentials of users: a session without connections has about 10 KB.
 	maxSessions = 1000
-	// maxNames bounds the names that stand for sessions, some 200 bytes each.
+	// maxNames bounds the names of sessions, about 200 bytes each.
 	maxNames = 100_000
-	// sessionIdle is the time after which an unused session is dropped, with what it remembers.
+	// sessionIdle is the time after which an unused session is dropped, with its cached token.
 	sessionIdle = 10 * time.Minute
 )
 
-// session is one set of credentials with the connections that were made under it.
+// session is one set of credentials with its connections.
 type session struct {
 	material    material
 	auth        authenticator
@@ -31,22 +31,22 @@ type session struct {
 	chain       http.RoundTripper
 }
 
-// authenticator makes what a request shows. Its errors are texts for users and hold no secret.
+// authenticator creates the authorization of a request. Its errors are texts for users and contain no secret.
 type authenticator interface {
 	// authenticate may call an issuer, within ctx.
 	authenticate(ctx context.Context) (authorization, error)
-	// invalidate says that Pulsar refused it: what is remembered of it must not be shown for long.
+	// invalidate reports that Pulsar refused it: a cached token must be replaced soon.
 	invalidate(refused authorization)
 }
 
-// constant shows the same with every request.
+// constant sends the same authorization with every request.
 type constant authorization
 
 func (c constant) authenticate(context.Context) (authorization, error) { return authorization(c), nil }
 
 func (constant) invalidate(authorization) {}
 
-// newSession takes keys and certificates apart.
+// newSession parses keys and certificates.
 func newSession(m material, config Config) (*session, error) {
 	tlsConfig, err := m.tlsConfig()
 	if err != nil {
@@ -76,13 +76,13 @@ func (s *session) close() {
 	}
 }
 
-// sessions keeps one session for each set of credentials, under whichever names.
+// sessions keeps one session for each set of credentials, whatever its names.
 type sessions struct {
-	// build makes a session; it sends nothing.
+	// build creates a session; it sends nothing.
 	build func(material) (*session, error)
 	now   func() time.Time
 
-	// mu guards that byMaterial has what byName has.
+	// mu guards both maps: byMaterial has the sessions of byName.
 	mu         sync.Mutex
 	byMaterial *backlog.Cache[material, *session]
 	byName     *backlog.Cache[string, *session]
@@ -96,7 +96,7 @@ func newSessions(build func(material) (*session, error)) *sessions {
 	}
 }
 
-// open returns the session for what the name stands for now. A session without a name is closed.
+// open returns the session for the current credentials of the name. A session without a name is closed.
 func (s *sessions) open(name string, m material) (*session, error) {
 	s.mu.Lock()
 	found, _ := s.byMaterial.Get(m, s.now())
@@ -115,7 +115,8 @@ func (s *sessions) open(name string, m material) (*session, error) {
 	return kept, nil
 }
 
-// keep remembers the session, or returns the one that another caller has kept since. It also returns sessions to close.
+// keep stores the session, or returns the one that another caller has stored meanwhile. It also returns sessions to
+// close.
 func (s *sessions) keep(name string, found *session) (kept *session, closing []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

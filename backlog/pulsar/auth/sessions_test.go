@@ -20,7 +20,7 @@ func tokenOf(text string) material {
 	return material{Params: authparams.Params{Method: authparams.Token, Token: authparams.Value{Content: text}}}
 }
 
-// newTestSessions counts what is built.
+// newTestSessions counts the built sessions.
 func newTestSessions(t testing.TB) (sessions *sessions, built *int, at *clock) {
 	t.Helper()
 	built, at = new(int), &clock{at: time.Now()}
@@ -88,8 +88,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	require.False(t, held)
 }
 
-// Whatever is opened, closed and changed at the same time: what is requested is what comes, and no name points to a
-// session that is not kept.
+// With concurrent opens, closes and changes, each caller gets the requested session, and no name refers to a session
+// that is not kept.
 func TestSessionsUsedConcurrently(t *testing.T) {
 	at := &clock{at: time.Now()}
 	sessions := newSessions(func(m material) (*session, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// tlsConfig is how brokers are checked and what they are shown.
+// tlsConfig is how brokers are verified, and the client certificate.
 func (m material) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if m.roots != "" {
@@ -24,7 +24,7 @@ func (m material) tlsConfig() (*tls.Config, error) {
 	case m.insecure:
 		config.InsecureSkipVerify = true
 	case m.anyName:
-		config.InsecureSkipVerify = true // verifyChain does all but the name
+		config.InsecureSkipVerify = true // verifyChain verifies all but the name
 		config.VerifyConnection = verifyChain(config.RootCAs)
 	}
 	if m.Method != authparams.TLS {
@@ -39,7 +39,7 @@ func (m material) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// verifyChain checks everything about a certificate but its name.
+// verifyChain verifies everything about a certificate except its name.
 func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		intermediates := x509.NewCertPool()
@@ -51,8 +51,8 @@ func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	}
 }
 
-// issuerTLSConfig is how an OAuth2 issuer is checked, which it always is: by the authorities that the parameters name,
-// else by the system's and those that sign the brokers' certificates.
+// issuerTLSConfig is how an OAuth2 issuer is verified, which is never skipped: by the authorities that the parameters
+// name, else by the system's and those of the brokers' certificates.
 func (m material) issuerTLSConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	pem := m.IssuerRoots.Content

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// earlyRefresh is how long before its end a token is replaced, or a fifth of its life where that is shorter: a
-	// broker's clock may be ahead, and an issuer may be away for a while.
+	// earlyRefresh is how long before its end a token is replaced, or a fifth of its life if that is shorter: a broker's
+	// clock may be ahead, and an issuer may be unavailable for a while.
 	earlyRefresh = time.Minute
-	// assumedLife is that of a token without expires_in (RFC 6749 only recommends it).
+	// assumedLife is the life of a token without expires_in (RFC 6749 only recommends it).
 	assumedLife = 5 * time.Minute
 	// issuerPause is the time between two requests to an issuer that failed, and before a token that a broker refuses is
-	// replaced: thousands of topics must not send a request to an issuer each.
+	// replaced: thousands of topics must not each send a request to an issuer.
 	issuerPause = 10 * time.Second
 )
 
@@ -27,13 +27,13 @@ const (
 type token struct {
 	text                  string
 	issued, refresh, ends time.Time
-	// invalidated says that a broker has refused the token: it is to be replaced, and serves while it cannot be, because
-	// there may be other clusters that accept it.
+	// invalidated is true if a broker has refused the token. It is replaced, and used until that succeeds, since other
+	// clusters may accept it.
 	invalidated bool
 }
 
 func newToken(text string, issued, ends time.Time) token {
-	if !ends.After(issued) { // not said, or nonsense
+	if !ends.After(issued) { // missing or invalid
 		ends = issued.Add(assumedLife)
 	}
 	life := ends.Sub(issued)
@@ -47,7 +47,7 @@ func (t token) authorization() authorization {
 	return bearer(authparams.OAuth2, t.text)
 }
 
-// tokenSource remembers the token of an issuer, and requests another in the course of a request that needs it, one at a
+// tokenSource caches the token of an issuer, and requests the next one as part of a request that needs it, one at a
 // time.
 //
 // oauth2.ReuseTokenSource and singleflight do not do this: the first waits without a context and fails while a valid
@@ -94,7 +94,7 @@ func (s *tokenSource) authenticate(ctx context.Context) (authorization, error) {
 		s.remember(fresh)
 		return fresh.authorization(), nil
 	}
-	if ctx.Err() == nil { // else it says nothing about the issuer
+	if ctx.Err() == nil { // else the error is not the issuer's
 		s.fail(err)
 	}
 	if held.text != "" {
@@ -105,7 +105,7 @@ func (s *tokenSource) authenticate(ctx context.Context) (authorization, error) {
 
 var errTurnTaken = errors.New("another request calls the issuer")
 
-// takeTurn waits for the turn to call the issuer where no token is held, or one that a broker refused.
+// takeTurn waits for the turn to call the issuer if no token is held, or one that a broker refused.
 func (s *tokenSource) takeTurn(ctx context.Context, held token) error {
 	if held.text != "" && !held.invalidated {
 		select {
@@ -123,8 +123,8 @@ func (s *tokenSource) takeTurn(ctx context.Context, held token) error {
 	}
 }
 
-// current returns the token that is held, without a text when it has ended, and whether to call the issuer now. The
-// error is that of the last attempt, when there is no token and it is too early for another.
+// current returns the held token, without a text if it has expired, and whether to call the issuer now. The error is
+// that of the last attempt, if there is no token and it is too early for another one.
 func (s *tokenSource) current() (held token, due bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,8 @@ func (s *tokenSource) fail(err error) {
 	s.failure, s.failedAt = err, s.now()
 }
 
-// invalidate has a token replaced that a broker refuses, unless it is so young that another would be no better.
+// invalidate requests the replacement of a token that a broker refuses, unless it is so young that another would not
+// help.
 func (s *tokenSource) invalidate(refused authorization) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,15 +31,15 @@ func sends(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// answers with JSON, as an issuer does when all is well.
+// answers sends JSON, as an issuer does on success.
 func answers(body string) http.HandlerFunc { return sends(http.StatusOK, "application/json", body) }
 
-// fakeIssuer hands out token-1, token-2 and so on, each good for an hour of its clients' clocks.
+// fakeIssuer issues token-1, token-2 and so on, each valid for an hour of its clients' clocks.
 type fakeIssuer struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// forms, discovery and token are guarded by mu; the last two stand in for the good answers.
+	// forms, discovery and token are guarded by mu; the last two replace the usual answers.
 	forms            []url.Values
 	discovery, token http.HandlerFunc
 }
@@ -109,7 +109,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// observed has the requests to issuers that a Config was notified of.
+// observed has the requests to issuers that Config.Observe reported.
 type observed struct {
 	mu sync.Mutex
 	// calls are guarded by mu.
@@ -186,7 +186,7 @@ func TestTokensAreReplacedBeforeTheyEnd(t *testing.T) {
 	require.Len(t, issuer.requests(), 2)
 }
 
-func TestATokenServesWhileItsIssuerIsAway(t *testing.T) {
+func TestATokenIsUsedWhileItsIssuerIsUnavailable(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	source, clock := issuer.source(t)
 	require.Equal(t, "Bearer token-1", shows(t, source))
@@ -211,7 +211,7 @@ func TestATokenServesWhileItsIssuerIsAway(t *testing.T) {
 	require.Equal(t, "Bearer token-5", shows(t, source))
 }
 
-func TestOneThatGivesUpDoesNotFailTheOthers(t *testing.T) {
+func TestACanceledRequestDoesNotFailOthers(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	source, _ := issuer.source(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -242,7 +242,7 @@ func TestARefusedTokenIsReplacedUnlessItIsYoung(t *testing.T) {
 	require.Equal(t, "Bearer token-2", shows(t, source), "it was another that was refused")
 }
 
-func TestARefusedTokenServesOthersWhileItsIssuerIsAway(t *testing.T) {
+func TestARefusedTokenIsUsedWhileItsIssuerIsUnavailable(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	source, clock := issuer.source(t)
 	first, err := source.authenticate(t.Context())
