@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// ParseAdminURL returns the one spelling of the URL of an admin service or of a function worker, so that all owners of
-// a cluster share its fetches: scheme://host[:port] with the host as ParseHost spells it, without the port that the
-// scheme implies and without a slash at the end. What it returns it returns again. The error continues a sentence about
-// the URL, and does not repeat it: there may be credentials in it.
+// ParseAdminURL returns the canonical URL of an admin service or of a function worker, so that all owners of a cluster
+// share its fetches: scheme://host[:port] with the host as ParseHost returns it, without the default port of the scheme
+// and without a trailing slash. It is idempotent. The error continues a sentence about the URL, and does not repeat the
+// URL, which may contain credentials.
 func ParseAdminURL(text string) (string, error) {
 	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
 	u, err := url.Parse(text)
@@ -32,7 +32,7 @@ func ParseAdminURL(text string) (string, error) {
 	return u.Scheme + "://" + authority, nil
 }
 
-// ParseAuthority returns the one spelling of host[:port] of a URL with http or https.
+// ParseAuthority returns the canonical host[:port] of a URL with http or https.
 func ParseAuthority(u *url.URL) (string, error) {
 	host, err := ParseHost(u.Hostname())
 	if err != nil {
@@ -65,11 +65,10 @@ const (
 	maxLabelBytes = 63
 )
 
-// ParseHost returns the one spelling of a host, as url.URL.Hostname gives it: an IP address as netip writes it, or a
-// name in lower case. It refuses what one program takes for a name and another for an address: an IPv6 zone, which may
-// have any text behind it, and a name that ends in a number, such as 127.1 or 0x7f000001, which C libraries take for
-// IPv4. Names have letters, digits, dashes and underscores of ASCII in their labels; those of other letters are to be
-// written as xn--.
+// ParseHost returns the canonical form of a host, as url.URL.Hostname gives it: an IP address as netip formats it, or a
+// name in lower case. It refuses hosts that programs interpret differently: an IPv6 zone, which may be any text, and a
+// name that ends in a number, such as 127.1 or 0x7f000001, which C libraries interpret as IPv4. Labels of names have
+// letters, digits, dashes and underscores of ASCII; names with other letters are written as xn--.
 func ParseHost(text string) (string, error) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		if address.Zone() != "" {
@@ -96,7 +95,7 @@ func notOfName(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 }
 
-// isNumber says whether C libraries read it as a part of an IPv4 address: decimal, octal or hexadecimal.
+// isNumber reports whether C libraries read the label as a part of an IPv4 address: decimal, octal or hexadecimal.
 func isNumber(label string) bool {
 	digits, hex := strings.CutPrefix(label, "0x")
 	return !strings.ContainsFunc(digits, func(r rune) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestParseAdminURLGivesOneSpelling(t *testing.T) {
+func TestParseAdminURLIsCanonical(t *testing.T) {
 	const want = "must be http://host:port"
 	tests := map[string]struct{ text, want, problem string }{
 		"a host and a port":                     {text: "http://broker:8080", want: "http://broker:8080"},
@@ -39,9 +39,9 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 		"no host and no port":                   {text: "http://", problem: want},
 		"a path":                                {text: "http://broker:8080/admin/v2", problem: "with no path"},
 		"two slashes at the end":                {text: "http://broker:8080//", problem: "with no path"},
-		"a question mark with nothing":          {text: "http://broker:8080?", problem: want},
+		"an empty query":                        {text: "http://broker:8080?", problem: want},
 		"a question mark after the slash":       {text: "http://broker:8080/?", problem: want},
-		"a fragment with nothing":               {text: "http://broker:8080#", problem: want},
+		"an empty fragment":                     {text: "http://broker:8080#", problem: want},
 		"a fragment that looks like a host":     {text: "http://evil#.pulsar:8080", problem: want},
 		"several hosts, as Pulsar writes":       {text: "http://a:8080,b:8080", problem: "one host"},
 		"several hosts, one port":               {text: "http://a,b:8080", problem: "one host"},
@@ -49,7 +49,7 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 		"credentials, which are not shown":      {text: "http://me:secret@broker:8080", problem: "no credentials"},
 		"credentials without a name":            {text: "http://@broker:8080", problem: "no credentials"},
 		"credentials that look like the host":   {text: "http://broker:8080@evil:80", problem: want},
-		"what is no URL, not shown":             {text: "http://secret@bro ker", problem: "cannot be read"},
+		"an invalid URL, not shown":             {text: "http://secret@bro ker", problem: "cannot be read"},
 		"a blank before it":                     {text: " http://broker:8080", problem: "cannot be read"},
 		"a line break after it":                 {text: "http://broker:8080\n", problem: "cannot be read"},
 		"a backslash":                           {text: `http://broker\.evil`, problem: "cannot be read"},
@@ -76,7 +76,7 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 		"a letter that looks like another":      {text: "http://ｂroker:8080", problem: want},
 		"an encoded letter that is not ASCII":   {text: "http://br%C3%B6ker:8080", problem: want},
 		"an encoded letter of ASCII":            {text: "http://br%6fker:8080", problem: "cannot be read"},
-		"what some call a host":                 {text: "http://a;b=c:8080", problem: want},
+		"an underscore in a host":               {text: "http://a;b=c:8080", problem: want},
 		"a star":                                {text: "http://*.pulsar:8080", problem: want},
 		"a label of 64 letters":                 {text: "http://" + strings.Repeat("a", 64) + ":8080", problem: want},
 		"a name of more than 253 letters":       {text: "http://" + strings.Repeat("a.", 127) + "b", problem: want},

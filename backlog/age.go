@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// age is how old the oldest message of a subscription was when it was last read.
+// age is the age of the oldest message of a subscription at the last answer that had it.
 type age struct {
 	at     time.Time // zero before the first answer
 	oldest time.Duration
 }
 
-// observe takes over the age where the answer has it. Without backlog there is no age to request.
+// observe records the age if the answer has it. Without a backlog there is no age to request.
 //
-// The time is the producer's: with a clock that is ahead it publishes in the future, and its messages are new.
+// The publish time is from the producer's clock. If that clock is ahead, the messages count as new.
 func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 	var earliest time.Time
 	hasBacklog := false
@@ -38,7 +38,7 @@ func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 	}
 }
 
-// read returns the age in seconds and when it was that. One that came with the last answer is as fresh as all the rest.
+// read returns the age in seconds and its time. An age from the last answer is as fresh as the rest of the reading.
 func (a *age) read(now, answeredAt time.Time) (Measurement, time.Time) {
 	switch {
 	case a.at.IsZero():

@@ -25,26 +25,27 @@ func (w written) plus(other written) written {
 	return written{entries: w.entries + other.entries, messages: w.messages + other.messages}
 }
 
-// batches say how many messages the entries of a topic hold. The backlog is what was written last, so a backlog of so
-// many entries is measured by as many of the last entries, however batches were sized before: the last 20 of 50
-// messages and the 200 of 5 before them are 2,000 messages, which no single mean shows.
+// batches estimates the messages per entry of a topic. A backlog consists of the last entries, so a backlog of N
+// entries is measured by the last N entries, however batches were sized before: after 200 entries of 5 messages and 20
+// of 50, the backlog is 2,000 messages, which no single mean shows.
 //
-// It is one for all partitions: a partition of its own would know its batches better where producers that batch
-// differently write to different ones, and would need as many entries to learn as the whole topic does now, so that
-// most would know none.
+// One estimate covers all partitions. An estimate for each partition would be better where producers with different
+// batches write to different partitions, but each would need as many entries to learn as the whole topic does now, so
+// most partitions would have none.
 type batches struct {
 	counters []entryCounters // by index
 	// last are the latest observations, oldest first, and older is the sum of all before them.
 	last  []written
 	older written
-	// unconfirmed says that the newest observation is of the last answer with entries and much larger than the one before.
+	// unconfirmed is true if the newest observation comes from the last answer with entries and is much larger than the
+	// one before.
 	unconfirmed bool
-	// reported is what consumers said before the first observation; 0 for nothing.
+	// reported is the mean batch that consumers reported before the first observation; 0 for none.
 	reported float64
-	// since is how many messages were published since the newest observation: they are in batches like it, for all we
-	// know.
+	// since is the number of messages published since the newest observation. They are assumed to be in batches of the
+	// same size.
 	since int64
-	// changed says that the last answer had signs of other batches than those of the newest observation.
+	// changed is true if the last answer had signs of other batches than those of the newest observation.
 	changed bool
 	// signs are of the answer that came with the newest observation.
 	signs signs
@@ -53,22 +54,23 @@ type batches struct {
 }
 
 const (
-	// leastEntries make an observation: a handful says little.
+	// leastEntries is the minimum of an observation: a handful of entries is not enough.
 	leastEntries = 10
-	// keptObservations reach back minutes while there is backlog; at 16 bytes each they are 256 bytes a topic.
+	// keptObservations covers minutes of backlog; at 16 bytes each they are 256 bytes a topic.
 	keptObservations = 16
-	// stallTolerance is how well the messages that a stall brought forward have to match those that are missing after it.
+	// stallTolerance is the allowed difference between the messages that a stall moved forward and those that are missing
+	// after it.
 	stallTolerance = 0.5
-	// leastMarked entries show that some are no messages: a transaction ends with a marker, which is an entry. Counters
-	// are read one after the other, so that a little less than a message an entry is their race.
+	// leastMarked entries show that some are not messages: a transaction ends with a marker, which is an entry. Counters
+	// are read one after the other, so slightly less than one message per entry is a race between them.
 	leastMarked = 100
 	mostMarked  = 0.9
-	// leastMean is that of transactions of one message.
+	// leastMean is the mean of transactions of one message.
 	leastMean = 0.5
 )
 
-// record takes in an answer with entry counters: what was published since the last observation, and the entries that
-// were written for it. The first uses the counters since the topic was loaded.
+// record adds an answer with entry counters: the messages published since the last observation, and the entries written
+// for them. The first observation uses the counters since the topic was loaded.
 func (b *batches) record(sample TopicSample, seen signs) {
 	if sample.PeekedEntries > 0 && len(b.last) == 0 {
 		b.observe(written{entries: sample.PeekedEntries, messages: sample.PeekedMessages}) // older than what is counted
@@ -87,15 +89,15 @@ func (b *batches) record(sample TopicSample, seen signs) {
 	}
 }
 
-// recordReported takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback:
-// it was 2.4 times off on a real broker.
+// recordReported records the mean batch that consumers report, until there is an observation. `avgMessagesPerEntry` is
+// only a fallback: it was off by a factor of 2.4 on a real broker.
 func (b *batches) recordReported(sample TopicSample) {
 	if len(b.last) == 0 {
 		b.reported = reportedMeanBatch(sample)
 	}
 }
 
-// writtenSince returns what was written since the last observation, and the counters to remember when it becomes one.
+// writtenSince returns what was written since the last observation, and the counters to keep if it becomes one.
 func (b *batches) writtenSince(sample TopicSample) (since written, now []entryCounters) {
 	now = make([]entryCounters, 0, len(sample.Partitions))
 	for _, p := range sample.Partitions {
@@ -115,7 +117,7 @@ func (b *batches) writtenSince(sample TopicSample) (since written, now []entryCo
 	return since, now
 }
 
-// at returns the counters of a partition at the last observation; 0 when it was not there.
+// at returns the counters of a partition at the last observation; 0 if it had no such partition.
 func (b *batches) at(index int) entryCounters {
 	i, found := slices.BinarySearchFunc(b.counters, index,
 		func(c entryCounters, index int) int { return cmp.Compare(c.index, index) })
@@ -126,8 +128,8 @@ func (b *batches) at(index int) entryCounters {
 }
 
 // observe appends an observation. Pulsar counts a message when it arrives and an entry when it is written, so a stall
-// of the broker looks like one large batch (5.6 for a true 1, on a real broker) and then like smaller ones, by as many
-// messages: the two are one observation.
+// of the broker looks like one large batch (5.6 for a real 1, on a real broker) followed by smaller ones with as many
+// messages less. The two are merged into one observation.
 func (b *batches) observe(newest written) {
 	if n := len(b.last); n >= 2 && stalled(b.last[n-2], b.last[n-1], newest) {
 		b.last[n-1] = b.last[n-1].plus(newest)
@@ -140,16 +142,16 @@ func (b *batches) observe(newest written) {
 	}
 }
 
-// stalled says that the middle one has as many messages too many, by the mean of the one before, as the one after it
-// lacks.
+// stalled reports whether the middle observation has as many surplus messages, by the mean of the one before, as the
+// one after it lacks.
 func stalled(before, middle, after written) bool {
 	excess := (middle.mean() - before.mean()) * float64(middle.entries)
 	lack := (before.mean() - after.mean()) * float64(after.entries)
 	return excess > 0 && lack > 0 && math.Abs(excess-lack) <= stallTolerance*max(excess, lack)
 }
 
-// mean is the number of messages in each of the last so many entries; below 1 for those of transactions. Observations
-// count as they are, since what the race of the counters adds to one of them another one lacks.
+// mean is the mean number of messages in each of the last entries; below 1 for transactions. Observations are used
+// unchanged: messages that the race of the counters adds to one are missing in another.
 func (b *batches) mean(entries int64) float64 {
 	if len(b.last) == 0 {
 		return max(1, b.reported)
@@ -162,7 +164,7 @@ func (b *batches) mean(entries int64) float64 {
 		used = used.plus(b.last[i])
 		there, one := b.last[i].entries, b.last[i].mean()
 		if i == newest && b.unconfirmed {
-			// Until the next answer says otherwise, a sudden growth may be a stall under way.
+			// A sudden growth may be an ongoing stall, until the next answer shows otherwise.
 			one = min(one, max(1, b.last[newest-1].mean()))
 		}
 		if i == newest {
@@ -187,12 +189,13 @@ func (b *batches) mean(entries int64) float64 {
 	return max(leastMean, mean)
 }
 
-// followsStall says that what was written since an observation has as many messages too few as that one has too many.
+// followsStall reports whether the messages written since an observation are as many too few as that observation has
+// too many.
 func (b *batches) followsStall(since int, after written) bool {
 	return since > 0 && stalled(written{entries: 1, messages: 1}, b.last[since-1], after)
 }
 
-// reportedMeanBatch is what consumers report, weighted equally; 0 when none reports.
+// reportedMeanBatch is the mean of what consumers report, weighted equally; 0 if none reports.
 func reportedMeanBatch(sample TopicSample) float64 {
 	var sum, count int64
 	for _, p := range sample.Partitions {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counted is a full answer of a topic with these counters.
+// counted is a full answer about a topic with these counters.
 func counted(published, entries int64) TopicSample {
 	return TopicSample{
 		At: midday(), Detail: Full,
@@ -18,25 +18,25 @@ func counted(published, entries int64) TopicSample {
 	}
 }
 
-func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
+func TestBatchesMeasureABacklogByItsLastEntries(t *testing.T) {
 	type answer struct{ published, entries int64 }
 	tests := map[string]struct {
 		answers []answer
 		backlog int64
 		want    float64
 	}{
-		"entries of one size":                     {[]answer{{500, 10}}, 10, 500},
-		"a backlog longer than what was observed": {[]answer{{500, 10}}, 100, 5000},
+		"entries of one size":                    {[]answer{{500, 10}}, 10, 500},
+		"a backlog longer than all observations": {[]answer{{500, 10}}, 100, 5000},
 		"single messages after batches of 50 and of 5": {[]answer{
 			{1000, 20},
 			{2000, 220},
 			{3000, 1220},
 			{3000, 1220},
 		}, 1000, 1000},
-		"batches of 50 on top of batches of 5":    {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 220, 2000},
-		"the newest part of an observation":       {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 10, 500},
-		"an older part":                           {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 120, 1500},
-		"a sudden growth is not believed at once": {[]answer{{1000, 1000}, {6000, 1100}}, 100, 100},
+		"batches of 50 on top of batches of 5":       {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 220, 2000},
+		"the newest part of an observation":          {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 10, 500},
+		"an older part":                              {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 120, 1500},
+		"a sudden growth needs a second observation": {[]answer{{1000, 1000}, {6000, 1100}}, 100, 100},
 		"it is by the next answer": {
 			[]answer{{1000, 1000}, {6000, 1100}, {6000, 1100}},
 			100,
@@ -54,13 +54,13 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 			{100_000, 2000},
 			{100_000, 2000},
 		}, 500, 25_000},
-		"a race of the two counters is no entry of half": {[]answer{{95, 100}}, 100, 100},
-		"transactions of one message":                    {[]answer{{6000, 12_000}}, 12_000, 6000},
-		"transactions of three messages":                 {[]answer{{6000, 8000}}, 4000, 3000},
-		"transactions after a few of them":               {[]answer{{48, 97}, {300, 600}}, 600, 300},
-		"what one observation lacks the one before has":  {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 4000, 4000},
-		"what a race took from all of a backlog":         {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 3400, 3400},
-		"a few transactions may be a race":               {[]answer{{40, 80}}, 80, 80},
+		"a race of the two counters is no entry of half":  {[]answer{{95, 100}}, 100, 100},
+		"transactions of one message":                     {[]answer{{6000, 12_000}}, 12_000, 6000},
+		"transactions of three messages":                  {[]answer{{6000, 8000}}, 4000, 3000},
+		"transactions after a few of them":                {[]answer{{48, 97}, {300, 600}}, 600, 300},
+		"an observation lacks messages of the one before": {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 4000, 4000},
+		"a race hides a whole backlog":                    {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 3400, 3400},
+		"a few transactions may be a race":                {[]answer{{40, 80}}, 80, 80},
 		"transactions after other messages": {[]answer{
 			{1_000_000, 1_000_000},
 			{1_006_000, 1_012_000},
@@ -69,14 +69,14 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 			{1_000_000, 1_000_000},
 			{1_006_000, 1_012_000},
 		}, 13_000, 7000},
-		"other messages after transactions":       {[]answer{{6000, 12_000}, {12_000, 18_000}}, 6000, 6000},
-		"markers of something else than messages": {[]answer{{10, 12_000}}, 12_000, 6000},
+		"other messages after transactions": {[]answer{{6000, 12_000}, {12_000, 18_000}}, 6000, 6000},
+		"markers that are not messages":     {[]answer{{10, 12_000}}, 12_000, 6000},
 		"the end of a stall that began with the topic": {[]answer{
 			{1500, 1000},
 			{2000, 2000},
 		}, 1000, 1000},
-		"a topic that was loaded again":    {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
-		"a handful of entries says little": {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
+		"a topic that was loaded again":   {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
+		"a handful of entries is ignored": {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +89,9 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 	}
 }
 
-// A message counts on arrival and its entry once it is written, so those on their way make the newest batches look
-// larger: a backlog may be read as larger than it is by that share, and as smaller after the next observation.
-func TestMessagesOnTheirWayMakeABacklogLookLargerUntilTheNextObservation(t *testing.T) {
+// A message counts on arrival and its entry once it is written, so messages in between make the newest batches look
+// larger. The backlog may be read as larger by that share, and as smaller after the next observation.
+func TestUnwrittenMessagesMakeABacklogLookLarger(t *testing.T) {
 	var b batches
 	b.record(counted(2000, 2000), signs{})
 	b.record(counted(2206, 2200), signs{}) // 6 on their way, of 206
@@ -105,7 +105,7 @@ func TestMessagesOnTheirWayMakeABacklogLookLargerUntilTheNextObservation(t *test
 	require.InDelta(t, 3200, 3200*b.mean(3200), 0.1)
 }
 
-func TestBatchesFromBeforeTheTopicWasLoadedAreThoseThatWerePeeked(t *testing.T) {
+func TestOlderBatchesArePeeked(t *testing.T) {
 	var b batches
 	reloaded := counted(0, 0)
 	reloaded.PeekedEntries, reloaded.PeekedMessages = 5, 250
@@ -120,7 +120,7 @@ func TestBatchesFromBeforeTheTopicWasLoadedAreThoseThatWerePeeked(t *testing.T) 
 	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "once is enough")
 }
 
-func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
+func TestBatchesFallBackToReportsOfConsumers(t *testing.T) {
 	var b batches
 	require.InDelta(t, 1, b.mean(10), 0)
 	sample := counted(0, 0)
@@ -136,8 +136,8 @@ func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
 	require.InDelta(t, 5, b.mean(10), 0, "what was measured is better")
 }
 
-// What the last entries hold, entry by entry, against the sum of observations: exact wherever a backlog begins where an
-// observation did, and in between off by no more than that observation's own spread.
+// The messages of the last entries, entry by entry, are compared with the sum of observations. They are equal if a
+// backlog begins at an observation, and otherwise differ by at most the spread within that observation.
 func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// batchesInterval bounds how old the newest observation of batches gets while messages are published and no sign shows
-// a change: one request more in thirty at an interval of 10 s.
+// batchesInterval bounds the age of the newest observation of batches while messages are published and no sign shows a
+// change: one extra request in thirty at an interval of 10 s.
 const batchesInterval = 5 * time.Minute
 
-// How much has to change for another observation to be worth a request. Producers send a batch after a time (1 ms) or
-// when it is full, so batches follow the rate; each entry has some 60 bytes of its own, which batches share, and is
-// compressed whole; what consumers report is rounded to an integer.
+// Minimum changes that justify a request for another observation. Producers send a batch after a time (1 ms) or when it
+// is full, so batches follow the rate. Each entry has about 60 bytes of overhead, which the messages of a batch share,
+// and is compressed as a whole. Consumers report a rounded integer.
 const (
 	changedBatch    = 0.25
 	changedRate     = 0.33
@@ -22,19 +22,19 @@ const (
 	changedReported = 0.33
 )
 
-// signs are what any answer says of how producers batch; each is 0 where it does not.
+// signs are the signs of the batch size in any answer; each is 0 if the answer does not have it.
 type signs struct {
-	// published since the answer before, in messages.
+	// published is the number of messages since the previous answer.
 	published int64
-	// rate of that in messages per second.
+	// rate is the rate of these messages per second.
 	rate float64
-	// bytes of a message among them.
+	// bytes is the mean size of these messages.
 	bytes float64
-	// reported by consumers.
+	// reported is the mean batch that consumers report.
 	reported float64
 }
 
-// signs of an answer that is newer than the last.
+// signs returns the signs of an answer that is newer than the last.
 func (p *topicPartitions) signs(sample TopicSample) signs {
 	s := signs{reported: reportedMeanBatch(sample)}
 	if p.at.IsZero() || p.incomplete || sample.Incomplete != nil || len(sample.Partitions) != len(p.last) {
@@ -50,18 +50,18 @@ func (p *topicPartitions) signs(sample TopicSample) signs {
 	return s
 }
 
-// changed says that one of the signs differs from what it was.
+// changed reports whether one of the signs differs from its earlier value.
 func (s signs) changed(before signs) bool {
 	return differ(s.rate, before.rate, changedRate) || differ(s.bytes, before.bytes, changedBytes) ||
 		differ(s.reported, before.reported, changedReported)
 }
 
-// differ says that the smaller of two known numbers is less than the larger one by more than a share of it.
+// differ reports whether two known numbers differ by more than a share of the larger one.
 func differ(a, b, share float64) bool {
 	return a > 0 && b > 0 && max(a, b)-min(a, b) > share*max(a, b)
 }
 
-// wantsEntries says whether the answer is worth requesting entry counters too.
+// wantsEntries reports whether to request entry counters in addition to the answer.
 func (t *topicState) wantsEntries(sample TopicSample) bool {
 	if sample.Incomplete != nil {
 		return false
@@ -79,15 +79,15 @@ func (t *topicState) wantsEntries(sample TopicSample) bool {
 	return t.batches.wantsCounters(sample, hasBacklog)
 }
 
-// turnover is what became of a backlog between two answers.
+// turnover is the change of a backlog between two answers.
 type turnover struct {
-	// entries that wait now, and how many more than before.
+	// entries in the backlog now, and their growth.
 	entries, grown int64
-	// published and finished messages; below 0 where counters restarted.
+	// published and finished messages; negative if counters restarted.
 	published, finished int64
 }
 
-// turnover since the last answer, but for what was published.
+// turnover returns the change since the last answer, except published messages.
 func (s *subscriptionPartitions) turnover(answer []*SubscriptionSample) (since turnover) {
 	for _, one := range answer {
 		if one != nil {
@@ -103,8 +103,8 @@ func (s *subscriptionPartitions) turnover(answer []*SubscriptionSample) (since t
 	return since
 }
 
-// contradicts says that a backlog in entries did not grow as one in messages did, by the newest mean: what is published
-// now has other batches. A few entries are the counters' race.
+// contradicts reports whether the backlog in entries and the backlog in messages grew differently, by the newest mean:
+// the batches being published have changed. A few entries are the counters' race.
 func (b *batches) contradicts(since turnover) bool {
 	if len(b.last) == 0 || since.published <= 0 || since.finished < 0 {
 		return false
@@ -114,9 +114,9 @@ func (b *batches) contradicts(since turnover) bool {
 	return off > changedBatch*float64(max(since.published, since.finished))+leastEntries*mean
 }
 
-// wantsCounters says whether to request entry counters after an answer without them: where there is no backlog, once in
-// a while; where there is, until two observations agree, and again when there is a sign that they would no more. Too
-// few messages for an observation are not worth it.
+// wantsCounters reports whether to request entry counters after an answer without them: rarely without a backlog; with
+// a backlog until two observations agree, and again when there is a sign that they no longer do. Too few messages for
+// an observation do not justify a request.
 func (b *batches) wantsCounters(sample TopicSample, hasBacklog bool) bool {
 	published := b.publishedSince(sample)
 	inVain := b.requestedAt.After(b.countedAt)
@@ -126,7 +126,7 @@ func (b *batches) wantsCounters(sample TopicSample, hasBacklog bool) bool {
 	case len(b.last) == 0:
 		return published > 0
 	case b.unconfirmed && hasBacklog:
-		return true // a growth that is believed by the next answer
+		return true // the next answer confirms the growth
 	case published < leastEntries:
 		return false
 	case sample.At.Sub(b.countedAt) >= batchesInterval:
@@ -140,9 +140,9 @@ func (b *batches) wantsCounters(sample TopicSample, hasBacklog bool) bool {
 	}
 }
 
-// split separates what was written since the last answer from what was before it, when there are signs of a change
-// between the two: until then there was none, so the mean so far holds. Without it, batches of minutes and those of
-// seconds would make one mean, and a backlog of either would be measured by it.
+// split separates what was written since the last answer from what was written before it, if there are signs of a
+// change between the two: until then there was no sign, so the earlier mean applies. Otherwise batches of minutes and
+// batches of seconds would share one mean, which would be wrong for both.
 func (b *batches) split(since written, seen signs) (before, newest written, ok bool) {
 	if !b.changed || len(b.last) == 0 || seen.published <= 0 {
 		return before, newest, false
@@ -154,16 +154,16 @@ func (b *batches) split(since written, seen signs) (before, newest written, ok b
 		float64(newest.entries)*leastMean <= float64(newest.messages)
 }
 
-// newestMean is the mean batch of the newest observation; there is one.
+// newestMean is the mean batch of the newest observation, which must exist.
 func (b *batches) newestMean() float64 { return b.last[len(b.last)-1].mean() }
 
-// steady says that the last two observations agree.
+// steady reports whether the last two observations agree.
 func (b *batches) steady() bool {
 	n := len(b.last)
 	return n > 1 && !differ(b.newestMean(), b.last[n-2].mean(), changedBatch)
 }
 
-// publishedSince the last observation, in messages.
+// publishedSince is the number of messages published since the last observation.
 func (b *batches) publishedSince(sample TopicSample) (messages int64) {
 	for _, p := range sample.Partitions {
 		before := b.at(p.Index).published

@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream is a topic with one partition with producers of any batches, and what answers say of it every ten
-// seconds.
+// stream is a topic with one partition, producers of any batches, and its answers every ten seconds.
 type stream struct {
 	now                       time.Time
 	published, entries, bytes int64
-	// waiting entries, and the size of each, oldest first.
+	// waiting has the size of each entry in the backlog, oldest first.
 	waiting   []int64
 	delivered int64
 	consumers []ConsumerSample
@@ -28,7 +27,7 @@ const (
 	entryBytes     = 60
 )
 
-// publish so many entries of so many messages.
+// publish publishes entries of equal size.
 func (s *stream) publish(entries, size int64) {
 	for range entries {
 		s.waiting = append(s.waiting, size)
@@ -38,7 +37,7 @@ func (s *stream) publish(entries, size int64) {
 	s.bytes += entries * (entryBytes + size*payloadBytes)
 }
 
-// finish the oldest entries.
+// finish removes the oldest entries.
 func (s *stream) finish(entries int) {
 	entries = min(entries, len(s.waiting))
 	s.delivered += total(s.waiting[:entries])
@@ -89,7 +88,7 @@ func newFollower(t *testing.T, always bool) *follower {
 	return &follower{t: t, store: store, always: always}
 }
 
-// look is one fetch; it returns the messages that wait as far as is known then.
+// look is one fetch; it returns the known backlog in messages.
 func (a *follower) look(s *stream) float64 {
 	topic := Topic{Name: "persistent://public/default/orders"}
 	detail := (&Feed{store: a.store}).NextRequest(topic, s.now).Detail
@@ -131,22 +130,22 @@ func TestEntryCountersAreRequestedWhenTheyMatter(t *testing.T) {
 		turns []func(*stream)
 		want  []int
 	}{
-		"first, for what they count from":             {times(40, rest), []int{0}},
-		"again until two agree, and in five minutes":  {times(62, busy(100, 20, 99)), []int{0, 1, 31, 61}},
-		"not while nothing waits but in five minutes": {times(62, busy(100, 20, 100)), []int{0, 30, 60}},
-		"a last time of what is published no more": {
+		"first, to start counting":                   {times(40, rest), []int{0}},
+		"again until two agree, and in five minutes": {times(62, busy(100, 20, 99)), []int{0, 1, 31, 61}},
+		"after five minutes without a backlog":       {times(62, busy(100, 20, 100)), []int{0, 30, 60}},
+		"a last time after publishing ends": {
 			then(times(3, busy(100, 20, 0)), times(60, rest)...),
 			[]int{0, 1, 31},
 		},
 		"at once when more is published, and until settled": {then(times(5, busy(100, 20, 99)),
 			times(4, busy(200, 30, 199))...), []int{0, 1, 5, 6}},
-		"at once when messages take more bytes": {then(times(5, busy(100, 20, 99)),
+		"at once when messages become larger": {then(times(5, busy(100, 20, 99)),
 			times(4, busy(2000, 1, 99))...), []int{0, 1, 5, 6}},
 		"at once when a backlog grows by too many entries": {
 			then(times(5, busy(100, 4, 90)), times(4, busy(200, 2, 0))...),
 			[]int{0, 1, 5, 6},
 		},
-		"once a minute when there are too few entries": {times(20, busy(1, 50, 0)), []int{0, 6, 10, 16}},
+		"once a minute with too few entries": {times(20, busy(1, 50, 0)), []int{0, 6, 10, 16}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,8 +160,8 @@ func TestEntryCountersAreRequestedWhenTheyMatter(t *testing.T) {
 	}
 }
 
-// A broker that refuses entry counters gets no request with every answer.
-func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
+// A broker that refuses entry counters gets one request a minute, not one with every answer.
+func TestRefusedEntryCountersAreRetriedOnceAMinute(t *testing.T) {
 	s, a := &stream{now: midday()}, newFollower(t, false)
 	topic := Topic{Name: "persistent://public/default/orders"}
 	tried := 0
@@ -178,8 +177,8 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	require.Equal(t, 6, tried)
 }
 
-// Against a twin that requests them with every answer: backlogs of producers that change their batches every ten
-// minutes are measured as well, with a quarter of the requests.
+// Compared with a reference that requests them with every answer, backlogs of producers that change their batches every
+// ten minutes are measured as well, with a quarter of the requests.
 func TestRareEntryCountersMeasureABacklogAsWellAsFrequentOnes(t *testing.T) {
 	requested, always := 0, 0
 	var worse, looks float64

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// quiet is the last answer about a topic without backlog, which bulk answers are compared with. It is zero while there
-// is backlog.
+// quiet is the last answer about a topic without a backlog. Bulk answers are compared with it. It is zero while there
+// is a backlog.
 type quiet struct {
-	// partitions with the tracked subscriptions alone, and without their consumers.
+	// partitions have only the tracked subscriptions, without their consumers.
 	partitions []PartitionSample
-	// detail of the answer, but for what is left out.
+	// detail of the answer, except for what is left out.
 	detail Detail
-	// since when nothing was published and there was no backlog.
+	// since is when publishing stopped and the backlog became empty.
 	since time.Time
 }
 
-// record takes in an answer of the topic itself.
+// record records an answer about the topic itself.
 func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState) {
 	partitions := make([]PartitionSample, 0, len(sample.Partitions))
 	for _, p := range byIndex(sample.Partitions) {
@@ -43,15 +43,15 @@ func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState
 	q.partitions, q.detail = partitions, sample.Detail&(Bytes|Precise)
 }
 
-// samePublished says whether nothing was published in between.
+// samePublished reports whether nothing was published between two answers.
 func samePublished(before, now []PartitionSample) bool {
 	return slices.EqualFunc(before, now, func(a, b PartitionSample) bool {
 		return a.Index == b.Index && a.PublishedMessages == b.PublishedMessages
 	})
 }
 
-// confirmedBy says whether a bulk answer shows the topic just as its last answer: all partitions are there, nothing was
-// published since, and every tracked subscription is empty and has a consumer everywhere.
+// confirmedBy reports whether a bulk answer shows the topic unchanged since its last answer: all partitions exist,
+// nothing was published since, and every tracked subscription is empty and has a consumer everywhere.
 func (q *quiet) confirmedBy(topic string, bulk BulkSample) bool {
 	for _, p := range q.partitions {
 		seen, there := bulk.Topics[partitionName(topic, p.Index)]
@@ -76,22 +76,22 @@ func partitionName(topic string, index int) string {
 	return topic + "-partition-" + strconv.Itoa(index)
 }
 
-// Confirmation says that a bulk answer agrees with the last reading of a topic.
+// Confirmation is a topic with a last reading that a bulk answer confirms.
 type Confirmation struct {
 	Topic Topic
-	// At is when the reading was last seen to hold.
+	// At is when the reading was last confirmed.
 	At time.Time
-	// QuietSince is since when nothing was published and there was no backlog.
+	// QuietSince is when publishing stopped and the backlog became empty.
 	QuietSince time.Time
 }
 
-// bulkChunk bounds how long the store is locked for a bulk answer about 100 000 topics: a few microseconds for each
-// make half a millisecond at a time.
+// bulkChunk bounds how long the store is locked for a bulk answer about 100 000 topics: at a few microseconds for each
+// topic, half a millisecond at a time.
 const bulkChunk = 100
 
-// RecordBulk compares a bulk answer with what was read of the cluster's topics, and returns those with a last reading
-// that it confirms. Nothing in it ever becomes a value; see the package comment. Bulk answers that are not newer than
-// the last are dropped.
+// RecordBulk compares a bulk answer with the readings of the cluster's topics, and returns the topics with a last
+// reading that it confirms. Nothing in it becomes a value; see the package comment. Bulk answers that are not newer
+// than the last are dropped.
 func (f *Feed) RecordBulk(cluster Cluster, sample BulkSample) []Confirmation {
 	topics := f.beginBulk(cluster, sample.At)
 	var confirmed []Confirmation
@@ -136,9 +136,9 @@ func (f *Feed) confirm(topics []Topic, sample BulkSample, confirmed []Confirmati
 	return confirmed
 }
 
-// confirm says whether the bulk answer confirms the last reading, which then holds as of the bulk answer where that is
-// later: as if it had been read again, equal. At the usual pace of reading it is not, for bulk answers are up to a
-// minute old.
+// confirm reports whether the bulk answer confirms the last reading. The reading then counts as of the bulk answer if
+// that is later, as if an equal answer had been read. At the usual poll interval it is not later, since bulk answers
+// are up to a minute old.
 func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter time.Duration) bool {
 	later := sample.At.Sub(t.answeredAt)
 	if t.failure != nil || later > staleAfter || !t.quiet.confirmedBy(name, sample) {
@@ -150,7 +150,7 @@ func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter 
 	return true
 }
 
-// IsQuiet says whether there was no backlog in the topic at its last answer.
+// IsQuiet reports whether the topic had no backlog at its last answer.
 func (f *Feed) IsQuiet(topic Topic) bool {
 	s := f.store
 	s.mu.RLock()

@@ -63,7 +63,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		) {
 			clear(b.Topics)
 		}},
-		"there is a partition that we do not know": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
+		"an unknown partition": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			b.Topics[orders+"-partition-2"] = backlog.BulkTopic{}
 		}},
 		"something was published": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
@@ -72,16 +72,16 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		"the topic was loaded again": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			in(*b, "-partition-0", func(topic *backlog.BulkTopic) { topic.PublishedMessages = 0 })
 		}},
-		"there is backlog": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
+		"a backlog now": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			b.Topics[orders+"-partition-1"].Subscriptions[function] = backlog.BulkSubscription{BacklogEntries: 1, Consumers: 1}
 		}},
-		"there was backlog": {change: func(s *backlog.TopicSample, _ *backlog.BulkSample) {
+		"a backlog before": {change: func(s *backlog.TopicSample, _ *backlog.BulkSample) {
 			s.Partitions[0].Subscriptions[0].BacklogEntries = 1
 		}},
 		"a partition has no consumer": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			b.Topics[orders+"-partition-1"].Subscriptions[function] = backlog.BulkSubscription{}
 		}},
-		"the subscription is gone": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
+		"the subscription does not exist": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			delete(b.Topics[orders+"-partition-1"].Subscriptions, function)
 		}},
 		"the subscription was not on all partitions": {change: func(s *backlog.TopicSample,
@@ -98,7 +98,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			s.Fail(topic(orders),
 				backlog.ErrUnreachable)
 		}},
-		"another subscription came, which was never read": {then: func(s *backlog.Store) {
+		"a new subscription that was never read": {then: func(s *backlog.Store) {
 			s.Track("you", backlog.NewSubscription(cluster(), "another's", orders))
 		}},
 		"bytes are wanted now, which were never read": {then: func(s *backlog.Store) {
@@ -147,7 +147,7 @@ func confirming(t *testing.T, store *backlog.Store) {
 	backlog.AttachBulk(store)
 }
 
-func TestAConfirmedTopicGoesOnAsIfReadAgain(t *testing.T) {
+func TestAConfirmedTopicContinuesAsIfReadAgain(t *testing.T) {
 	store := newStore(t)
 	confirming(t, store)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -169,7 +169,7 @@ func TestAConfirmedTopicGoesOnAsIfReadAgain(t *testing.T) {
 	require.Empty(t, backlog.RecordBulk(store, cluster(), idleBulk(at(120))), "it is quiet no more")
 }
 
-func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
+func TestAnAnswerOlderThanABulkAnswerIsDropped(t *testing.T) {
 	store := newStore(t)
 	confirming(t, store)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -187,7 +187,7 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	require.True(t, backlog.CannotWait(store, topic(orders)), "it is fetched again at once, so that no answer is lost")
 }
 
-func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {
+func TestABulkAnswerOlderThanTheReadingChangesNoTime(t *testing.T) {
 	store := newStore(t)
 	confirming(t, store)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -200,7 +200,7 @@ func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {
 	require.Equal(t, start(), r.At)
 }
 
-func TestABulkAnswerSpeaksOfItsOwnClusterAlone(t *testing.T) {
+func TestABulkAnswerConfirmsOnlyItsCluster(t *testing.T) {
 	store := newStore(t)
 	confirming(t, store)
 	standby := backlog.Cluster{AdminURL: "http://standby:8080"}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Cache remembers values for a time, and at most so many of them: beyond that the oldest go. It is safe for concurrent
-// use.
+// Cache keeps values for a limited time, and a limited number of them: beyond the limit it drops the oldest. It is safe
+// for concurrent use.
 type Cache[K comparable, V any] struct {
 	ttl   time.Duration
 	limit int
@@ -27,7 +27,7 @@ type cached[K comparable, V any] struct {
 	at    time.Time
 }
 
-// NewCache returns a Cache that holds a value for less than ttl after it was put, and at most limit values.
+// NewCache returns a Cache that keeps a value for less than ttl after Put, and at most limit values.
 func NewCache[K comparable, V any](ttl time.Duration, limit int) *Cache[K, V] {
 	return &Cache[K, V]{ttl: ttl, limit: limit, entries: map[K]*list.Element{}}
 }
@@ -43,8 +43,7 @@ func (c *Cache[K, V]) Get(key K, now time.Time) (value V, ok bool) {
 	return c.entry(element).value, true
 }
 
-// Put remembers the value from now on. It returns the values that expired or had to make room, without one that it
-// replaces.
+// Put adds the value. It returns the values that expired or exceeded the limit, except the value that it replaces.
 func (c *Cache[K, V]) Put(key K, value V, now time.Time) (dropped []V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +61,7 @@ func (c *Cache[K, V]) Put(key K, value V, now time.Time) (dropped []V) {
 	}
 }
 
-// Delete forgets the value.
+// Delete removes the value.
 func (c *Cache[K, V]) Delete(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +70,7 @@ func (c *Cache[K, V]) Delete(key K) {
 	}
 }
 
-// Values are all that are held, the oldest first; some may have expired.
+// Values are all values, the oldest first; some may have expired.
 func (c *Cache[K, V]) Values() []V {
 	c.mu.Lock()
 	defer c.mu.Unlock()

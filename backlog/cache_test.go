@@ -38,14 +38,14 @@ func TestCache(t *testing.T) {
 			now:  after(12),
 			want: map[string]int{"a": 3},
 		},
-		"drops the oldest of too many": {
+		"drops the oldest beyond the limit": {
 			use: func(t *testing.T, c *Cache[string, int]) {
 				t.Helper()
 				require.Equal(t, []int{1}, c.Put("c", 3, after(2)))
 			},
 			now: after(2), want: map[string]int{"b": 2, "c": 3},
 		},
-		"drops what expired when another is put": {
+		"drops expired values on a put": {
 			use: func(t *testing.T, c *Cache[string, int]) {
 				t.Helper()
 				require.Equal(t, []int{1, 2}, c.Put("c", 3, after(20)))
@@ -53,7 +53,7 @@ func TestCache(t *testing.T) {
 			},
 			now: after(20), want: map[string]int{"c": 3},
 		},
-		"forgets what is deleted": {
+		"removes deleted values": {
 			use: func(_ *testing.T, c *Cache[string, int]) {
 				c.Delete("a")
 				c.Delete("c")

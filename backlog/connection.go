@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ConnectionCause says in a few words why a request brought no answer, without what Go's texts repeat at every layer:
-// the method, the URL and the address. A timeout is due to the limit, 0 to leave that out.
+// ConnectionCause describes in a few words why a request got no answer, without the method, the URL and the address
+// that Go's texts repeat at every layer. A timeout names the limit; 0 leaves it out.
 func ConnectionCause(err error, limit time.Duration) string {
 	var dns *net.DNSError
 	switch {
@@ -36,8 +36,8 @@ func ConnectionCause(err error, limit time.Duration) string {
 	}
 }
 
-// TimedOut says that the time for a request was over, by its context or by a limit of the connection. A url.Error does
-// not look further than at its own cause.
+// TimedOut reports whether the time for a request was over, by its context or by a limit of the connection. A url.Error
+// checks only its direct cause.
 func TimedOut(err error) bool {
 	var timeout net.Error
 	for errors.As(err, &timeout) {
@@ -49,7 +49,7 @@ func TimedOut(err error) bool {
 	return false
 }
 
-// ConnectionBroken says that the other side ended a connection that had been made.
+// ConnectionBroken reports whether the other side closed an established connection.
 func ConnectionBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE)
@@ -66,13 +66,13 @@ func Innermost(err error) error {
 	}
 }
 
-// TooLongError ends a BoundedReader that has more bytes than its limit.
+// TooLongError reports that a BoundedReader has more bytes than its limit.
 type TooLongError struct{ Limit int64 }
 
 func (e TooLongError) Error() string { return fmt.Sprintf("more than %d bytes", e.Limit) }
 
-// BoundedReader reads the body of an answer up to a limit. It remembers an error of the connection, which a decoder
-// would show as bad text.
+// BoundedReader reads the body of an answer up to a limit. It keeps an error of the connection, which a decoder would
+// report as invalid text.
 type BoundedReader struct {
 	from        io.Reader
 	left, limit int64
@@ -103,5 +103,5 @@ func (r *BoundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Broken is the error of the connection that ended the reading, nil for none.
+// Broken is the error of the connection that ended the body; nil for none.
 func (r *BoundedReader) Broken() error { return r.broken }

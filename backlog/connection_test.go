@@ -41,7 +41,7 @@ func TestConnectionCause(t *testing.T) {
 			err: get(fmt.Errorf("reading: %w", context.DeadlineExceeded)), want: "no answer in time",
 		},
 		"a limit of the connection": {err: get(dial(os.ErrDeadlineExceeded)), want: "no answer in time"},
-		"an answer that is cut off": {
+		"an incomplete answer": {
 			err: io.ErrUnexpectedEOF, want: "the connection was closed before the answer was complete",
 		},
 		"a reset connection": {

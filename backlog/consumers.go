@@ -9,23 +9,24 @@ import (
 	"strconv"
 )
 
-// consumers is who consumed a subscription of one topic at the last full answer. Its slices are never written again, so
-// readings may hold them.
+// consumers are the consumers of a subscription of one topic at the last full answer. Its slices are immutable, so
+// readings may share them.
 type consumers struct {
 	known bool
-	// ids and components are sorted, each once.
+	// ids and components are sorted and distinct.
 	ids, components []string
-	// most is the number on the partition with the most of them, where they are too many to be told apart; else 0.
+	// most is the number on the partition with the most consumers if they are too many to distinguish; else 0.
 	most int
-	// connections are sorted, each once. A replica that restarts has its id again and another one.
+	// connections are sorted and distinct. A replica that restarts has the same ID and another connection.
 	connections []connection
-	// unreadPartitions partitions have work and no consumer; with the messages that wait there.
+	// unreadPartitions is the number of partitions with a backlog and no consumer, and unreadMessages their ready
+	// messages.
 	unreadPartitions int
 	unreadMessages   float64
 }
 
-// connection is what the broker takes for one consumer. Seeking, and a network that breaks, ends it: the consumer is
-// back within a second under its name, and what it held is delivered again.
+// connection identifies a consumer as the broker does. A seek or a broken network ends it: the consumer is back within
+// a second under its name, and messages that it held are delivered again.
 type connection struct {
 	name  string
 	since int64 // in Unix microseconds
@@ -35,7 +36,7 @@ func (c connection) compare(other connection) int {
 	return cmp.Or(cmp.Compare(c.name, other.name), cmp.Compare(c.since, other.since))
 }
 
-// observe takes over the consumers of a full answer, and says whether some left since the last one.
+// observe records the consumers of a full answer, and reports whether some left since the last one.
 func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
 	*c = consumers{known: true}
@@ -72,7 +73,7 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 	return false
 }
 
-// forgetConsumers makes unknown who consumes.
+// forgetConsumers makes the consumers unknown.
 func (s *subscriptionState) forgetConsumers() {
 	s.consumers = consumers{}
 	for i := range s.partitions.last {
@@ -80,8 +81,8 @@ func (s *subscriptionState) forgetConsumers() {
 	}
 }
 
-// appendIDs adds the consumers of one partition. An instance counts once, whatever it opened; of plain consumers that
-// share a name each is a replica: a Deployment gives all its pods the same.
+// appendIDs adds the consumers of one partition. An instance counts once, however many consumers it opened. Plain
+// consumers with the same name are one replica each: a Deployment gives all its pods the same name.
 func appendIDs(ids []string, consumers []ConsumerSample) []string {
 	var plain []string
 	for _, consumer := range consumers {
@@ -105,7 +106,7 @@ func appendIDs(ids []string, consumers []ConsumerSample) []string {
 	return ids
 }
 
-// plus is the consumers of both topics; known only when both are.
+// plus is the union of the consumers of both topics; known only if both are known.
 func (c consumers) plus(other consumers) consumers {
 	return consumers{
 		known: c.known && other.known,
@@ -115,11 +116,12 @@ func (c consumers) plus(other consumers) consumers {
 	}
 }
 
-// count of the consumers: each replica consumes all partitions and topics, so that of one is that of all.
+// count is the number of consumers. Each replica consumes all partitions and topics, so the number of one is the number
+// of all.
 func (c consumers) count() int { return max(len(c.ids), c.most) }
 
-// countConsumers fills in who consumes, and which partitions have no consumer: none of them counts as unread while
-// there is no consumer at all.
+// countConsumers sets the consumers, and the partitions without one. While there is no consumer at all, no partition
+// counts as unread.
 func (r *Reading) countConsumers() {
 	r.Components = r.consumers.components
 	switch {
@@ -135,7 +137,7 @@ func (r *Reading) countConsumers() {
 	}
 }
 
-// distinct sorts and keeps each once; it returns the slice from before when nothing changed.
+// distinct sorts the elements and removes duplicates; it returns the earlier slice if nothing changed.
 func distinct[T comparable](all, before []T, compare func(T, T) int) []T {
 	slices.SortFunc(all, compare)
 	if all = slices.Compact(all); slices.Equal(all, before) {
@@ -144,7 +146,7 @@ func distinct[T comparable](all, before []T, compare func(T, T) int) []T {
 	return slices.Clip(all)
 }
 
-// union of two sorted lists: the first when it has all, which is the rule, because each replica consumes all topics.
+// union merges two sorted lists. It usually returns the first, since each replica consumes all topics.
 func union(a, b []string) []string {
 	missing := func(name string) bool {
 		_, found := slices.BinarySearch(a, name)

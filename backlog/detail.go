@@ -6,34 +6,33 @@ package backlog
 import "time"
 
 const (
-	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until there is backlog,
-	// and they are most of an answer.
+	// fullInterval is the maximum age of the consumers of an idle topic: no decision depends on them until there is a
+	// backlog, and they are most of an answer.
 	fullInterval = time.Minute
-	// ageInterval between two requests for the oldest message: each reads an entry from storage for each subscription, and
-	// an age shows how late work is, which half a minute does not change.
+	// ageInterval is the interval between two requests for the oldest message. Each reads an entry from storage for each
+	// subscription, and half a minute does not change how late work is.
 	ageInterval = 30 * time.Second
-	// ageStaleAfter bounds how long an age is shown: after three failed requests it is no longer known.
+	// ageStaleAfter bounds the age of a shown value: after three failed requests it is unknown.
 	ageStaleAfter = 3 * ageInterval
-	// nearZero entries are few enough for the error of the broker's quick count to decide whether there is work at all: it
-	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is
-	// work.
+	// nearZero entries are few enough that the error of the broker's quick count matters. The count is a difference of two
+	// counters that was seen to drift by a few (pulsar#5202, #15948, #23908). A larger count is work.
 	nearZero = 10
-	// maxSlowInterval bounds how long consumers are left out after answers with them took too long: it doubles from
-	// fullInterval, because each such request may hold one of the broker's few web threads for minutes.
+	// maxSlowInterval bounds how long consumers are left out after answers with them took too long: the interval doubles
+	// from fullInterval, since each such request may block one of the broker's few web threads for minutes.
 	maxSlowInterval = 8 * fullInterval
 )
 
-// slowAnswers remembers that answers with consumers take longer than a request may, though others might not.
+// slowAnswers records that answers with consumers take longer than the timeout, while others may not.
 type slowAnswers struct {
-	// requested last, and when.
+	// requested is the detail of the last request, and requestedAt its time.
 	requested   Detail
 	requestedAt time.Time
-	// timeouts of answers with consumers since the last one in time, and until when they are left out.
+	// timeouts counts answers with consumers since the last one in time. They are left out until the time in until.
 	timeouts int
 	until    time.Time
 }
 
-// fail takes in why the request failed. An answer without consumers that takes too long says that all do.
+// fail records why the request failed. If an answer without consumers takes too long, all answers do.
 func (s *slowAnswers) fail(reason error) {
 	switch {
 	case !TimedOut(reason):
@@ -45,7 +44,7 @@ func (s *slowAnswers) fail(reason error) {
 	}
 }
 
-// bound leaves out of a request what may take too long: everything after a failure, and consumers for a while.
+// bound removes what may take too long from a request: everything after a failure, and consumers for a while.
 func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail {
 	switch {
 	case !now.Before(s.until):
@@ -57,9 +56,9 @@ func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail 
 	}
 }
 
-// nextDetail says what to request: consumers while there is backlog, because then decisions depend on them, and of a
-// subscription that has just appeared. Entry counters are another request, so but for the first time they are only
-// requested when the answer shows that they are needed; see wantsEntries.
+// nextDetail returns what to request: consumers while there is a backlog, since decisions then depend on them, and for
+// a subscription that has just appeared. Entry counters are another request, so after the first time they are only
+// requested if the answer shows that they are needed; see wantsEntries.
 func (t *topicState) nextDetail(now time.Time) Detail {
 	detail := Slim
 	switch {
@@ -85,8 +84,8 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 	return t.slow.bound(detail, t.failure, now)
 }
 
-// wantsAge says whether to request the oldest message. Not after a failure: an entry that cannot be read fails the
-// whole fetch, and without it all else comes back.
+// wantsAge reports whether to request the oldest message. It does not after a failure: an entry that cannot be read
+// fails the whole request, which succeeds without the age.
 func (t *topicState) wantsAge(now time.Time) bool {
 	if t.failure != nil || now.Sub(t.ageRequestedAt) < ageInterval {
 		return false
@@ -99,19 +98,19 @@ func (t *topicState) wantsAge(now time.Time) bool {
 	return false
 }
 
-// hasBacklog says whether there is backlog, as far as is known.
+// hasBacklog reports whether there is a backlog, as far as is known.
 func (s *subscriptionState) hasBacklog() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
 }
 
-// hasUnacked says whether consumers hold messages, which they may without backlog: those that were skipped or have
-// expired. What they hold looks finished once they leave, so that it has to be seen.
+// hasUnacked reports whether consumers hold messages. They may without a backlog: skipped or expired messages. When the
+// consumers leave, these look finished, so they must be observed.
 func (s *subscriptionState) hasUnacked() bool {
 	return len(s.history.points) > 0 && s.history.last().unacked > 0
 }
 
-// wantsExactCount says whether a topic in which nothing was published within the window looks empty by quick counts
-// alone: one exact count then holds for as long as it stays so, and scaling to zero needs it.
+// wantsExactCount reports whether a topic without publishing in the window looks empty only by quick counts. Scaling to
+// zero needs one exact count, which holds while nothing changes.
 func (t *topicState) wantsExactCount(s *subscriptionState) bool {
 	if len(s.history.points) == 0 || s.hasBacklog() || !s.exactAt.IsZero() {
 		return false
@@ -120,9 +119,9 @@ func (t *topicState) wantsExactCount(s *subscriptionState) bool {
 	return err == nil && rate == 0
 }
 
-// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that there is backlog which no
-// consumer gets, though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact,
-// or a count that drifted would come and go.
+// wantsPrecise reports whether the quick count may be wrong: it is near zero, or there is a backlog that no consumer
+// gets although dispatch is not blocked. After an exact answer near zero, the next ones stay exact, since otherwise a
+// count that drifted would come and go.
 func (s *subscriptionState) wantsPrecise() bool {
 	if len(s.history.points) == 0 {
 		return false

@@ -41,7 +41,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 		want    Detail
 	}{
 		"everything but the costly of a topic that was never read": {want: Full},
-		"nothing of an idle one": {
+		"nothing for an idle topic": {
 			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)},
 			after:   10, want: Slim,
 		},
@@ -52,11 +52,11 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 		"consumers of a subscription that has just appeared": {
 			answers: []TopicSample{nothing(0, Full), busy(one(10, Slim, waits(0, 0)), 5)}, after: 20, want: Consumers,
 		},
-		"consumers while they hold what was skipped": {
+		"consumers while they hold skipped messages": {
 			answers: []TopicSample{busy(one(0, Full, SubscriptionSample{UnackedMessages: 100}), 5)}, after: 1, want: Consumers,
 		},
-		"nothing of a subscription that does not exist": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
-		"an exact count once nothing was published for a window": {
+		"nothing for a missing subscription": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
+		"an exact count after a window without publishing": {
 			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0))}, after: 20, want: Precise,
 		},
 		"not again while that holds": {
@@ -82,7 +82,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)}, bytes: true,
 			after: 10, want: Bytes,
 		},
-		"the age when work begins to wait": {
+		"the age when a backlog begins": {
 			answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1,
 			want: Consumers | Age,
 		},
@@ -108,10 +108,10 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 			answers: []TopicSample{one(0, Full, waits(nearZero, 0))}, after: 1,
 			want: Consumers | Precise | Age,
 		},
-		"an exact count after one that said that nothing waits, or a drifted one would come back": {
+		"an exact count again after one that was empty or near zero": {
 			answers: []TopicSample{one(0, Full, waits(3, 0)), one(10, Full|Precise, waits(0, 0))}, after: 20, want: Precise,
 		},
-		"an exact count when work waits and nothing is delivered": {
+		"an exact count for a backlog without deliveries": {
 			answers: []TopicSample{
 				one(0, Full, waits(500, 7)),
 				one(10, Full|Age, waits(500, 7)),
@@ -120,7 +120,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 		"no exact count while deliveries go on": {
 			answers: []TopicSample{one(0, Full, waits(500, 7)), one(10, Full|Age, waits(500, 8))}, after: 20, want: Consumers,
 		},
-		"no exact count of what is blocked": {
+		"no exact count of a blocked subscription": {
 			answers: []TopicSample{one(0, Full, blocked), one(10, Full|Age, blocked)}, after: 20, want: Consumers,
 		},
 	}

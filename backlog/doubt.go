@@ -9,71 +9,72 @@ import (
 	"time"
 )
 
-// An answer that contradicts what is known of its topic is in doubt: it is believed once a second one agrees, which is
-// requested at once and in another form. A false doubt costs that request alone, so the bounds are narrow.
+// An answer that contradicts what is known about its topic is in doubt: it counts once a second one agrees, which is
+// requested at once and in another form. A false doubt costs only this request, so the bounds are narrow.
 const (
-	// handful of messages or entries decide nothing, and the counters of one answer are not read at one time.
+	// handful is a number of messages or entries that is ignored, since the counters of one answer are not read at the
+	// same time.
 	handful = 20
-	// farFrom the recent rate by this factor: a load step of less is common, and one of more moves all replicas there are.
-	farFrom = 10
-	// unsure is the factor for what is estimated: the mean batch, and markers of transactions, which are entries and no
-	// messages. A change that was believed makes one of up to this factor as much believable too.
-	unsure = 2
-	// beliefKept is how long what was believed counts, at least: longer than bursts, jobs and expiry are usually apart.
-	// It is forgotten within twice that.
-	beliefKept = 30 * time.Minute
+	// rateFactor is the factor to the recent rate: load steps below it are common, and larger ones change all replicas.
+	rateFactor = 10
+	// estimateFactor is the factor for estimates: the mean batch, and markers of transactions, which are entries without
+	// messages. After an accepted change, changes up to this factor larger are accepted too.
+	estimateFactor = 2
+	// acceptedKept is the minimum time for which accepted changes count: longer than the usual time between bursts, jobs
+	// and expiry. They are forgotten within twice that time.
+	acceptedKept = 30 * time.Minute
 )
 
-// belief is what answers about a topic said lately and were believed: more of the same needs no second look.
-type belief struct {
-	// since is when recent began; earlier is what was before that.
+// acceptedChanges is the range of recent accepted changes of a topic: changes within it need no second answer.
+type acceptedChanges struct {
+	// since is when recent began; earlier is the range before.
 	since           time.Time
 	recent, earlier extremes
 }
 
-// extremes of what was believed.
+// extremes of the accepted changes.
 type extremes struct {
 	// least and most messages per second that were published; unknown before the first pair of answers.
 	least, most float64
 	known       bool
-	// unexplained is the most of each.
+	// unexplained has the maximum of each field.
 	unexplained unexplained
 }
 
-// unexplained is what the counters of one subscription do not explain in each other.
+// unexplained is the part of one subscription's counters that its other counters do not explain.
 type unexplained struct {
-	// grown entries of the backlog that were not published: a cursor was reset.
+	// grown is the growth of the backlog, in entries, that was not published: a cursor was reset.
 	grown float64
-	// fallen entries of the backlog that were not delivered: they were skipped or have expired.
+	// fallen is the decrease of the backlog, in entries, that was not delivered: entries were skipped or have expired.
 	fallen float64
-	// redelivered messages were neither published nor in the backlog.
+	// redelivered is the number of delivered messages that were neither published nor in the backlog.
 	redelivered float64
 }
 
-// change is what happened to a topic from one answer to another.
+// change is the change of a topic from one answer to another.
 type change struct {
 	// answer has the partitions by position, and loaded those that were loaded again in between, unless it has shrunk.
 	answer []*PartitionSample
 	loaded []bool
 	over   time.Duration
-	// published messages, at least; since the partition was loaded where that was in between.
+	// published is a lower bound of the published messages: since the partition was loaded, if it was loaded in between.
 	published   float64
 	unexplained unexplained
-	// grown messages of the backlog, of the subscription where that is most.
+	// grown is the growth of the backlog in messages, for the subscription with the largest growth.
 	grown float64
-	// reloaded says that a partition was loaded in between or is missing, so that more may have been published.
+	// reloaded is true if a partition was loaded in between or is missing, so that more may have been published.
 	reloaded bool
-	// shrunk says that there are other or fewer partitions.
+	// shrunk is true if there are other or fewer partitions.
 	shrunk bool
-	// contradiction is what does not happen to a topic that only goes on; empty for nothing.
+	// contradiction is a change that a topic cannot have without being recreated or reloaded; empty for none.
 	contradiction string
 }
 
-// seconds that messages are counted over: less than a latestSpan tells no rate.
+// seconds is the time that messages are counted over, at least latestSpan: a shorter time gives no rate.
 func (c change) seconds() float64 { return max(latestSpan, c.over).Seconds() }
 
-// Doubt says why an answer is not believed without a second one; nil when it is. What it says of the backlog may wake
-// one replica meanwhile. An error of a fetch is in doubt when it is ErrImplausible.
+// Doubt returns why an answer needs a second one; nil if it does not. The backlog of a doubted answer may wake one
+// replica meanwhile. An error of a fetch is in doubt if it is ErrImplausible.
 func (f *Feed) Doubt(topic Topic, sample TopicSample, fetched error) error {
 	s := f.store
 	s.mu.Lock()
@@ -95,9 +96,9 @@ func (f *Feed) Doubt(topic Topic, sample TopicSample, fetched error) error {
 	return doubt
 }
 
-// Settle says why the second answer about a topic is not believed either; nil when it is. It is where it contradicts
-// nothing that is known, and else where the first, of which there may be none, agrees with it. Pulsar never takes a
-// partition away: that there are fewer is believed once it has been so for a ListInterval.
+// Settle returns why the second answer about a topic is not accepted either; nil if it is. It is accepted if it
+// contradicts nothing that is known, or if the first answer, which may be missing, agrees with it. Pulsar never removes
+// a partition, so fewer partitions are accepted only after a ListInterval.
 func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
 	s := f.store
 	s.mu.Lock()
@@ -122,66 +123,67 @@ func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
 	return nil
 }
 
-// doubt says what needs a second look.
+// doubt returns why the answer needs a second one.
 func (t *topicState) doubt(sample TopicSample) error {
 	c := t.changeTo(sample)
 	if !t.readAt.IsZero() && !sample.At.After(t.readAt) {
 		c.contradiction = fmt.Sprintf("it is of %s, and %s was answered before", sample.At.UTC().Format(time.RFC3339),
 			t.readAt.UTC().Format(time.RFC3339))
 	}
-	if why := t.belief.doubt(c); why != "" {
+	if why := t.accepted.doubt(c); why != "" {
 		return Because(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", why)
 	}
 	return nil
 }
 
-// doubt says what of a change is not believed at once; empty for nothing.
-func (b belief) doubt(c change) string {
-	e, u := b.believed(), c.unexplained
+// doubt describes the part of a change that is outside the accepted range; empty for none.
+func (a acceptedChanges) doubt(c change) string {
+	e, u := a.all(), c.unexplained
 	least, most, tolerated := e.least*c.seconds(), e.most*c.seconds(), e.unexplained
 	switch {
 	case c.contradiction != "":
 		return c.contradiction
-	case e.known && c.published > handful+farFrom*most:
-		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at most were published in that time lately",
+	case e.known && c.published > handful+rateFactor*most:
+		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at most %.0f were published in that time",
 			c.published, most)
-	case e.known && least > handful && c.published < least/farFrom && !c.reloaded:
-		return fmt.Sprintf("msgInCounter grew by %.0f, where %.0f at least were published in that time lately",
+	case e.known && least > handful && c.published < least/rateFactor && !c.reloaded:
+		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at least %.0f were published in that time",
 			c.published, least)
-	case u.grown > handful+unsure*tolerated.grown:
+	case u.grown > handful+estimateFactor*tolerated.grown:
 		return fmt.Sprintf("msgBacklog grew by %.0f more than msgInCounter explains", u.grown)
-	case u.fallen > handful+unsure*tolerated.fallen:
+	case u.fallen > handful+estimateFactor*tolerated.fallen:
 		return fmt.Sprintf("msgBacklog fell by %.0f more than msgOutCounter explains", u.fallen)
-	case u.redelivered > handful+unsure*tolerated.redelivered:
+	case u.redelivered > handful+estimateFactor*tolerated.redelivered:
 		return fmt.Sprintf("msgOutCounter grew by %.0f more than msgInCounter and msgBacklog explain", u.redelivered)
 	default:
 		return ""
 	}
 }
 
-// leaps says that far more was published than lately, and hardly any of it is in a backlog: the counters were others
-// before. A load that the consumers keep up with shows in the next answer as well, and needs nothing until then.
-func (b belief) leaps(c change) bool {
-	e := b.believed()
-	return e.known && c.published > handful+farFrom*e.most*c.seconds() && c.grown < c.published/farFrom
+// jumps reports whether far more was published than recently, and hardly any of it is in a backlog: then the earlier
+// counters were different ones. The next answer also shows a load that the consumers keep up with, which needs no
+// change before.
+func (a acceptedChanges) jumps(c change) bool {
+	e := a.all()
+	return e.known && c.published > handful+rateFactor*e.most*c.seconds() && c.grown < c.published/rateFactor
 }
 
-// after is the belief after a change that was believed, at a time.
-func (b belief) after(c change, at time.Time) belief {
+// after is the range after an accepted change.
+func (a acceptedChanges) after(c change, at time.Time) acceptedChanges {
 	if c.over <= 0 {
-		return b
+		return a
 	}
-	if at.Sub(b.since) >= beliefKept {
-		b = belief{since: at, earlier: b.recent}
+	if at.Sub(a.since) >= acceptedKept {
+		a = acceptedChanges{since: at, earlier: a.recent}
 	}
 	rate := c.published / c.seconds()
 	now := extremes{least: rate, most: rate, known: !c.reloaded, unexplained: c.unexplained}
-	b.recent = b.recent.with(now)
-	return b
+	a.recent = a.recent.with(now)
+	return a
 }
 
-// believed are the extremes of all that counts.
-func (b belief) believed() extremes { return b.earlier.with(b.recent) }
+// all is the whole range of the accepted changes.
+func (a acceptedChanges) all() extremes { return a.earlier.with(a.recent) }
 
 func (e extremes) with(other extremes) extremes {
 	u := e.unexplained.larger(other.unexplained)
@@ -202,7 +204,7 @@ func (u unexplained) larger(other unexplained) unexplained {
 	}
 }
 
-// agree says that the second answer follows from the first as if that was all that is known.
+// agree reports whether the second answer follows from the first, as if nothing else were known.
 func (t *topicState) agree(first, second TopicSample) bool {
 	known := &topicState{batches: t.batches, subscriptions: make(map[string]*subscriptionState, len(t.subscriptions))}
 	for name := range t.subscriptions {
@@ -211,7 +213,7 @@ func (t *topicState) agree(first, second TopicSample) bool {
 	first.Detail &^= Entries // observations of batches are the other one's
 	known.record(first, 0)
 	before, after := t.changeTo(first), known.changeTo(second)
-	published := handful + before.published + farFrom*t.belief.believed().most*after.seconds()
+	published := handful + before.published + rateFactor*t.accepted.all().most*after.seconds()
 	explained := before.unexplained.plus(handful)
 	return after.contradiction == "" && after.published <= published && after.unexplained.larger(explained) == explained
 }
@@ -220,7 +222,7 @@ func (u unexplained) plus(more float64) unexplained {
 	return unexplained{grown: u.grown + more, fallen: u.fallen + more, redelivered: u.redelivered + more}
 }
 
-// changeTo is the change from the last answer to a newer one; the first one changes nothing.
+// changeTo is the change from the last answer to a newer one; the first answer is no change.
 func (t *topicState) changeTo(sample TopicSample) change {
 	answer, same := t.partitions.place(sample)
 	if !same {
@@ -254,7 +256,7 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	return c
 }
 
-// publishedOn is what was published on each partition since the last answer that had it, at least.
+// publishedOn is a lower bound of the messages published on each partition since the last answer that had it.
 func (p *topicPartitions) publishedOn(answer []*PartitionSample, loaded []bool) []float64 {
 	published := make([]float64, len(answer))
 	for i, partition := range answer {
@@ -269,8 +271,8 @@ func (p *topicPartitions) publishedOn(answer []*PartitionSample, loaded []bool) 
 	return published
 }
 
-// unexplained is what the answer about the subscription does not explain in itself, and how many messages its backlog
-// grew by, on partitions that were not loaded again; published are the messages on each since the last answer.
+// unexplained returns what the counters of the subscription do not explain, and the growth of its backlog in messages,
+// on partitions that were not loaded again; published are the messages on each since the last answer.
 func (s *subscriptionPartitions) unexplained(answer []*SubscriptionSample, loaded []bool, published []float64,
 	b *batches,
 ) (u unexplained, messages float64) {
@@ -289,8 +291,8 @@ func (s *subscriptionPartitions) unexplained(answer []*SubscriptionSample, loade
 	}
 	mean := b.mean(backlog)
 	return unexplained{
-		grown:       max(0, grown-unsure*entered),
-		fallen:      max(0, entered/(unsure*mean)-grown-delivered-held),
-		redelivered: max(0, delivered-unsure*(entered+mean*float64(backlog))),
+		grown:       max(0, grown-estimateFactor*entered),
+		fallen:      max(0, entered/(estimateFactor*mean)-grown-delivered-held),
+		redelivered: max(0, delivered-estimateFactor*(entered+mean*float64(backlog))),
 	}, grown * mean
 }

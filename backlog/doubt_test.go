@@ -13,7 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// busyPartition after so many answers in ten seconds each: 400 messages arrive, and 390 are finished.
+// busyPartition is a partition after a number of answers, ten seconds apart: 400 messages arrive in each, and 390 are
+// finished.
 func busyPartition(answers int64) part {
 	return part{
 		published: 1000 + 400*answers, delivered: 900 + 390*answers, backlog: 100 + 10*answers, unacked: 50,
@@ -32,7 +33,7 @@ func afterAnswers(t *testing.T) *backlog.Store {
 	return store
 }
 
-func TestWhatIsInDoubt(t *testing.T) {
+func TestImplausibleAnswersAreInDoubt(t *testing.T) {
 	with := func(change func(*part)) backlog.TopicSample {
 		p := busyPartition(6)
 		change(&p)
@@ -44,9 +45,9 @@ func TestWhatIsInDoubt(t *testing.T) {
 		// doubt is a part of its text; empty for none.
 		doubt string
 	}{
-		"nothing, where all goes on":      {sample: with(func(*part) {})},
-		"nothing, where the load doubles": {sample: with(func(p *part) { p.published += 800; p.backlog += 800 })},
-		"nothing, where a fetch failed":   {fetched: backlog.ErrUnreachable},
+		"nothing with a steady load":    {sample: with(func(*part) {})},
+		"nothing when the load doubles": {sample: with(func(p *part) { p.published += 800; p.backlog += 800 })},
+		"nothing after a failed fetch":  {fetched: backlog.ErrUnreachable},
 		"a number that cannot be": {
 			fetched: fmt.Errorf("%w: msgBacklog is 9223372036854775807", backlog.ErrImplausible),
 			doubt:   "msgBacklog is 9223372036854775807",
@@ -55,28 +56,28 @@ func TestWhatIsInDoubt(t *testing.T) {
 		"a delivered counter that fell": {
 			with(func(p *part) { p.delivered = 7 }), nil, "msgOutCounter of public/default/resize fell from 2850 to 7",
 		},
-		"a thousand times what was published": {
+		"a thousand times the published messages": {
 			with(func(p *part) { p.published += 1e6 }), nil,
-			"msgInCounter grew by 1000800, where 800 at most were published in that time lately",
+			"msgInCounter grew by 1000800, and recently at most 800 were published in that time",
 		},
-		"hardly anything of what was published": {
+		"hardly any of the published messages": {
 			partitioned(60, backlog.Full, busyPartition(5), busyPartition(5)), nil,
-			"msgInCounter grew by 0, where 800 at least were published in that time lately",
+			"msgInCounter grew by 0, and recently at least 800 were published in that time",
 		},
-		"a backlog of what was not published": {
+		"a backlog that was not published": {
 			with(func(p *part) { p.backlog = 1e12 }), nil, "msgBacklog grew by 999999998260 more than msgInCounter explains",
 		},
-		"a backlog that went without delivery": {
+		"a backlog that fell without deliveries": {
 			partitioned(60, backlog.Full, part{published: 3400, delivered: 2850, consumers: []string{"a"}},
 				part{published: 3400, delivered: 2850, consumers: []string{"a"}}), nil,
 			"msgBacklog fell by 600 more than msgOutCounter explains",
 		},
-		"deliveries of what was not there": {
+		"deliveries of missing messages": {
 			with(func(p *part) { p.delivered += 1e6 }), nil,
 			"msgOutCounter grew by 998580 more than msgInCounter and msgBacklog explain",
 		},
 		"fewer partitions": {partitioned(60, backlog.Full, busyPartition(6)), nil, "1 partitions where 2 were known"},
-		"a subscription that is gone": {
+		"a missing subscription": {
 			partitioned(60, backlog.Full, part{published: 3400, noSubscription: true},
 				part{published: 3400, noSubscription: true}), nil, "subscription public/default/resize is gone",
 		},
@@ -99,7 +100,7 @@ func TestWhatIsInDoubt(t *testing.T) {
 	}
 }
 
-func TestWhatSettlesADoubt(t *testing.T) {
+func TestASecondAnswerSettlesADoubt(t *testing.T) {
 	good := partitioned(60, backlog.Full, busyPartition(6), busyPartition(6))
 	leap := func(second int, published int64) backlog.TopicSample {
 		p := busyPartition(6)
@@ -114,16 +115,16 @@ func TestWhatSettlesADoubt(t *testing.T) {
 		first, second backlog.TopicSample
 		settled       bool
 	}{
-		"a second answer that contradicts nothing": {leap(60, 1e6), good, true},
+		"a second answer without a contradiction": {leap(60, 1e6), good, true},
 		"one after none":                         {backlog.TopicSample{}, good, true},
-		"one that says the same":                 {leap(60, 1e6), leap(61, 1e6+100), true},
+		"an equal second answer":                 {leap(60, 1e6), leap(61, 1e6+100), true},
 		"topics that were loaded again, in both": {reloaded(60, 30), reloaded(61, 70), true},
 		"not two with fewer partitions at first": {
 			partitioned(60, backlog.Full, busyPartition(6)), partitioned(61, backlog.Full, busyPartition(6)), false,
 		},
-		"not one that says something else":             {leap(60, 1e6), leap(61, 5e6), false},
-		"not one that contradicts what is known alone": {backlog.TopicSample{}, leap(60, 1e6), false},
-		"not one that is as old as the last":           {leap(50, 1e6), leap(50, 1e6), false},
+		"not a different second answer":                    {leap(60, 1e6), leap(61, 5e6), false},
+		"not an answer that only contradicts earlier ones": {backlog.TopicSample{}, leap(60, 1e6), false},
+		"not one that is as old as the last":               {leap(50, 1e6), leap(50, 1e6), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestWhatSettlesADoubt(t *testing.T) {
 	}
 }
 
-func TestFewerPartitionsAreBelievedOnceTheyStayAway(t *testing.T) {
+func TestFewerPartitionsCountOnceTheyStayMissing(t *testing.T) {
 	store := afterAnswers(t)
 	feed := store.Feed(backlog.Extras{})
 	settle := func(second int) error {
@@ -151,7 +152,7 @@ func TestFewerPartitionsAreBelievedOnceTheyStayAway(t *testing.T) {
 	require.Error(t, settle(100), "they were back meanwhile")
 }
 
-func TestWhatWasBelievedIsNotDoubtedAgain(t *testing.T) {
+func TestAcceptedChangesAreNotDoubtedAgain(t *testing.T) {
 	store := afterAnswers(t)
 	feed := store.Feed(backlog.Extras{})
 	expired := func(second int, backlogEntries int64) backlog.TopicSample {

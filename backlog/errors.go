@@ -9,57 +9,57 @@ import (
 	"strings"
 )
 
-// Reasons why something is unknown. Callers distinguish them with errors.Is and map them to conditions and statuses;
-// the text that wraps them names the topic, the URL and the fix.
+// Reasons why something is unknown. Callers distinguish them with errors.Is and map them to conditions and statuses.
+// The wrapping text names the topic, the URL and the fix.
 var (
 	// ErrNotTracked: no owner tracks this subscription, so it was never fetched.
 	ErrNotTracked = errors.New("not tracked")
-	// ErrNoData: tracked, and the first answer is still under way.
+	// ErrNoData: the subscription is tracked, and there is no first answer yet.
 	ErrNoData = errors.New("no data yet")
 	// ErrNoRate: a rate needs two answers with no counter reset between them.
 	ErrNoRate = errors.New("no rate yet: it needs two answers with no counter reset between")
-	// ErrNotAsked: the last answer was a slim one that leaves this number out.
+	// ErrNotAsked: the last answer was a slim one, which leaves this number out.
 	ErrNotAsked = errors.New("not asked")
 	// ErrStale: the last good answer is too old to act on.
 	ErrStale = errors.New("stale")
 	// ErrPartial: some topics or partitions are unknown, so that a sum of the others is a lower bound.
 	ErrPartial = errors.New("partial answer")
-	// ErrTopicNotFound: Pulsar says that the topic does not exist.
+	// ErrTopicNotFound: Pulsar reports that the topic does not exist.
 	ErrTopicNotFound = errors.New("topic not found")
 	// ErrSubscriptionNotFound: the topic exists and has no such subscription.
 	ErrSubscriptionNotFound = errors.New("subscription not found")
-	// ErrFunctionNotFound: the function worker says that it has no such function, sink or source.
+	// ErrFunctionNotFound: the function worker reports that it has no such function, sink or source.
 	ErrFunctionNotFound = errors.New("function not found")
-	// ErrNoWorker: the brokers run no function worker and know of none.
+	// ErrNoWorker: the brokers run no function worker and are not configured with one.
 	ErrNoWorker = errors.New("no function worker")
 	// ErrUnauthenticated: Pulsar refused the credentials.
 	ErrUnauthenticated = errors.New("credentials refused")
 	// ErrHostNotAllowed: the address is not on the list of allowed hosts, so nothing was sent there.
 	ErrHostNotAllowed = errors.New("host not allowed")
-	// ErrForbidden: the credentials are good and lack a permission.
+	// ErrForbidden: the credentials are valid and lack a permission.
 	ErrForbidden = errors.New("permission missing")
-	// ErrUnreachable: no answer: refused, timed out, name unknown, TLS failure.
+	// ErrUnreachable: no answer: refused, timed out, unknown host, TLS failure.
 	ErrUnreachable = errors.New("unreachable")
-	// ErrUnavailable: Pulsar answered that it cannot answer now: 5xx, 429.
+	// ErrUnavailable: Pulsar reports that it cannot answer now: 5xx, 429.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the answer is not what Pulsar sends; the URL is probably not a Pulsar admin service.
 	ErrProtocol = errors.New("unexpected answer")
-	// ErrImplausible: the answer has Pulsar's form and contradicts itself, or what is known of the topic, and a second
+	// ErrImplausible: the answer has Pulsar's form but contradicts itself, or what is known about the topic, and a second
 	// answer did not confirm it.
 	ErrImplausible = errors.New("implausible answer")
-	// ErrUnsupported: what is requested cannot be read, now or later, until the user requests something else:
-	// non-persistent topics, names that cannot be a topic's, patterns in a syntax that Go's regexp lacks.
+	// ErrUnsupported: the requested input can never be read, and the user has to change it: non-persistent topics, invalid
+	// topic names, patterns in a syntax that Go's regexp lacks.
 	ErrUnsupported = errors.New("not supported")
 )
 
-// Authoritative says whether the error is Pulsar's own word about the topic, which a retry within seconds cannot
-// change: it replaces what was known at once. Other errors leave the last good answer in force until it is stale.
+// Authoritative reports whether the error is Pulsar's own statement about the topic, which a retry within seconds
+// cannot change. It replaces the last good answer at once; other errors leave that answer in use until it is stale.
 func Authoritative(err error) bool {
 	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
 }
 
-// ReasonLabel names the reason of an error that a request to Pulsar ended with, for labels of metrics. An error without
-// a reason counts as ErrProtocol.
+// ReasonLabel is the reason of a failed request to Pulsar, for labels of metrics. An error without a reason counts as
+// ErrProtocol.
 func ReasonLabel(err error) string {
 	for _, one := range []struct {
 		reason error
@@ -94,13 +94,13 @@ var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for
 // ReasonError is an error with a text for users and the reason for programs: one of the reasons of this package.
 type ReasonError struct {
 	Reason error
-	// Cause is nil but where a program may want it, such as context.Canceled.
+	// Cause is nil unless a program may need it, such as context.Canceled.
 	Cause error
-	// Text is all that is shown; it begins with the reason and names the fix.
+	// Text is the whole visible text. It begins with the reason and names the fix.
 	Text string
 }
 
-// Because returns an error with a text of the reason and what the format says.
+// Because returns an error with a text of the reason and the formatted message.
 func Because(reason error, format string, args ...any) *ReasonError {
 	return &ReasonError{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
 }
@@ -108,7 +108,7 @@ func Because(reason error, format string, args ...any) *ReasonError {
 // Error implements error.
 func (f *ReasonError) Error() string { return f.Text }
 
-// Unwrap gives the reason and the cause.
+// Unwrap returns the reason and the cause.
 func (f *ReasonError) Unwrap() []error {
 	if f.Cause == nil {
 		return []error{f.Reason}
@@ -116,10 +116,11 @@ func (f *ReasonError) Unwrap() []error {
 	return []error{f.Reason, f.Cause}
 }
 
-// MostQuoted is how many bytes are quoted of foreign words: such texts end up in a status and in kubectl's output.
+// MostQuoted is the maximum number of quoted bytes of a foreign text, which ends up in a status and in kubectl's
+// output.
 const MostQuoted = 200
 
-// Quote returns what is shown of foreign words: their first line without control characters, shortened to MostQuoted.
+// Quote returns the visible part of a foreign text: its first line without control characters, shortened to MostQuoted.
 func Quote(words string) string {
 	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
 	words = strings.Map(func(r rune) rune {

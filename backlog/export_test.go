@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// AttachBulk makes the store as a Poller with a BulkSource finds it.
+// AttachBulk attaches a Poller with a BulkSource.
 func AttachBulk(s *Store) { s.Feed(Extras{Bulk: true}).Changes() }
 
-// CannotWait says whether a Poller would fetch the topic at its next look.
+// CannotWait reports whether a Poller would fetch the topic at its next tick.
 func CannotWait(s *Store, topic Topic) bool {
 	return slices.Contains((&Feed{store: s}).Changes(), Change{Job: TopicJob(topic), Wanted: true, Soon: true})
 }
 
-// TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns noted on each.
+// TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns of each.
 func TrackedTopics(s *Store) map[string][]string {
 	tracked := map[string][]string{}
 	for topic, state := range s.topics {
@@ -30,7 +30,7 @@ func TrackedTopics(s *Store) map[string][]string {
 	return tracked
 }
 
-// Remains says what the store still keeps of what was tracked.
+// Remains lists what the store still keeps about tracked subscriptions.
 func Remains(s *Store) string {
 	var remains []string
 	for topic := range s.topics {
@@ -50,10 +50,10 @@ func Remains(s *Store) string {
 	return strings.Join(remains, " ")
 }
 
-// Filter is what a listing of sorted names goes through.
+// Filter returns the matches in a listing of sorted names.
 func (p Pattern) Filter(sorted []string) []string { return p.filter(sorted) }
 
-// RecordBulk takes in a bulk answer as a poller does.
+// RecordBulk records a bulk answer as a poller does.
 func RecordBulk(s *Store, cluster Cluster, sample BulkSample) []Confirmation {
 	return (&Feed{store: s}).RecordBulk(cluster, sample)
 }

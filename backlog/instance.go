@@ -5,22 +5,21 @@ package backlog
 
 import "time"
 
-// instanceHistory is what one instance counted lately.
+// instanceHistory is the recent history of one instance's counters.
 type instanceHistory struct {
 	at   time.Time
 	last InstanceSample
 	// points are running totals that survive restarts of the instance, oldest first.
 	points []instancePoint
-	// credited is how much busy time was given to the call that the instance is in, before it ended and was counted.
+	// credited is the busy time that the current call got before it ended and was counted.
 	credited time.Duration
-	// call is the mean time of a call when last some ended.
+	// call is the mean time of the calls that ended last.
 	call time.Duration
-	// sawCallEnd says that a call ended since the instance was first seen. The time of the first one to end may lie
-	// before.
+	// sawCallEnd is true if a call ended since the instance was first seen. The first call may have started before.
 	sawCallEnd bool
 }
 
-// instancePoint holds running totals over the pairs of answers that are sound, as flow does.
+// instancePoint has running totals over the valid pairs of answers, as flow has.
 type instancePoint struct {
 	at time.Time
 	instanceTotals
@@ -30,11 +29,10 @@ type instanceTotals struct {
 	observed                 time.Duration
 	received, processed      int64
 	userFailed, systemFailed int64
-	// calls that ended and were timed, and the time that they took; untimed are those that failed where only success is
-	// timed.
+	// calls that ended and were timed, and their total time. untimed calls failed in a runtime that only times success.
 	calls, untimed int64
 	called         time.Duration
-	// busy is called, with the part of a long call given to the time in which it was seen to run.
+	// busy is called, with the part of a long call credited to the time in which it was seen to run.
 	busy time.Duration
 }
 
@@ -47,7 +45,7 @@ func (t instanceTotals) minus(o instanceTotals) instanceTotals {
 	}
 }
 
-// add takes in an answer. A counter that fell means a restart: the pair around it counts for nothing.
+// add adds an answer. A counter that fell means a restart: the pair around it does not count.
 func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Duration) {
 	next := instancePoint{at: at}
 	interval := at.Sub(h.at)
@@ -67,7 +65,7 @@ func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Dura
 	h.points = dropBefore(h.points, at.Add(-h.width(window)), func(p instancePoint) time.Time { return p.at })
 }
 
-// since adds what happened since the last answer to the totals.
+// since adds the changes since the last answer to the totals.
 func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals {
 	t, before := h.points[len(h.points)-1].instanceTotals, h.last
 	interval := at.Sub(h.at)
@@ -89,12 +87,12 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 	return t
 }
 
-// busyFor is how long the instance was in calls during an interval in which calls of the given length were counted.
+// busyFor is the time in calls during an interval in which ended calls took called in total.
 //
-// A call counts when it ends, so 2 s calls that are read each second would read as 0, 2, 0, 2. So the interval is given
-// what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true. When the
-// call began within the interval is not known. Behind others it is taken to have begun as they ended, as under full
-// load, and alone in the middle, but never more than a usual call ago.
+// A call counts when it ends, so 2 s calls that are read each second would read as 0, 2, 0, 2. Therefore the interval
+// is credited with the part of a running call, which is subtracted when the call is counted: the sum stays correct. The
+// start of a call within the interval is not known. After other calls it is assumed to have started when they ended, as
+// under full load; a single call is assumed to have started in the middle, but at most one mean call time ago.
 func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
 	working, was := inCall(now) > 0, inCall(h.last) > 0
 	if ended(now) == ended(h.last) {
@@ -113,7 +111,7 @@ func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSa
 		busy = min(busy, interval) // the rest was before the instance was first seen
 	}
 	if !now.FailedCallsCounted && now.UserExceptions > h.last.UserExceptions {
-		busy = max(0, busy) // a call that failed keeps what it was given, because it is never counted
+		busy = max(0, busy) // a failed call keeps its credit, since it is never counted
 	}
 	h.credited, h.sawCallEnd = 0, true
 	if working {
@@ -122,7 +120,7 @@ func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSa
 	return busy + h.credited
 }
 
-// width is how far back the totals are compared: the window, or several calls where they are long.
+// width is how far back the totals are compared: the window, or several calls if calls are long.
 func (h *instanceHistory) width(window time.Duration) time.Duration {
 	return max(window, min(severalCalls*max(h.call, h.credited), longestInstanceWindow))
 }
@@ -136,7 +134,7 @@ func (h *instanceHistory) overWindow() instanceTotals {
 
 func timed(s InstanceSample) bool { return s.Calls != nil && s.BusyTime != nil }
 
-// ended is how many calls ended, well or not.
+// ended is the number of calls that ended, successfully or not.
 func ended(s InstanceSample) int64 {
 	if s.FailedCallsCounted {
 		return *s.Calls
@@ -144,8 +142,8 @@ func ended(s InstanceSample) int64 {
 	return *s.Calls + s.UserExceptions
 }
 
-// inCall is above 0 while the instance is in a call: it received more than calls ended. That holds for asynchronous
-// functions too: their calls end before their messages do. System exceptions may come without a call.
+// inCall is above 0 while the instance is in a call: it received more messages than calls ended. This also holds for
+// asynchronous functions, where calls end before their messages do. System exceptions may occur without a call.
 func inCall(s InstanceSample) int64 {
 	if !timed(s) {
 		return 0
@@ -153,20 +151,20 @@ func inCall(s InstanceSample) int64 {
 	return s.Received - ended(s) - s.SystemExceptions
 }
 
-// restarted says whether a counter fell.
+// restarted reports whether a counter fell.
 func restarted(before, now InstanceSample) bool {
 	return now.Received < before.Received || now.Processed < before.Processed ||
 		now.UserExceptions < before.UserExceptions || now.SystemExceptions < before.SystemExceptions ||
 		timed(before) && timed(now) && (*now.Calls < *before.Calls || *now.BusyTime < *before.BusyTime)
 }
 
-// InstanceAddress is where one instance of a workload serves its metrics.
+// InstanceAddress is the metrics endpoint of one instance of a workload.
 type InstanceAddress struct {
 	// ID distinguishes the instances of a workload, such as the name of the pod.
 	ID string
 	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
 	HostPort string
-	// Component is tenant/namespace/name of the function, sink or source that is meant, where several share a process and
-	// its metrics, as on a function worker; empty for the only one there.
+	// Component is tenant/namespace/name of the function, sink or source if several share a process and its metrics, as on
+	// a function worker; empty if there is only one.
 	Component string
 }

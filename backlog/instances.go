@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// instancesHistory turns what the instances of one workload count into an InstancesReading. The zero value is empty. It
-// keeps about 120 bytes for each instance and answer within its window, and is not safe for concurrent use.
+// instancesHistory computes an InstancesReading from the counters of one workload's instances. The zero value is empty.
+// It keeps about 120 bytes for each instance and answer within its window, and is not safe for concurrent use.
 type instancesHistory struct {
 	at        time.Time
 	silent    int
 	instances map[string]*instanceHistory
-	// asynchronousAt is when an instance was last seen to do more at once than a synchronous one can.
+	// asynchronousAt is when an instance was last seen with more messages in flight than a synchronous one can have.
 	asynchronousAt time.Time
 }
 
 const (
-	// severalCalls fit into the window of an instance: its busy time comes in lumps of a call, each end of the window is
-	// off by half a call at most, and 5 of them leave a mean error below a tenth.
+	// severalCalls fit into the window of an instance: busy time comes in whole calls, each end of the window is off by at
+	// most half a call, and 5 calls reduce the mean error below a tenth.
 	severalCalls = 5
-	// longestInstanceWindow bounds that for calls of more than a minute; two answers further apart say nothing together.
+	// longestInstanceWindow bounds the window for calls of more than a minute; two answers further apart are not compared.
 	longestInstanceWindow = 5 * time.Minute
 )
 
@@ -34,7 +34,7 @@ var (
 	errNotAllTime = errors.New("this runtime does not time calls that fail, and many did")
 )
 
-// unknownInstances is the reading when nothing is known of the instances, and why.
+// unknownInstances is the reading if nothing is known about the instances.
 func unknownInstances(reason error) InstancesReading {
 	unknown := Unknown(reason)
 	return InstancesReading{
@@ -44,8 +44,8 @@ func unknownInstances(reason error) InstancesReading {
 	}
 }
 
-// add takes in what the instances said; answers that are not newer than the last are dropped. The window is what rates
-// are measured over at least, wider for an instance with long calls.
+// add adds an answer of the instances; answers that are not newer than the last are dropped. The window is the minimum
+// time that rates are measured over; it is wider for an instance with long calls.
 func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 	if !sample.At.After(h.at) {
 		return
@@ -89,7 +89,7 @@ func (h *instancesHistory) read() InstancesReading {
 	return r
 }
 
-// instancesSum collects the instances of one reading.
+// instancesSum sums up the instances of one reading.
 type instancesSum struct {
 	answering, measured      int
 	received, processed      float64 // per second
@@ -129,7 +129,7 @@ func (s *instancesSum) add(instance *instanceHistory) {
 	s.calls += total.calls
 	s.called += total.called
 	if total.untimed > 0 && total.untimed*10 > total.calls+total.untimed {
-		s.failedUntimed = true // more than a tenth: the busy time is too small by about as much
+		s.failedUntimed = true // more than a tenth: the busy time is too small by about the same share
 		return
 	}
 	s.busy += total.busy.Seconds() / seconds
@@ -145,7 +145,7 @@ func (s *instancesSum) reading() InstancesReading {
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {
 	case s.timed > 0:
-		r.Busy = Known(max(0, s.busy/float64(s.timed))) // below by a call that was taken to have begun too early
+		r.Busy = Known(max(0, s.busy/float64(s.timed))) // negative if a call was assumed to have started too early
 	case s.failedUntimed:
 		r.Busy = Unknown(errNotAllTime)
 	}

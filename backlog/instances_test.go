@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runtime makes samples as one language's instances count.
+// runtime makes samples with the counters of one language.
 type runtime struct {
 	id string
 	// untimed instances are sinks; failuresTimed ones Java functions.
@@ -27,7 +27,7 @@ func (r runtime) counts(received, processed, failed, calls int64, busy time.Dura
 	return s
 }
 
-// look is one round over the instances, so many seconds after the start.
+// look is one scrape of the instances, a number of seconds after the start.
 type look struct {
 	at        int
 	instances []InstanceSample
@@ -70,7 +70,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.Equal(t, 10*time.Second, r.Window)
 			},
 		},
-		"leaves out an instance that answered once and counts it as answering": {
+		"counts an instance with one answer as answering, without rates": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}, silent: 1},
 				{at: 10, instances: []InstanceSample{
@@ -85,7 +85,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 0, valueOf(t, r.Silent), 0)
 			},
 		},
-		"leaves out an instance that fell silent and says so": {
+		"leaves out an instance that became silent, and counts it": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0), other.counts(0, 0, 0, 0, 0)}},
 				{at: 10, instances: []InstanceSample{java.counts(50, 50, 0, 50, 5*time.Second)}, silent: 1},
@@ -106,7 +106,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 0.4, valueOf(t, r.Busy), 1e-9)
 			},
 		},
-		"knows no rate when the only pair has a restart in it": {
+		"knows no rate if the only pair has a restart": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(900, 900, 0, 900, 90*time.Second)}},
 				{at: 10, instances: []InstanceSample{java.counts(20, 20, 0, 20, time.Second)}},
@@ -130,7 +130,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 1, valueOf(t, r.InFlight), 0)
 			},
 		},
-		"does not count a long call twice, while it runs and when it ends": {
+		"counts a long call once, while it runs or when it ends": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(7, 7, 0, 7, time.Second)}},
 				{at: 5, instances: []InstanceSample{java.counts(8, 8, 0, 8, 2*time.Second)}},
@@ -162,7 +162,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 0.25, valueOf(t, r.ProcessRate), 1e-9)
 			},
 		},
-		"keeps a failing call of Python as busy time, which its runtime does not": {
+		"keeps a failing call of Python as busy time": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{python.counts(100, 99, 0, 99, 10*time.Second)}},
 				{at: 5, instances: []InstanceSample{python.counts(102, 99, 0, 99, 10*time.Second)}},
@@ -170,7 +170,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) { require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9) },
 		},
-		"does not know the busy time where many failed calls are not timed": {
+		"does not know the busy time if many failed calls are untimed": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{python.counts(0, 0, 0, 0, 0)}},
 				{at: 10, instances: []InstanceSample{python.counts(100, 80, 20, 80, 4*time.Second)}},
@@ -182,7 +182,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 2, valueOf(t, r.UserExceptionRate), 1e-9)
 			},
 		},
-		"does not know how busy a sink is": {
+		"does not know the busy time of a sink": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{sink.counts(0, 0, 0, 0, 0)}},
 				{at: 10, instances: []InstanceSample{sink.counts(100, 90, 0, 0, 0)}},
@@ -195,11 +195,11 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 9, valueOf(t, r.ProcessRate), 1e-9)
 			},
 		},
-		"does not take Python's read-ahead for an asynchronous function": {
+		"tells Python's read-ahead from an asynchronous function": {
 			looks: []look{{at: 0, instances: []InstanceSample{python.counts(14, 10, 0, 10, time.Second)}}},
 			check: func(t *testing.T, r InstancesReading) { require.False(t, r.Asynchronous) },
 		},
-		"remembers that instances worked on more at once than synchronous ones can": {
+		"remembers that instances were asynchronous": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(14, 10, 0, 14, time.Second)}},
 				{at: 100, instances: []InstanceSample{java.counts(14, 14, 0, 14, time.Second)}},
@@ -207,7 +207,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			check: func(t *testing.T, r InstancesReading) { require.True(t, r.Asynchronous) },
 		},
 		// 0.3 s a message, three pending and one in the call
-		"reads an asynchronous function at its limit as it was measured": {
+		"reads an asynchronous function at its limit as measured": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(100, 96, 0, 99, 10*time.Second)}},
 				{at: 10, instances: []InstanceSample{java.counts(233, 229, 0, 232, 19200*time.Millisecond)}},
@@ -227,7 +227,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) { require.False(t, r.Asynchronous) },
 		},
-		"knows nothing but silence when no instance answers": {
+		"knows only silence if no instance answers": {
 			looks: []look{{at: 0, instances: []InstanceSample{java.counts(1, 1, 0, 1, 1)}}, {at: 10, silent: 3}},
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 3, valueOf(t, r.Silent), 0)

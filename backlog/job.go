@@ -5,10 +5,10 @@ package backlog
 
 import "time"
 
-// JobKind is one of the things that a poller fetches for a Store.
+// JobKind is a kind of job that a poller fetches for a Store.
 type JobKind uint8
 
-// What a poller fetches: a topic, a namespace's listing, a workload's instances, a cluster's bulk answer.
+// The kinds: a topic, a namespace's listing, a workload's instances, a cluster's bulk answer.
 const (
 	TopicKind JobKind = iota
 	NamespaceKind
@@ -16,7 +16,7 @@ const (
 	BulkKind
 )
 
-// Job is something that a poller fetches again and again.
+// Job is a periodic fetch of a poller.
 type Job struct {
 	Kind    JobKind
 	Cluster Cluster // none for a workload
@@ -35,22 +35,22 @@ func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
 // BulkJob reads the bulk answer of a cluster.
 func BulkJob(cluster Cluster) Job { return Job{Kind: BulkKind, Cluster: cluster} }
 
-// Topic that the job fetches.
+// Topic is the topic that the job fetches.
 func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
 
-// Namespace that the job lists.
+// Namespace is the namespace that the job lists.
 func (j Job) Namespace() Namespace { return Namespace{Cluster: j.Cluster, Name: j.Name} }
 
-// Change is news of a job for the schedule.
+// Change is a change of a job for the schedule.
 type Change struct {
 	Job Job
-	// Wanted says that the job is needed now.
+	// Wanted is true if the job is needed now.
 	Wanted bool
-	// Soon says that it cannot wait until it is due.
+	// Soon is true if the job cannot wait until it is due.
 	Soon bool
 }
 
-// change notes that a job came, went, or cannot wait. mu is held.
+// change records that a job was added, was removed, or cannot wait. mu is held.
 func (s *jobs) change(j Job, soon bool) {
 	unasked := j.Kind == WorkloadKind && !s.wanting.Instances || j.Kind == BulkKind && !s.wanting.Bulk
 	if s.changed != nil && !unasked {
@@ -58,17 +58,17 @@ func (s *jobs) change(j Job, soon bool) {
 	}
 }
 
-// Extras says what a poller fetches beyond topics and listings.
+// Extras are the jobs of a poller beyond topics and listings.
 type Extras struct {
 	Instances, Bulk bool
 }
 
-// Feed is the side of a Store that its poller uses: which jobs there are, and what to request.
+// Feed is the interface of a Store to its poller: the jobs, and what to request.
 type Feed struct {
 	store *Store
 }
 
-// Feed begins to note changes for a poller; the first ones are all jobs that there are.
+// Feed starts to record changes for a poller; the first changes are all existing jobs.
 func (s *Store) Feed(wanting Extras) *Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Store) Feed(wanting Extras) *Feed {
 	return &Feed{store: s}
 }
 
-// Changes returns what changed since it was last called, in no order.
+// Changes returns the changes since its last call, in no order.
 func (f *Feed) Changes() []Change {
 	s := f.store
 	s.mu.RLock()
@@ -108,18 +108,18 @@ func (f *Feed) Changes() []Change {
 	return changes
 }
 
-// StaleAfter is how old an answer may get before it is no longer served.
+// StaleAfter is the maximum age of an answer that is served.
 func (f *Feed) StaleAfter() time.Duration { return f.store.staleAfter }
 
-// Tracks says whether the topic is tracked, by its name without partition suffix, or a pattern matches it: what is
-// worth keeping of a bulk answer.
+// Tracks reports whether the topic is tracked, by its name without partition suffix, or a pattern matches it. Other
+// topics of a bulk answer need not be kept.
 func (s *Store) Tracks(topic Topic) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.wants(TopicJob(topic))
 }
 
-// wants says whether the job is needed. mu is held.
+// wants reports whether the job is needed. mu is held.
 func (s *jobs) wants(j Job) (wanted bool) {
 	switch j.Kind {
 	case TopicKind:

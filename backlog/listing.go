@@ -17,11 +17,11 @@ type namespaceState struct {
 	failure  error     // why the last listing failed; nil after a good one
 }
 
-// patternState is one pattern that subscriptions follow. Each of them tracks each of the matched topics.
+// patternState is one pattern that subscriptions follow. Each of these subscriptions tracks each matched topic.
 type patternState struct {
 	pattern Pattern
 	matched []string // sorted
-	// uses, and how many owners there are of each.
+	// uses has the number of owners for each use.
 	uses map[use]int
 }
 
@@ -29,8 +29,8 @@ func newPatternState(pattern Pattern) *patternState {
 	return &patternState{pattern: pattern, uses: map[use]int{}}
 }
 
-// acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot
-// be read is left alone: readings say why.
+// acquirePattern tracks the subscription on all topics that the pattern matches, now and later. An invalid pattern is
+// ignored here: readings report it.
 func (s *tracked) acquirePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {
@@ -50,7 +50,7 @@ func (s *tracked) acquirePattern(key Topic, use use) {
 	}
 }
 
-// addToNamespace makes a new pattern one of its namespace's, with what the last listing has for it.
+// addToNamespace adds a new pattern to its namespace, with its matches of the last listing.
 func (s *tracked) addToNamespace(namespace Namespace, key Topic, state *patternState) {
 	listing := s.namespaces[namespace]
 	if listing == nil {
@@ -92,7 +92,7 @@ func (s *tracked) releasePattern(key Topic, use use) {
 	}
 }
 
-// match notes on topics that the pattern matches them.
+// match records for each topic that the pattern matches it.
 func (s *jobs) match(key Topic, names []string) {
 	for _, name := range names {
 		topic := s.topics[Topic{Cluster: key.Cluster, Name: name}]
@@ -102,10 +102,9 @@ func (s *jobs) match(key Topic, names []string) {
 	}
 }
 
-// RecordListing takes in the topics of a namespace, by complete names without partition suffixes in any order, as they
-// were when they were requested. Topics that a pattern matches and that are new are tracked from now on, those that are
-// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that is no
-// longer needed.
+// RecordListing records the topics of a namespace at the time of the request, by complete names without partition
+// suffixes in any order. New topics that a pattern matches are tracked from now on, removed ones no longer; the others
+// keep their history. A listing older than the last one is dropped, and so is one that is no longer needed.
 func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time) {
 	topics = slices.Clone(topics)
 	slices.Sort(topics)
@@ -129,7 +128,7 @@ func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time
 }
 
 // expand matches a listing against the patterns of its namespace. It holds no lock meanwhile: 10 000 topics and a
-// pattern without a literal beginning take some milliseconds. A listing that has not changed is not matched again.
+// pattern without a literal prefix take some milliseconds. A listing that has not changed is not matched again.
 func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
 	s.mu.RLock()
 	listing := s.namespaces[namespace]
@@ -152,7 +151,7 @@ func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
 	return expanded
 }
 
-// updateMatches tracks what a pattern matches now instead of what it matched before. mu is held.
+// updateMatches tracks the new matches of a pattern instead of the earlier ones. mu is held.
 func (s *tracked) updateMatches(key Topic, state *patternState, matched []string) {
 	before := state.matched
 	state.matched = matched
@@ -172,7 +171,7 @@ func (s *tracked) updateMatches(key Topic, state *patternState, matched []string
 	}
 }
 
-// difference returns what only the second and what only the first of two sorted lists has.
+// difference returns the elements that only the second and only the first of two sorted lists has.
 func difference(before, after []string) (added, removed []string) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {
@@ -187,8 +186,8 @@ func difference(before, after []string) (added, removed []string) {
 	return added, removed
 }
 
-// FailListing takes in why a listing failed. The last one stays in force until it is stale, unless Pulsar itself says
-// that the namespace is gone.
+// FailListing records why a listing failed. The last listing stays in use until it is stale, unless Pulsar reports that
+// the namespace does not exist.
 func (s *Store) FailListing(namespace Namespace, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +196,7 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 	}
 }
 
-// relist requests new listings because a topic is not there. mu is held.
+// relist requests new listings because a topic does not exist. mu is held.
 func (s *tracked) relist(topic *topicState) {
 	for _, key := range topic.patterns {
 		pattern := s.patterns[key].pattern
@@ -205,16 +204,16 @@ func (s *tracked) relist(topic *topicState) {
 	}
 }
 
-// Listings are older than answers may get, so they have a staleness of their own.
+// Listings are less frequent than answers, so they have their own staleness.
 const (
-	// ListInterval is how often a namespace is listed. A client learns of a new topic from the broker within a second, or
-	// looks for itself once a minute.
+	// ListInterval is how often a namespace is listed. A client learns about a new topic from the broker within a second,
+	// or polls once a minute.
 	ListInterval = 30 * time.Second
-	// staleListings of 3 let two of them fail.
+	// staleListings of 3 tolerates two failed listings.
 	staleListings = 3
 )
 
-// check fails unless the listing is there and young enough.
+// check fails unless there is a listing that is not stale.
 func (n *namespaceState) check(namespace string, staleAfter time.Duration, now time.Time) error {
 	switch {
 	case n.failure != nil && (Authoritative(n.failure) || n.listedAt.IsZero()):

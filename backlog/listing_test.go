@@ -34,7 +34,7 @@ func matching(t testing.TB, pattern string, topics ...string) backlog.Subscripti
 	return backlog.NewSubscription(cluster(), function, topics...).WithPatterns(parsed)
 }
 
-func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
+func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 	good := func(entries int64) backlog.TopicSample {
 		return answer{at: 1, published: 10, entries: 10, backlogEntries: entries}.sample()
 	}
@@ -49,7 +49,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 		text    string
 		ready   float64
 		lacking int
-		// missing is why a topic or the listing is not known, while others are.
+		// missing is why a topic or the listing is unknown while others are known.
 		missing error
 	}{
 		"the namespace was not listed yet": {
@@ -82,7 +82,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			after: 90 * time.Second, ready: 3,
 		},
-		"pulsar itself says that the namespace is gone": {
+		"pulsar reports that the namespace does not exist": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.Record(topic(in1), good(5))
@@ -90,7 +90,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			ready: 5, missing: backlog.ErrTopicNotFound,
 		},
-		"pulsar itself says that the namespace and its topics are gone": {
+		"pulsar reports that namespace and topics do not exist": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.Record(topic(in1), good(5))
@@ -110,7 +110,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			want: backlog.ErrNoData, text: in2,
 		},
-		"a matched topic of many was not answered yet": {
+		"a matched topic has no answer yet": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2, in2+"-2")
 				s.Record(topic(in1), good(5))
@@ -142,14 +142,14 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			named: []string{in1}, ready: 7,
 		},
-		"a named topic counts while nothing matches": {
+		"a named topic counts without a match": {
 			prepare: func(s *backlog.Store) {
 				list(s)
 				s.Record(topic(orders), good(4))
 			},
 			named: []string{orders}, ready: 4,
 		},
-		"a matched topic without the subscription counts for nothing": {
+		"a matched topic without the subscription does not count": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
@@ -174,7 +174,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			want: backlog.ErrSubscriptionNotFound,
 			text: `no topic that matches persistent://public/default/in-.* has subscription "public/default/resize"`,
 		},
-		"a matched topic that was deleted since the listing counts for nothing": {
+		"a matched topic that was deleted since does not count": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
@@ -199,7 +199,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			ready: 2,
 		},
-		"a listing that came out of order is dropped": {
+		"an old listing is dropped": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
@@ -284,7 +284,7 @@ func TestAListingKeepsTheHistoryOfTopicsThatStay(t *testing.T) {
 	require.InDelta(t, 10, known(t, r.PublishRate), 1e-9)
 }
 
-func TestAPatternThatComesLaterUsesTheListingThatIsThere(t *testing.T) {
+func TestALaterPatternUsesTheExistingListing(t *testing.T) {
 	store := newStore(t)
 	store.Track("me", matching(t, "in-1"))
 	store.RecordListing(namespace(), []string{in1, in2}, start())
@@ -297,15 +297,15 @@ func TestAPatternThatComesLaterUsesTheListingThatIsThere(t *testing.T) {
 	require.InDelta(t, 11, known(t, r.Ready), 1e-9)
 }
 
-// reference is what the store has to agree with: it keeps no sets, and works out from scratch what should be tracked.
+// reference is a simple model of the store: it keeps no sets, and computes from scratch what should be tracked.
 type reference struct {
 	owners   map[string]backlog.Subscription
 	listings map[backlog.Namespace][]string
-	// all topics there may ever be.
+	// all topics that may exist.
 	all []string
 }
 
-// matches of a pattern, or false before its namespace was listed.
+// matches are the matches of a pattern, or false before its namespace was listed.
 func (d *reference) matches(pattern string) (matches []string, listed bool) {
 	rest := pattern[len("persistent://"):]
 	namespace := regexp.MustCompile(`^[^/]+/[^/]+`).FindString(rest)
@@ -319,7 +319,7 @@ func (d *reference) matches(pattern string) (matches []string, listed bool) {
 	return matches, listed
 }
 
-// topics says what the subscription should read, or false before a namespace was listed.
+// topics are the topics that the subscription should read, or false before a namespace was listed.
 func (d *reference) topics(s backlog.Subscription) (topics []string, listed bool) {
 	topics = slices.Clone(s.Topics)
 	for _, pattern := range s.Patterns {
@@ -333,7 +333,7 @@ func (d *reference) topics(s backlog.Subscription) (topics []string, listed bool
 	return slices.Compact(topics), true
 }
 
-// tracked says what should be fetched, and which patterns match it.
+// tracked are the topics that should be fetched, with the patterns that match them.
 func (d *reference) tracked() map[string][]string {
 	tracked := map[string][]string{}
 	for _, s := range d.owners {
@@ -354,7 +354,7 @@ func (d *reference) tracked() map[string][]string {
 	return tracked
 }
 
-// needs says whether an owner's patterns need the namespace; the store forgets its listing otherwise.
+// needs reports whether an owner's patterns need the namespace; otherwise the store forgets its listing.
 func (d *reference) needs(namespace backlog.Namespace) bool {
 	for _, s := range d.owners {
 		for _, pattern := range s.Patterns {
@@ -366,8 +366,8 @@ func (d *reference) needs(namespace backlog.Namespace) bool {
 	return false
 }
 
-// Whatever is tracked, untracked and listed in whatever order, each subscription reads just the topics that are named
-// or match now. Topic number i has 2^i messages, so that a sum shows which were summed.
+// In any order of tracking, untracking and listing, each subscription reads exactly the topics that are named or match
+// now. Topic number i has 2^i messages, so the sum shows which were summed.
 func TestExpansionAgreesWithItsReference(t *testing.T) {
 	texts := []string{"[a-c]", "a|b", ".*", "t/n/[b-f].*", "t/n/e", "t/n/[^a]", "(a|b|c)", "g.+"}
 	var all []string
@@ -431,7 +431,7 @@ func TestExpansionAgreesWithItsReference(t *testing.T) {
 	}
 }
 
-// compare records an answer about every topic there may be, and reads for every owner.
+// compare records an answer about every topic that may exist, and reads for every owner.
 func (d *reference) compare(t *testing.T, store *backlog.Store, at time.Time, when string) {
 	t.Helper()
 	require.Equal(t, d.tracked(), backlog.TrackedTopics(store), when)

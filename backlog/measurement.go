@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Measurement is a number that is known, or unknown with a reason; or the sum of what is known where a part is unknown,
-// which is a lower bound. The zero value is unknown (ErrNoData), so a forgotten field can never be read as 0.
+// Measurement is a number that is known, or unknown with a reason, or a lower bound: the sum of the known parts. The
+// zero value is unknown (ErrNoData), so a forgotten field is never read as 0.
 type Measurement struct {
 	value float64
 	known bool
-	// reason why it is unknown, or a lower bound.
+	// reason is why the number is unknown or a lower bound.
 	reason error
-	// beyond is how much a lower bound may be exceeded.
+	// beyond is the maximum amount by which the number exceeds a lower bound.
 	beyond float64
 }
 
-// negligible is the share of a lower bound that it may be exceeded by and still be the number itself: rates differ by
+// negligible is the share by which the number may exceed a lower bound that still counts as the number: rates differ by
 // more from one window to the next.
 const negligible = 0.05
 
@@ -39,7 +39,7 @@ func AtLeast(value float64, reason error) Measurement {
 	return between(value, math.Inf(1), reason)
 }
 
-// between returns a lower bound that is exceeded by so much at most.
+// between returns a lower bound that the number exceeds by at most beyond.
 func between(value, beyond float64, reason error) Measurement {
 	if reason == nil {
 		reason = ErrNoData
@@ -47,7 +47,7 @@ func between(value, beyond float64, reason error) Measurement {
 	return Measurement{value: value, known: true, reason: reason, beyond: beyond}
 }
 
-// Value returns the number, or the reason why it is unknown. A lower bound is not the number.
+// Value returns the number, or the reason why it is unknown. It fails for a lower bound.
 func (m Measurement) Value() (float64, error) {
 	switch {
 	case m.Known():
@@ -59,8 +59,8 @@ func (m Measurement) Value() (float64, error) {
 	}
 }
 
-// Least returns the number or a lower bound of it, or the reason why neither is known. It may add replicas, and must
-// not remove any.
+// Least returns the number or a lower bound of it, or the reason why neither is known. The result may add replicas, and
+// must not remove any.
 func (m Measurement) Least() (float64, error) {
 	if m.known {
 		return m.value, nil
@@ -68,12 +68,12 @@ func (m Measurement) Least() (float64, error) {
 	return m.Value()
 }
 
-// Known says whether there is a number.
+// Known reports whether there is a number.
 func (m Measurement) Known() bool {
 	return m.known && (m.beyond == 0 || m.beyond <= negligible*m.value)
 }
 
-// lowerBound is what remains of a measurement when a part turns out to be unknown.
+// lowerBound is the measurement after a part turned out to be unknown.
 func (m Measurement) lowerBound(reason error) Measurement {
 	if !m.known {
 		return m
@@ -81,7 +81,7 @@ func (m Measurement) lowerBound(reason error) Measurement {
 	return AtLeast(m.value, reason)
 }
 
-// plus adds two measurements of what is never negative; with an unknown one the sum is a lower bound.
+// plus adds two measurements that are never negative; with an unknown one the sum is a lower bound.
 func (m Measurement) plus(other Measurement) Measurement {
 	switch {
 	case !m.known && !other.known:
@@ -113,7 +113,7 @@ func (r Reading) withoutRates() Reading {
 	return r
 }
 
-// lowerBounds is the reading of a part: what it sums up is no more than a lower bound.
+// lowerBounds is the reading of a part: its sums are lower bounds.
 func (r Reading) lowerBounds(reason error) Reading {
 	for _, m := range []*Measurement{
 		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.OldestAge, &r.PublishRate,

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// What happened during an outage was not seen: two answers with ten minutes between them do not say that work was
-// waiting and replicas were busy all the time, nor what arrives now.
+// An outage is not observed: two answers with ten minutes between them show neither that there was a backlog and
+// replicas were busy throughout, nor the current arrivals.
 func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -42,7 +42,7 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	require.True(t, r.SteadyConsumers)
 }
 
-// What was measured of a subscription that was deleted is not that of one recreated under its name.
+// The measurements of a deleted subscription do not belong to one that is recreated under its name.
 func TestARecreatedSubscriptionStartsWithoutHistory(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)

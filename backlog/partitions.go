@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// topicPartitions are the partitions of a topic and what was published to each. Everything about partitions is kept by
-// position: partitions in the order of their indices, of which Pulsar only ever adds some at the end.
+// topicPartitions are the partitions of a topic and the messages published to each. All data about partitions is kept
+// by position: partitions in the order of their indices, which Pulsar only appends to.
 type topicPartitions struct {
 	at      time.Time // last answer
 	indices []int
 	last    []publishedCounter
 	points  []publishedPoint
 	window  time.Duration // that rates are measured over
-	// most is how many there ever were: one that is back after it was missing has counted for long.
+	// most is the largest number of partitions seen: a partition that returns after it was missing has an old counter.
 	most int
-	// incomplete says that partitions were missing in the last answer.
+	// incomplete is true if partitions were missing in the last answer.
 	incomplete bool
 }
 
-// publishedCounter is what Pulsar counted on a partition at the last answer that had it.
+// publishedCounter is Pulsar's counter of a partition at the last answer that had it.
 type publishedCounter struct {
 	at              time.Time
 	messages, bytes int64
@@ -30,14 +30,14 @@ type publishedCounter struct {
 	lastRate        Measurement // before the pair was lost
 }
 
-// publishedPoint holds the flows of all partitions at one answer. It is never written again.
+// publishedPoint has the flows of all partitions at one answer. It is immutable.
 type publishedPoint struct {
 	at    time.Time
 	flows []flow
 }
 
-// record counts what was published since the last answer, and returns the pairs that the answer makes with it. A
-// partition that the last answer did not have was added since: its counter began at 0.
+// record counts the messages published since the last answer, and returns the pairs of the two answers. A partition
+// that is not in the last answer was added since: its counter started at 0.
 func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, loaded []bool,
 	window time.Duration,
 ) []pair {
@@ -80,13 +80,13 @@ func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, 
 	return pairs
 }
 
-// counter is what is known of the rate of a partition without the window.
+// counter is the known part of a partition's rate without the window.
 func (p *topicPartitions) counter(i int) lastCounter {
 	last := p.last[i]
 	return lastCounter{messages: last.messages, pair: last.pair, lastRate: last.lastRate, window: p.window}
 }
 
-// published since the last answer on all partitions, in messages and bytes; below 0 where some were loaded again.
+// published returns the messages and bytes on all partitions since the last answer; negative if some were loaded again.
 func (p *topicPartitions) published(sample TopicSample) (messages, bytes int64) {
 	for _, one := range sample.Partitions {
 		messages, bytes = messages+one.PublishedMessages, bytes+one.PublishedBytes
@@ -97,7 +97,7 @@ func (p *topicPartitions) published(sample TopicSample) (messages, bytes int64) 
 	return messages, bytes
 }
 
-// since returns the flows at a time, or at the first point after it, and at the last answer.
+// since returns the flows at the first point at or after a time, and at the last answer.
 func (p *topicPartitions) since(at time.Time) (first, last []flow) {
 	for _, q := range p.points {
 		if !q.at.Before(at) {
@@ -107,15 +107,15 @@ func (p *topicPartitions) since(at time.Time) (first, last []flow) {
 	return nil, nil
 }
 
-// latestSpan is the shortest time between two answers that a rate is measured over: the time of an answer is known to a
+// latestSpan is the minimum time between two answers that a rate is measured over: the time of an answer is exact to a
 // fraction of a second.
 const latestSpan = 2 * time.Second
 
-// latestGap is how many times longer than the latest span an interval between answers may be. After an outage producers
-// send at once what they could not send during it: over the newest answers alone that looks like a load step.
+// latestGap is the maximum interval between answers in latest spans. After an outage producers send their accumulated
+// messages at once: over the newest answers alone that looks like a load step.
 const latestGap = 3
 
-// latestRate is what arrives by the newest answers that are a latestSpan apart, and the time between them.
+// latestRate is the arrival rate over the newest answers that are a latestSpan apart, and the time between them.
 func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
 	newest := len(p.points) - 1
 	if newest == 0 {
@@ -134,7 +134,7 @@ func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
 	return Unknown(ErrNoRate), 0
 }
 
-// longestInterval is the longest time between two answers in a row.
+// longestInterval is the longest time between two consecutive answers.
 func (p *topicPartitions) longestInterval() (longest time.Duration) {
 	for i := 1; i < len(p.points); i++ {
 		longest = max(longest, p.points[i].at.Sub(p.points[i-1].at))
@@ -149,41 +149,41 @@ type subscriptionPartitions struct {
 	throttled int64               // events since it is tracked
 }
 
-// partitionCounters are Pulsar's own numbers about a subscription on a partition at the last answer that had it.
+// partitionCounters are Pulsar's numbers about a subscription on a partition at the last answer that had it.
 type partitionCounters struct {
 	present        bool
 	backlogEntries int64
-	// delayed messages; none without a consumer, and then unknownDelay says that some of the backlog may be.
+	// delayed messages; 0 without a consumer. Then unknownDelay is true if some of the backlog may be delayed.
 	delayed                       int64
 	unknownDelay                  bool
 	delivered, unacked, throttled int64
 	// consumers at the last full answer that had the subscription; -1 before the first.
 	consumers int
-	// pair of the last answer, and the rates before it was lost.
+	// pair of the last answer, and the rates before the pair was lost.
 	pair                             pair
 	lastDeliveryRate, lastFinishRate Measurement
 }
 
-// delivery is what is known of the delivery rate without the window.
+// delivery is the known part of the delivery rate without the window.
 func (c partitionCounters) delivery(window time.Duration) lastCounter {
 	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastDeliveryRate, window: window}
 }
 
-// finish is what is known of the rate of finished messages without the window: none is finished that was not delivered.
+// finish is the known part of the rate of finished messages without the window: each finished message was delivered.
 func (c partitionCounters) finish(window time.Duration) lastCounter {
 	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastFinishRate, window: window}
 }
 
-// partitionTotals are what was delivered and what was finished: deliveries less the growth of what consumers hold.
+// partitionTotals are the delivered and the finished messages: deliveries less the growth of what consumers hold.
 type partitionTotals struct {
 	delivered, finished flow
 }
 
-// record counts what happened since the last answer, and says whether anything was delivered as far as can be known;
-// first are the totals at the begin of the window.
+// record counts the changes since the last answer, and reports whether anything was delivered as far as is known; first
+// are the totals at the start of the window.
 //
-// When consumers left, their messages are in the backlog again, which looks like finished work: such a pair counts for
-// the deliveries alone.
+// When consumers left, their messages return to the backlog, which looks like finished work: such a pair only counts
+// for the deliveries.
 func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pair, left bool,
 	first []partitionTotals,
 ) (moved bool) {
@@ -218,7 +218,7 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pa
 			last[i].lastFinishRate = totals[i].finished.rate(since.finished, lost)
 			continue
 		case !before.present:
-			before = partitionCounters{} // made since: its counters began at 0
+			before = partitionCounters{} // created since: its counters started at 0
 		}
 		delivered := now.DeliveredMessages - before.delivered
 		moved = moved || delivered > 0
@@ -235,8 +235,8 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pa
 	return moved
 }
 
-// throttledUntil is how often dispatch was held back until an answer before which the partition was loaded again, at
-// least. One that is back is not throttled for that.
+// throttledUntil is a lower bound of the throttle events up to an answer before which the partition was loaded again. A
+// partition that returns is not throttled by that.
 func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 	switch {
 	case !c.present:
@@ -248,7 +248,7 @@ func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 	}
 }
 
-// heldBy is how many messages the consumers hold in sum.
+// heldBy is the number of messages that the consumers hold.
 func heldBy(consumers []ConsumerSample) (messages int64) {
 	for _, consumer := range consumers {
 		messages += consumer.UnackedMessages
@@ -263,9 +263,9 @@ func (c *partitionCounters) copyFrom(now *SubscriptionSample) {
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 
-// recordConsumers takes over how many are connected from a full answer. While none is, Pulsar goes on to show how many
-// messages were delayed when the last consumer left, though they fall due one after the other: a reader that waited for
-// the number to fall before he starts a replica would wait for ever. What may be due is ready.
+// recordConsumers records the number of consumers from a full answer. Without a consumer, Pulsar still reports the
+// number of messages that were delayed when the last consumer left, although they become due. A policy that waited for
+// this number to fall before it starts a replica would wait forever. Therefore messages that may be due count as ready.
 func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	for i, now := range answer {
 		if now == nil {
@@ -279,7 +279,7 @@ func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	}
 }
 
-// delays are the delayed messages of the partitions that answered, and whether there may be others that are unknown.
+// delays are the delayed messages of the partitions in the answer, and whether there may be others.
 func (s *subscriptionPartitions) delays() (delayed int64, unknownDelay bool) {
 	for _, last := range s.last {
 		if last.present && last.pair.kind != absentPair {

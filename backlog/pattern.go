@@ -11,24 +11,23 @@ import (
 	"strings"
 )
 
-// Pattern is a regular expression of topics of one namespace, as Pulsar's clients and functions take it
-// (topicPattern, isRegexPattern). The zero value matches nothing.
+// Pattern is a regular expression for topics of one namespace, as Pulsar's clients and functions use it (topicPattern,
+// isRegexPattern). The zero value matches nothing.
 type Pattern struct {
 	text, namespace string
-	// prefix is what all matches begin with, which spares a sorted listing most of the work.
+	// prefix is the literal prefix of all matches. It limits the part of a sorted listing that has to be matched.
 	prefix string
 	whole  *regexp.Regexp
 }
 
-// ParsePattern reads a pattern and completes its short forms: rx-.* is persistent://public/default/rx-.*, and
-// t/n/rx-.* is persistent://t/n/rx-.*. The namespace is meant literally. A pattern that cannot be followed is
-// ErrUnsupported, and the text says what to write instead.
+// ParsePattern parses a pattern and completes its short forms: rx-.* is persistent://public/default/rx-.*, and
+// t/n/rx-.* is persistent://t/n/rx-.*. The namespace is literal. It returns ErrUnsupported with the fix for a pattern
+// that cannot be followed.
 //
 // Source: Pulsar's TopicName.get, which finds the namespace in the pattern, and TopicList.filterTopics, which matches
-// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, in the syntax of Go's regexp; clients fall
-// back to Java's for what RE2/J lacks, and that is where we give up. A client does not complete a pattern without a
-// domain before it matches, so there it may find fewer topics than we do: those have no subscription then, and count
-// for nothing.
+// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, in the syntax of Go's regexp; clients fall back to
+// Java's for what RE2/J lacks, which is not supported here. A client does not complete a pattern without a domain
+// before it matches, so it may find fewer topics: the others have no subscription then, and do not count.
 func ParsePattern(text string) (Pattern, error) {
 	complete := completePattern(text)
 	domain, rest, _ := strings.Cut(complete, "://")
@@ -76,7 +75,7 @@ func patternError(text, problem string) error {
 	return fmt.Errorf("%w: topic pattern %q: %s", ErrUnsupported, text, problem)
 }
 
-// completePattern is CompleteTopicName, but for a slash within a short form, which is a mistake there and here.
+// completePattern is CompleteTopicName, except for a slash within a short form, which stays and is an error.
 func completePattern(text string) string {
 	if text == "" {
 		return ""
@@ -90,15 +89,15 @@ func (p Pattern) String() string { return p.text }
 // Namespace is tenant/namespace.
 func (p Pattern) Namespace() string { return p.namespace }
 
-// Match says whether the topic, by its complete name without partition suffix, is among those that the pattern means:
-// its whole name without the domain matches, and it is not one of Pulsar's own topics.
+// Match reports whether the pattern includes the topic, by its complete name without partition suffix: its whole name
+// without the domain matches, and it is not one of Pulsar's own topics.
 func (p Pattern) Match(topic string) bool {
 	name, persistent := strings.CutPrefix(topic, "persistent://")
 	return persistent && strings.HasPrefix(name, p.namespace+"/") && p.whole != nil && !SystemTopic(topic) &&
 		p.whole.MatchString(name)
 }
 
-// SystemTopic says whether Pulsar keeps the topic of this complete name for itself. What only begins with two
+// SystemTopic reports whether Pulsar keeps the topic of this complete name for itself. A name that only begins with two
 // underscores is a user's topic: consumers with a pattern follow it.
 //
 // Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
@@ -129,7 +128,7 @@ func (p Pattern) filter(sorted []string) []string {
 	return matches
 }
 
-// WithPatterns returns the subscription with these patterns instead of those it had, sorted and each once.
+// WithPatterns returns the subscription with these patterns instead of its own, sorted and distinct.
 func (s Subscription) WithPatterns(patterns ...Pattern) Subscription {
 	var texts []string
 	for _, pattern := range patterns {

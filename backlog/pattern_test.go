@@ -56,12 +56,12 @@ func TestParsePatternCompletesWhatPulsarCompletes(t *testing.T) {
 			text:    "^persistent://public/default/.*",
 			problem: "persistent://",
 		},
-		"a lookahead, which RE2 lacks":                        {text: "(?!dead).*", problem: "or name the topics"},
-		"a possessive quantifier, which RE2 lacks":            {text: "a*+", problem: "write it without"},
-		"a backreference, which RE2 lacks":                    {text: `(a)\1`, problem: "write it without"},
-		"an intersection, which RE2 takes for two ampersands": {text: "[a-z&&[^b]]", problem: "write the class out"},
-		"what closes a group that it did not open":            {text: "a)|(b", problem: "correct it"},
-		"what is no expression":                               {text: "in-[", problem: "missing closing ]"},
+		"a lookahead, which RE2 lacks":                       {text: "(?!dead).*", problem: "or name the topics"},
+		"a possessive quantifier, which RE2 lacks":           {text: "a*+", problem: "write it without"},
+		"a backreference, which RE2 lacks":                   {text: `(a)\1`, problem: "write it without"},
+		"an intersection, which RE2 reads as two ampersands": {text: "[a-z&&[^b]]", problem: "write the class out"},
+		"a closing parenthesis without an opening one":       {text: "a)|(b", problem: "correct it"},
+		"an invalid expression":                              {text: "in-[", problem: "missing closing ]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestAPatternMatchesWholeNamesOfItsNamespace(t *testing.T) {
 		want           bool
 	}{
 		"a match":                             {"rx-.*", "persistent://public/default/rx-1", true},
-		"nothing for the rest is a match too": {"rx-.*", "persistent://public/default/rx-", true},
-		"a name that goes on":                 {"rx-[0-9]", "persistent://public/default/rx-10", false},
+		"an empty rest matches too":           {"rx-.*", "persistent://public/default/rx-", true},
+		"a longer name":                       {"rx-[0-9]", "persistent://public/default/rx-10", false},
 		"a name that begins earlier":          {"rx-.*", "persistent://public/default/my-rx-1", false},
 		"another namespace":                   {"rx-.*", "persistent://public/other/rx-1", false},
 		"a namespace that a dot would match":  {"public/de.ault/.*", "persistent://public/default/rx-1", false},
@@ -136,7 +136,7 @@ func TestWithPatternsNamesEachOnce(t *testing.T) {
 	require.False(t, plain.Equal(with))
 }
 
-// Whatever is accepted is complete, reads back as itself and matches nothing outside of its namespace.
+// An accepted pattern is complete, parses as itself and matches nothing outside of its namespace.
 func FuzzParsePattern(f *testing.F) {
 	for _, text := range []string{
 		"rx-.*", "a/b/c", "persistent://a/b/.*", "persistent://a/b/c|d", "(?i)x", `\Qa\E`, "a)|(b", "[a&&b]", "a/b",

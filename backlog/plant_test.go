@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// plant is a topic that knows the truth: what was ever published, delivered and acknowledged. Its brokers count what
-// they saw since they loaded a partition, and it forgets nothing.
+// plant is a topic with known true counts: all messages that were published, delivered and acknowledged. Its brokers
+// count since they loaded a partition, and it forgets nothing.
 type plant struct {
 	random     *rand.Rand
 	at         time.Time
@@ -27,17 +27,17 @@ type plant struct {
 }
 
 type plantPartition struct {
-	// ever happened; held is delivered and neither acknowledged nor given back.
+	// held messages are delivered and neither acknowledged nor redelivered.
 	published, delivered, finished, held int64
 	// since it was loaded.
 	publishedCounter, deliveredCounter int64
 }
 
-// plantLook is the truth at an answer.
+// plantLook has the true counts at an answer.
 type plantLook struct {
 	at         time.Time
 	partitions []plantPartition
-	// unloaded and gaveBack are what happened to a partition since the look before.
+	// unloaded and gaveBack are the events of a partition since the previous answer.
 	unloaded, gaveBack []bool
 }
 
@@ -69,7 +69,7 @@ func (p *plant) look(unloaded, gaveBack []bool) {
 	p.looks = append(p.looks, l)
 }
 
-// step lets up to 20 s pass, with trouble now and then.
+// step lets up to 20 s pass, occasionally with faults.
 func (p *plant) step() {
 	p.at = p.at.Add(time.Duration(1+p.random.IntN(20_000)) * time.Millisecond)
 	if p.random.IntN(10) == 0 {
@@ -90,7 +90,7 @@ func (p *plant) step() {
 	p.look(unloaded, gaveBack)
 }
 
-// changeConsumers lets some join, or some leave and no more join.
+// changeConsumers lets some consumers join, or some leave and none join.
 func (p *plant) changeConsumers() (left bool) {
 	switch p.random.IntN(10) {
 	case 0:
@@ -120,7 +120,7 @@ func (q *plantPartition) work(random *rand.Rand, consumed bool) {
 	q.finished += finished
 }
 
-// unload lets the partition be loaded again within the step, if that can be seen: one of its counters falls.
+// unload lets the partition be loaded again within the step, if one of its counters falls and shows it.
 func (q *plantPartition) unload(before plantPartition, random *rand.Rand, consumed bool) bool {
 	published, delivered := random.Int64N(1000), random.Int64N(1000)
 	if published >= before.publishedCounter && delivered >= before.deliveredCounter {
@@ -133,7 +133,7 @@ func (q *plantPartition) unload(before plantPartition, random *rand.Rand, consum
 	return true
 }
 
-// answer is what the brokers say, in no order.
+// answer is the brokers' answer, in no order.
 func (p *plant) answer() backlog.TopicSample {
 	parts := make([]part, 0, len(p.partitions))
 	for _, q := range p.partitions {
@@ -150,7 +150,7 @@ func (p *plant) answer() backlog.TopicSample {
 	return sample
 }
 
-// rates are what truly happened on one partition over the window, in the pairs of looks that say it.
+// rates are the true rates on one partition over the window, over the valid pairs of answers.
 func (p *plant) rates(i int) (published, delivered, finished float64, known, finishedKnown bool) {
 	var seen, finishedSeen time.Duration
 	for n := len(p.looks) - 1; n > 0 && p.looks[n].at.After(p.at.Add(-rateWindow)); n-- {
@@ -191,7 +191,7 @@ func agree(t *testing.T, want float64, known bool, got backlog.Measurement) {
 	require.InDelta(t, want, value, 1e-6)
 }
 
-func TestRatesAreWhatHappenedThroughUnloadsNewPartitionsAndConsumersThatLeave(t *testing.T) {
+func TestRatesAreTrueThroughUnloadsAndChanges(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			plant, store := newPlant(seed), newStore(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// fleet is many topics of one pattern, each with one message a second that is delivered at once. They are polled every
-// 10 s, spread over that time, and listed every 30 s.
+// fleet is a large number of topics of one pattern, each with one message a second that is delivered at once. They are
+// polled every 10 s, spread over that time, and listed every 30 s.
 type fleet struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
@@ -25,7 +25,7 @@ type fleetTopic struct {
 	name string
 	// loaded is when its counters began, and polled when it was first answered; in seconds.
 	loaded, polled int
-	// unloads every so many seconds; 0 for never.
+	// unloads is the interval between unloads in seconds; 0 for never.
 	unloads int
 }
 
@@ -51,7 +51,7 @@ func (f *fleet) add(at, unloads int) {
 	})
 }
 
-// poll what is due at the second.
+// poll polls the topics that are due at the second.
 func (f *fleet) poll(at int) {
 	if at%fleetListing == 0 {
 		var names []string

@@ -12,14 +12,12 @@ import (
 	"time"
 )
 
-// Read returns what is known of the subscription over its topics, with its Coverage: where a topic or partition is
-// unknown, the sums are lower bounds. It fails with the reason when nothing is known, and with ErrNoData until the
-// first answers have come.
+// Read returns the reading of the subscription over its topics, with its Coverage: if a topic or partition is unknown,
+// the sums are lower bounds. It fails with the reason if nothing is known, and with ErrNoData until the first answers.
 //
-// Topics that a pattern matches count for nothing while they lack the subscription, because a client finds them up to a
-// minute late, and while Pulsar says that they do not exist, because they were deleted since the last listing. Only
-// when no topic is left that counts does the reading fail. Topics that are not persistent keep no backlog, and do not
-// count beside others.
+// Topics that a pattern matches do not count while they lack the subscription, since a client finds them up to a minute
+// late, and while Pulsar reports that they do not exist, since they were deleted after the last listing. The reading
+// fails only if no topic counts. Topics that are not persistent have no backlog, and do not count beside others.
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -40,7 +38,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	if err := inputs.coverage.Err(); err != nil {
 		sum = sum.lowerBounds(err)
 	}
-	if sum.Window == 0 { // one answer about each: that nothing was counted before it says little of now
+	if sum.Window == 0 { // one answer about each: nothing was counted before it
 		sum = sum.withoutRates()
 	}
 	sum.Instances = s.readInstances(subscription.Workload, now)
@@ -51,21 +49,21 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 type inputs struct {
 	known    []input
 	coverage Coverage
-	// unsubscribed topics match and lack the subscription, gone ones do not exist any more.
+	// unsubscribed topics match and lack the subscription; gone topics no longer exist.
 	unsubscribed, gone int
-	// first is the first reason why a topic is missing, and firstAnswers how many only wait for their first answer.
+	// first is the first reason why a topic is missing, and firstAnswers the number of topics without their first answer.
 	first        error
 	firstAnswers int
 }
 
-// input is a topic that has been answered and has the subscription.
+// input is a topic that has an answer and the subscription.
 type input struct {
 	name  string
 	topic *topicState
 	state *subscriptionState
 }
 
-// add takes in an input, or why it is missing.
+// add adds an input, or the reason why it is missing.
 func (i *inputs) add(name string, one input, err error) {
 	switch {
 	case err != nil:
@@ -90,7 +88,7 @@ func (i *inputs) miss(name string, err error) {
 	}
 }
 
-// inputs appends the topics that count, at least one, or says why the subscription is unknown. mu is held.
+// inputs appends the topics that count, at least one, or returns why the subscription is unknown. mu is held.
 func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
@@ -150,7 +148,7 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 	return nil
 }
 
-// unknown says why no topic of a subscription with patterns counts.
+// unknown returns why no topic of a subscription with patterns counts.
 func (i *inputs) unknown(subscription Subscription) error {
 	patterns := strings.Join(subscription.Patterns, ", ")
 	switch {
@@ -165,8 +163,8 @@ func (i *inputs) unknown(subscription Subscription) error {
 	}
 }
 
-// matched returns the topics that the patterns match and that are not named, each once, and the patterns without a
-// listing: of one that could not be listed lately, the topics of its last listing go on to count. mu is held.
+// matched returns the topics that the patterns match and that are not named, without duplicates, and the patterns
+// without a listing. If the latest listing failed, the topics of the last one still count. mu is held.
 func (s *tracked) matched(subscription Subscription, now time.Time) (names []string, unknown []MissingInput) {
 	for _, text := range subscription.Patterns {
 		state, err := s.readPattern(Topic{Cluster: subscription.Cluster, Name: text}, subscription, now)
@@ -177,7 +175,7 @@ func (s *tracked) matched(subscription Subscription, now time.Time) (names []str
 			names = append(names, state.matched...)
 		}
 	}
-	if len(subscription.Patterns) > 1 { // they may overlap
+	if len(subscription.Patterns) > 1 { // patterns may overlap
 		slices.Sort(names)
 		names = slices.Compact(names)
 	}
@@ -187,7 +185,7 @@ func (s *tracked) matched(subscription Subscription, now time.Time) (names []str
 	}), unknown
 }
 
-// readPattern returns what a pattern matches, and why that is not known. mu is held.
+// readPattern returns the matches of a pattern, or why they are unknown. mu is held.
 func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Time) (*patternState, error) {
 	state := s.patterns[key]
 	if state == nil {
@@ -203,7 +201,7 @@ func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Tim
 	return state, s.namespaces[namespace].check(namespace.Name, s.staleAfter, now)
 }
 
-// input returns a topic for a reading, or why what it has of the subscription is unknown. mu is held.
+// input returns a topic for a reading, or why its part of the subscription is unknown. mu is held.
 func (s *tracked) input(key Topic, subscription string, now time.Time) (input, error) {
 	topic := s.topics[key]
 	if topic == nil {
@@ -232,7 +230,7 @@ func (s *tracked) input(key Topic, subscription string, now time.Time) (input, e
 	return input{name: key.Name, topic: topic, state: state}, nil
 }
 
-// staleError says since when, not how long ago: the text stands in conditions, which must not change every second.
+// staleError names a time, not an age: conditions have this text, which must not change every second.
 func staleError(since time.Time, failure error) error {
 	at := since.UTC().Format(time.RFC3339)
 	if failure == nil {

@@ -78,7 +78,7 @@ func unknown(t *testing.T, reason error, measurements ...backlog.Measurement) {
 
 const all = backlog.Full | backlog.Precise | backlog.Age | backlog.Bytes
 
-func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
+func TestReadSumsUpTheAnswers(t *testing.T) {
 	two := []string{"resize#0", "resize#1"}
 	tests := map[string]struct {
 		answers []backlog.TopicSample
@@ -88,14 +88,14 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			answers: []backlog.TopicSample{partitioned(0, all, part{published: 1000, entries: 100, backlog: 20, inReplay: 3})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 30, known(t, r.InReplay), 1e-9) },
 		},
-		"has one type while some partitions were not consumed since they were loaded": {
+		"has one type if some partitions had no consumer": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.NoType}, part{kind: backlog.Failover},
 				part{kind: backlog.NoType})},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, ""}, []backlog.SubscriptionType{r.Type, r.OtherType})
 			},
 		},
-		"reports partitions of another type, which do not count what consumers hold": {
+		"reports partitions of another type without unacked counts": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.Failover},
 				part{kind: backlog.Shared, unacked: 3}, part{kind: backlog.Shared})},
 			check: func(t *testing.T, r backlog.Reading) {
@@ -113,7 +113,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 2, bytes: 4000})},
 			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.Bytes) },
 		},
-		"takes the age of the oldest message of all partitions, whichever have none": {
+		"takes the age of the oldest message of all partitions": {
 			answers: []backlog.TopicSample{partitioned(60, all, part{}, part{backlog: 1, oldest: 50},
 				part{backlog: 1, oldest: 20}, part{})},
 			check: func(t *testing.T, r backlog.Reading) {
@@ -121,7 +121,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, second(60), r.OldestAt)
 			},
 		},
-		"keeps the age with its own time while newer answers do not have it": {
+		"keeps the age with its own time if newer answers lack it": {
 			answers: []backlog.TopicSample{
 				partitioned(60, all, part{backlog: 1, oldest: 50}), partitioned(70, backlog.Full, part{backlog: 1}),
 			},
@@ -130,15 +130,15 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, second(60), r.OldestAt)
 			},
 		},
-		"takes a message as new when the clock of its producer is ahead": {
+		"counts a message as new if its producer's clock is ahead": {
 			answers: []backlog.TopicSample{partitioned(60, all, part{backlog: 1, oldest: 70})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.OldestAge), 0) },
 		},
-		"does not know the age of what waits before it was looked at": {
+		"does not know the age of a backlog before a request": {
 			answers: []backlog.TopicSample{partitioned(60, backlog.Full, part{backlog: 1, oldest: 50})},
 			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.OldestAge) },
 		},
-		"knows without a look that nothing waits": {
+		"knows that an empty backlog has no age": {
 			answers: []backlog.TopicSample{
 				partitioned(60, all, part{backlog: 1, oldest: 50}), partitioned(70, backlog.Slim, part{}),
 			},
@@ -154,7 +154,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			},
 			check: func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrStale, r.OldestAge) },
 		},
-		"measures what is delivered beside what is finished": {
+		"measures deliveries and finished messages": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Full, part{backlog: 500, delivered: 100, unacked: 50}),
 				partitioned(10, backlog.Full, part{backlog: 500, delivered: 400, unacked: 150}),
@@ -164,7 +164,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.InDelta(t, 20, known(t, r.ProcessRate), 1e-9)
 			},
 		},
-		"does not take what a consumer gave back when it left for finished": {
+		"does not count messages of consumers that left as finished": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Full, part{backlog: 900, delivered: 1000, unacked: 800, consumers: two}),
 				partitioned(5, backlog.Full, part{backlog: 850, delivered: 1050, unacked: 800, consumers: two}),
@@ -186,7 +186,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.InDelta(t, 30, known(t, r.ProcessRate), 1e-9)
 			},
 		},
-		"notices a partition that was loaded again by any of its counters": {
+		"detects a reloaded partition by any of its counters": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{published: 100, delivered: 500}),
 				partitioned(5, backlog.Slim, part{published: 200, delivered: 600}),
@@ -208,7 +208,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, 2, r.Partitions)
 			},
 		},
-		"starts again when the topic was recreated with fewer partitions": {
+		"restarts if the topic was recreated with fewer partitions": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{published: 100}, part{published: 100}),
 				partitioned(10, backlog.Slim, part{published: 300}),
@@ -218,7 +218,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, 1, r.Partitions)
 			},
 		},
-		"is throttled while a limit held dispatch back within the window": {
+		"is throttled if a limit delayed dispatch in the window": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{throttled: 3}),
 				partitioned(10, backlog.Slim, part{throttled: 4}),
@@ -232,14 +232,14 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
 		},
-		"is not throttled by what was before the window": {
+		"is not throttled by events before the window": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 9}),
 				partitioned(20, backlog.Slim, part{throttled: 9}),
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.False(t, r.Throttled) },
 		},
-		"is draining while hashes wait for their former consumer": {
+		"is draining while hashes are blocked by former consumers": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{}, part{draining: 2})},
 			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Draining) },
 		},
@@ -256,7 +256,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, 5, r.Partitions)
 			},
 		},
-		"takes what may be due for ready without a consumer": {
+		"counts messages that may be due as ready without a consumer": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Full, part{published: 5, backlog: 5, delayed: 5, consumers: two}),
 				partitioned(10, backlog.Full, part{published: 5, backlog: 5, delayed: 5}),
@@ -278,7 +278,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.InDelta(t, 5, known(t, r.Delayed), 0)
 			},
 		},
-		"has nothing delayed without backlog": {
+		"has no delayed messages without a backlog": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{published: 5})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.Delayed), 0) },
 		},
@@ -323,7 +323,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 	}
 }
 
-func TestBytesThatDidNotComeAreMissingAndNotUnrequested(t *testing.T) {
+func TestMissingBytesAreNotTakenForUnrequested(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	subscription.Bytes = true
@@ -334,7 +334,7 @@ func TestBytesThatDidNotComeAreMissingAndNotUnrequested(t *testing.T) {
 	unknown(t, backlog.ErrNoData, r.Bytes)
 }
 
-func TestBytesAreFetchedAtOnceForTheFirstWhoWantsThem(t *testing.T) {
+func TestBytesAreFetchedAtOnceForTheirFirstOwner(t *testing.T) {
 	store := newStore(t)
 	confirming(t, store)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -349,7 +349,7 @@ func TestBytesAreFetchedAtOnceForTheFirstWhoWantsThem(t *testing.T) {
 	require.False(t, backlog.CannotWait(store, topic(orders)), "they are requested already")
 }
 
-func TestAnAgeIsShownAsLongAsTheAnswerItCameWith(t *testing.T) {
+func TestAnAgeIsShownAsLongAsItsAnswer(t *testing.T) {
 	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(cluster(), function, orders)

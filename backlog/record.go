@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// topicState is one tracked topic. A subscription stays in it until no owner and no pattern is left.
+// topicState is one tracked topic. A subscription stays in it while an owner or a pattern needs it.
 type topicState struct {
 	batches    batches
 	partitions topicPartitions
-	belief     belief
+	accepted   acceptedChanges
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
@@ -27,7 +27,7 @@ type topicState struct {
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
-	// relistRequested says that a listing was requested since the topic was found missing.
+	// relistRequested is true if a listing was requested since the topic was found missing.
 	relistRequested bool
 	quiet           quiet
 	slow            slowAnswers
@@ -43,20 +43,20 @@ type subscriptionState struct {
 	history    history
 	missing    bool // the last good answer did not have it
 	stuck      bool // nothing was delivered between the last two answers
-	// precise says that the last answer counted exactly because the quick count was in doubt.
+	// precise is true if the last answer counted exactly because the quick count was in doubt.
 	precise bool
 	// exactAt is the last exact count since anything was published; zero for none.
 	exactAt time.Time
-	// doubted is the backlog in entries by a newer answer that is in doubt; 0 for none.
+	// doubted is the backlog in entries of a newer answer in doubt; 0 for none.
 	doubted float64
 }
 
-// record turns an answer into points of the tracked subscriptions.
+// record converts an answer to points of the tracked subscriptions.
 func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if sample.Detail.Has(Age) || t.wantsAge(sample.At) {
-		t.ageRequestedAt = sample.At // answered or not: it costs the broker a read
+		t.ageRequestedAt = sample.At // with or without an answer: it costs the broker a read
 	}
-	answer, loaded := t.believe(sample)
+	answer, loaded := t.accept(sample)
 	moved, whole := t.partitions.hasNewMessages(answer), sample.Incomplete == nil
 	if whole && sample.Detail.Has(Entries) {
 		t.batches.record(sample, t.partitions.signs(sample))
@@ -71,11 +71,11 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	forget := t.slow.timeouts > 0 && sample.At.Sub(t.fullAt) > 2*fullInterval
 	for name, state := range t.subscriptions {
 		if !sample.covers(name) {
-			continue // tracked since: it was not looked for
+			continue // tracked since: the request did not include it
 		}
 		on := onPartitions(name, answer)
 		if !whole && isNowhere(on) {
-			continue // it may be on a partition that is missing
+			continue // a missing partition may have it
 		}
 		meanBatch := t.batches.mean(backlogEntries(on))
 		state.recordExact(sample, moved)
@@ -95,24 +95,24 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	t.failure, t.incomplete = nil, sample.Incomplete
 }
 
-// believe returns the partitions of an answer by position, and which were loaded again.
-func (t *topicState) believe(sample TopicSample) (answer []*PartitionSample, loaded []bool) {
+// accept returns the partitions of an accepted answer by position, and which were loaded again.
+func (t *topicState) accept(sample TopicSample) (answer []*PartitionSample, loaded []bool) {
 	since := t.changeTo(sample)
-	leaps := t.belief.leaps(since)
-	t.belief = t.belief.after(since, sample.At)
+	jumps := t.accepted.jumps(since)
+	t.accepted = t.accepted.after(since, sample.At)
 	answer, loaded = since.answer, since.loaded
 	if since.shrunk {
 		t.reset() // a topic recreated under the name
 		loaded, _ = t.reloaded(answer)
 	}
 	for i := range loaded {
-		loaded[i] = loaded[i] || leaps
+		loaded[i] = loaded[i] || jumps
 	}
 	return answer, loaded
 }
 
-// reset forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
-// time between them do not say that replicas were busy throughout, nor what arrives now. The mean batch stays.
+// reset clears the data of rates and least values after a time in which nothing was known: two answers around that time
+// show neither that replicas were busy throughout, nor the current arrivals. The mean batch stays.
 func (t *topicState) reset() {
 	t.partitions = topicPartitions{most: t.partitions.most}
 	for _, state := range t.subscriptions {
@@ -120,9 +120,9 @@ func (t *topicState) reset() {
 	}
 }
 
-// reloaded says which partitions were loaded again since the last answer, which starts their counters at 0, and by
-// which counter: one of them fell. Any one shows it, because a busy one may have passed its old value already. A
-// partition that is back counts as loaded again: what it counted meanwhile is not of this pair.
+// reloaded returns the partitions that were loaded again since the last answer, which restarts their counters at 0, and
+// the counter that fell. Any counter shows it, since a busy one may have passed its old value already. A partition that
+// returns counts as loaded again: its messages in the gap do not belong to this pair.
 func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell string) {
 	loaded = make([]bool, len(answer))
 	for i := len(t.partitions.last); i < min(t.partitions.most, len(answer)); i++ {
@@ -151,12 +151,12 @@ func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell st
 	return loaded, fell
 }
 
-// record takes over what an answer says of the subscription on each partition; nil where it is not.
+// record records the subscription on each partition; nil where it does not exist.
 func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, pairs []pair, meanBatch float64) {
 	s.missing, s.doubted = isNowhere(answer), 0
 	left := false
 	if s.missing {
-		// a subscription that is created again starts with nothing known
+		// A subscription that is created again starts without data.
 		s.history, s.consumers, s.age, s.exactAt = history{}, consumers{}, age{}, time.Time{}
 	} else if sample.Detail.Has(Consumers) {
 		left = s.consumers.observe(answer, meanBatch)
@@ -172,7 +172,7 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	s.age.observe(sample, answer)
 }
 
-// recordExact notes how the answer counted, while the history is that of before it.
+// recordExact records how the answer counted. The history must not include the answer yet.
 func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 	exact := sample.Detail.Has(Precise) && sample.Incomplete == nil
 	s.precise = exact && (s.precise || s.hasBacklog())
@@ -184,12 +184,12 @@ func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 	}
 }
 
-// isNowhere says that no partition has the subscription.
+// isNowhere reports whether no partition has the subscription.
 func isNowhere(answer []*SubscriptionSample) bool {
 	return !slices.ContainsFunc(answer, func(one *SubscriptionSample) bool { return one != nil })
 }
 
-// backlogEntries of the subscription over all partitions.
+// backlogEntries is the backlog of the subscription over all partitions.
 func backlogEntries(answer []*SubscriptionSample) (sum int64) {
 	for _, one := range answer {
 		if one != nil {

@@ -48,7 +48,7 @@ func TestASubscriptionThatWasNotRequestedIsNotMissing(t *testing.T) {
 }
 
 func TestConsumersThatAreOnlyCountedAreConsumers(t *testing.T) {
-	// crowd is an answer of two partitions with 3,000 consumers each, of which the lists name the first few.
+	// crowd is an answer of two partitions with 3,000 consumers each; the lists have only the first ones.
 	crowd := func(at, first int) backlog.TopicSample {
 		sample := answer{at: at, backlogEntries: 5}.sample()
 		one := sample.Partitions[0]

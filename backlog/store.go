@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Store keeps what was measured lately of the topics that are tracked, and serves readings from memory. It is
-// safe for concurrent use. At most one Poller runs on it.
+// Store keeps the recent measurements of the tracked topics, and serves readings from memory. It is safe for concurrent
+// use. At most one Poller runs on it.
 type Store struct {
 	// mu guards everything below.
 	mu sync.RWMutex
 	tracked
 }
 
-// tracked is what owners track, with what is known of it. The lock of the Store guards it.
+// tracked is what owners track, and its state. The lock of the Store guards it.
 type tracked struct {
 	rateWindow, staleAfter time.Duration
 	owners                 map[string]*interest
@@ -28,14 +28,14 @@ type tracked struct {
 	jobs
 }
 
-// jobs are what a poller fetches, with what is known of each.
+// jobs are the jobs of a poller, with their state.
 type jobs struct {
 	topics     map[Topic]*topicState
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
 	clusters   map[Cluster]*clusterState
-	// changed are the jobs that added, removed or became due since the last call of Changes, and whether they are due at
-	// once; nil without a poller.
+	// changed are the jobs that were added, were removed or became due since the last call of Changes, and whether they
+	// are due at once; nil without a poller.
 	changed map[Job]bool
 	// wanting is what the poller fetches beyond topics and listings.
 	wanting Extras
@@ -47,8 +47,8 @@ type clusterState struct {
 	bulkAt time.Time // of the last bulk answer
 }
 
-// NewStore returns an empty store. Rates are measured over at least rateWindow where answers come more often than
-// that; an answer older than staleAfter is no longer served.
+// NewStore returns an empty store. Rates are measured over at least rateWindow if answers are more frequent than that;
+// an answer older than staleAfter is no longer served.
 func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	if rateWindow < time.Second || rateWindow > 10*time.Minute {
 		return nil, fmt.Errorf("rateWindow is %s, must be from 1s to 10m", rateWindow)
@@ -66,7 +66,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	}}, nil
 }
 
-// CountTopics is how many topics of each cluster are tracked.
+// CountTopics is the number of tracked topics for each cluster.
 func (s *Store) CountTopics() map[Cluster]int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -77,8 +77,8 @@ func (s *Store) CountTopics() map[Cluster]int {
 	return counts
 }
 
-// Record takes in a good answer. Answers older than the last one are dropped, and so are those of topics that are no
-// longer tracked.
+// Record records a good answer. Answers older than the last one are dropped, and so are answers about topics that are
+// no longer tracked.
 func (s *Store) Record(topic Topic, sample TopicSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 		return
 	}
 	if !sample.At.After(state.answeredAt) {
-		s.change(TopicJob(topic), true) // a bulk answer came in between: fetch again rather than lose this one
+		s.change(TopicJob(topic), true) // a bulk answer is newer: fetch again
 		return
 	}
 	if sample.At.Sub(state.answeredAt) > s.staleAfter {
@@ -100,8 +100,8 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 	}
 }
 
-// Fail takes in why a fetch failed. What was known stays in force until it is stale, unless Pulsar itself says that
-// the topic is gone.
+// Fail records why a fetch failed. The last answer stays in use until it is stale, unless Pulsar reports that the topic
+// does not exist.
 func (s *Store) Fail(topic Topic, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,12 +112,12 @@ func (s *Store) Fail(topic Topic, reason error) {
 	state.failure = reason
 	state.slow.fail(reason)
 	if Authoritative(reason) && !state.relistRequested {
-		state.relistRequested = true // once: a listing that still has the topic is right about the name alone
+		state.relistRequested = true // once: a listing may still have the name of a missing topic
 		s.relist(state)
 	}
 }
 
-// NextRequest is what the next fetch of the topic should request, and notes that it is requested.
+// NextRequest is what the next fetch of the topic should request, and records that it is requested.
 func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s := f.store
 	s.mu.Lock()
@@ -131,7 +131,7 @@ func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	return Request{Detail: detail, Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
 }
 
-// WantsEntries says whether an answer without entry counters is worth requesting them, and notes that they are
+// WantsEntries reports whether to request entry counters after an answer without them, and records that they are
 // requested.
 func (f *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
 	s := f.store

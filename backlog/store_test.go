@@ -85,7 +85,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 		answers []answer
 		check   func(*testing.T, backlog.Reading)
 	}{
-		"counts messages, not entries, by the mean batch of what was published": {
+		"counts messages, not entries, by the mean published batch": {
 			answers: []answer{
 				{at: 0, published: 1000, entries: 100, backlogEntries: 10},
 				{at: 5, published: 3000, entries: 200, backlogEntries: 30},
@@ -97,7 +97,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			answers: []answer{{at: 0, published: 725, entries: 36, backlogEntries: 36}},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 725, known(t, r.Total), 1e-9) },
 		},
-		"does not take a stall of the broker for a large batch: messages count on arrival, entries once written": {
+		"does not take a stall of the broker for a large batch": {
 			answers: []answer{
 				{at: 0, published: 1000, entries: 1000},
 				{at: 2, published: 1100, entries: 1100},
@@ -131,7 +131,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 70, known(t, r.Ready), 1e-9) },
 		},
-		"leaves delayed messages out of ready and clamps what falls below nothing": {
+		"leaves delayed messages out of ready, which is never negative": {
 			answers: []answer{{at: 0, published: 30, entries: 30, backlogEntries: 10, delayed: 12, consumers: 1}},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 0, known(t, r.Ready), 0)
@@ -151,7 +151,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.Equal(t, 10*time.Second, r.Window)
 			},
 		},
-		"reads what arrives by the newest answers too": {
+		"reads the newest arrival rate too": {
 			answers: []answer{
 				{at: 0, published: 0}, {at: 4, published: 400}, {at: 8, published: 1600}, {at: 10, published: 2400},
 			},
@@ -161,7 +161,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.Equal(t, 2*time.Second, r.LatestWindow)
 			},
 		},
-		"takes answers that are two seconds apart for that": {
+		"uses answers two seconds apart for the newest rate": {
 			answers: []answer{
 				{at: 4, published: 0}, {at: 8, published: 800}, {at: 9, published: 800}, {at: 10, published: 1400},
 			},
@@ -170,7 +170,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.Equal(t, 2*time.Second, r.LatestWindow)
 			},
 		},
-		"takes no catching up after an outage for a load step": {
+		"takes no burst after an outage for a load step": {
 			answers: []answer{
 				{at: 0, published: 0},
 				{at: 30, published: 1000},
@@ -206,7 +206,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				unknown(t, backlog.ErrNoRate, r.PublishRate, r.LatestPublishRate, r.DeliveryRate, r.ProcessRate)
 			},
 		},
-		"drops the pair around a counter reset instead of reading a negative or a low rate": {
+		"drops the pair around a counter reset": {
 			answers: []answer{
 				{at: 0, published: 1000, entries: 1000, delivered: 1000},
 				{at: 5, published: 1500, entries: 1500, delivered: 1500},
@@ -224,7 +224,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.ErrorIs(t, err, backlog.ErrNoRate)
 			},
 		},
-		"has no process rate when deliveries were taken back": {
+		"has no process rate if deliveries were taken back": {
 			answers: []answer{
 				{at: 0, published: 100, entries: 100, delivered: 100, unacked: 0},
 				{at: 10, published: 100, entries: 100, delivered: 100, unacked: 50},
@@ -254,7 +254,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.InDelta(t, 60, known(t, r.Undispatched), 0)
 			},
 		},
-		"calls consumers steady when the same number held all through the window": {
+		"reports steady consumers if their number was constant": {
 			answers: []answer{
 				{at: 0, published: 1, entries: 1, consumers: 3},
 				{at: 5, published: 2, entries: 2, consumers: 3},
@@ -272,7 +272,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.False(t, r.SteadyConsumers) },
 		},
-		"does not know consumers from slim answers alone": {
+		"does not know consumers from slim answers": {
 			answers: []answer{{at: 0, published: 1, slim: true}},
 			check: func(t *testing.T, r backlog.Reading) {
 				_, err := r.Consumers.Value()
@@ -298,7 +298,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 	}
 }
 
-func TestReadSaysWhyNothingIsKnown(t *testing.T) {
+func TestReadExplainsAnUnknownReading(t *testing.T) {
 	refused := fmt.Errorf("%w: http://pulsar:8080: connection refused", backlog.ErrUnreachable)
 	gone := fmt.Errorf("%w: %s", backlog.ErrTopicNotFound, orders)
 	good := answer{at: 0, published: 10, entries: 10, backlogEntries: 10}
@@ -329,7 +329,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			after: staleAfter + time.Second, want: backlog.ErrStale, text: "no good answer since 2026-11-21T12:00:00Z",
 		},
-		"pulsar itself says that the topic is gone": {
+		"pulsar reports that the topic does not exist": {
 			prepare: func(s *backlog.Store, sub backlog.Subscription) {
 				s.Track("me", sub)
 				s.Record(topic(orders), good.sample())
@@ -418,7 +418,7 @@ func TestReadSumsTopicsAndTrustsTheOldest(t *testing.T) {
 	require.Equal(t, start().Add(time.Second), reading.At)
 }
 
-func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
+func TestRecordIgnoresOldAndUntrackedAnswers(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Record(topic(orders), answer{at: 0, published: 1, entries: 1}.sample())
@@ -432,7 +432,7 @@ func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
 	require.False(t, backlog.CannotWait(store, topic(orders)), "a newer answer is here already")
 }
 
-func TestTrackingAnotherTopicKeepsWhatBothName(t *testing.T) {
+func TestTrackingKeepsTheHistoryOfSharedTopics(t *testing.T) {
 	store := newStore(t)
 	one := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", one)
@@ -478,7 +478,7 @@ func TestPartitionsAreSummedWithTheirOwnResets(t *testing.T) {
 		"each partition over the time that was seen of it")
 }
 
-func TestNewStoreNamesTheBoundThatIsBroken(t *testing.T) {
+func TestNewStoreNamesTheViolatedBound(t *testing.T) {
 	_, err := backlog.NewStore(0, time.Minute)
 	require.EqualError(t, err, "rateWindow is 0s, must be from 1s to 10m")
 	_, err = backlog.NewStore(time.Minute, time.Second)

@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// Cluster identifies a Pulsar cluster and how it is spoken to. Owners that track topics of equal Clusters share the
+// Cluster identifies a Pulsar cluster and its credentials. Owners that track topics of equal Clusters share the
 // fetches.
 type Cluster struct {
-	// AdminURL of the brokers, in the spelling of ParseAdminURL.
+	// AdminURL of the brokers, as ParseAdminURL returns it.
 	AdminURL string
-	// Access names the credentials, never holds them: they may rotate under one name. Empty for the program's own.
+	// Access names the credentials and never contains them: they may rotate under one name. Empty for the program's own.
 	Access string
 }
 
-// Credentials are what a client shows to a Pulsar cluster and how it checks the cluster's certificate, in Pulsar's own
-// terms (client.conf). The zero value shows nothing. Values are comparable: equal credentials may share a client.
+// Credentials are a client's credentials for a Pulsar cluster and its settings for the cluster's certificate, in
+// Pulsar's terms (client.conf). The zero value has no credentials. Values are comparable: equal credentials may share a
+// client.
 type Credentials struct {
 	// Plugin is authPlugin: a class name such as org.apache.pulsar.client.impl.auth.AuthenticationToken, or its short form
 	// (token, tls, basic, oauth2); empty for none.
 	Plugin string
 	// Params are authParams in the plugin's own syntax: token:..., file:///..., or JSON.
 	Params string
-	// TrustCerts has the PEM certificates that sign the brokers'; empty for the system's.
+	// TrustCerts has the PEM certificates of the brokers' CA; empty for the system's.
 	TrustCerts string
 	// AllowInsecureConnection leaves the certificate unchecked.
 	AllowInsecureConnection bool
@@ -34,7 +35,7 @@ type Credentials struct {
 	SkipHostnameVerification bool
 }
 
-// String shows no secret, so that no log and no message can: the plugin's name alone.
+// String returns the plugin's name, so that no log and no message has a secret.
 func (c Credentials) String() string {
 	if c.Plugin == "" {
 		return "no credentials"
@@ -60,21 +61,19 @@ type Subscription struct {
 	Cluster Cluster
 	// Name as Pulsar spells it, such as public/default/resize.
 	Name string
-	// Topics are complete names, sorted, each once.
+	// Topics are complete names, sorted and distinct.
 	Topics []string
-	// Patterns are complete regular expressions of topics, such as persistent://media/images/in-.*, sorted, each once: all
-	// topics of the namespace that match by their whole name are consumed too, as they come and go. WithPatterns sets
-	// them.
+	// Patterns are complete regular expressions of topics, such as persistent://media/images/in-.*, sorted and distinct:
+	// topics of the namespace that match by their whole name are also consumed while they exist. WithPatterns sets them.
 	Patterns []string
-	// Bytes requests the backlog in bytes too, which costs the broker a lock for each subscription.
+	// Bytes also requests the backlog in bytes, which costs the broker a lock for each subscription.
 	Bytes bool
-	// Workload names the instances that count for the reading themselves, as the InstanceSource understands it; empty
-	// for none.
+	// Workload names the instances with counters for the reading, in the format of the InstanceSource; empty for none.
 	Workload string
 }
 
 // NewSubscription returns the subscription with its topics completed (orders becomes
-// persistent://public/default/orders), sorted and each named once.
+// persistent://public/default/orders), sorted and distinct.
 func NewSubscription(cluster Cluster, name string, topics ...string) Subscription {
 	complete := make([]string, 0, len(topics))
 	for _, topic := range topics {
@@ -94,7 +93,7 @@ func (s Subscription) firstInput() (input Topic, some bool) {
 	return Topic{}, false
 }
 
-// NonPersistent are the topics and patterns of it that keep no backlog, so that they say nothing of the work.
+// NonPersistent are its topics and patterns that have no backlog, so that they do not count as work.
 func (s Subscription) NonPersistent() (names []string) {
 	for _, name := range slices.Concat(s.Topics, s.Patterns) {
 		if isNonPersistent(name) {
@@ -106,7 +105,7 @@ func (s Subscription) NonPersistent() (names []string) {
 
 func isNonPersistent(name string) bool { return strings.HasPrefix(name, "non-persistent://") }
 
-// Equal says whether both track the same thing.
+// Equal reports whether both track the same inputs.
 func (s Subscription) Equal(other Subscription) bool {
 	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.Workload == other.Workload &&
 		slices.Equal(s.Topics, other.Topics) && slices.Equal(s.Patterns, other.Patterns)
@@ -126,8 +125,8 @@ func NamespaceOf(cluster Cluster, topic string) Namespace {
 	return Namespace{Cluster: cluster, Name: tenant + "/" + namespace}
 }
 
-// IsEntityName says whether Pulsar allows it as the name of a tenant or a namespace: letters, digits and -=:._ (but not
-// a step in a path, which would lead to another resource).
+// IsEntityName reports whether Pulsar allows the name for a tenant or a namespace: letters, digits and -=:._ (but not .
+// or .., which would lead to another resource).
 //
 // Source: org.apache.pulsar.common.naming.NamedEntity.
 func IsEntityName(name string) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
+func TestASumKnowsConsumersOnlyIfAllTopicsDo(t *testing.T) {
 	tests := map[string]struct {
 		orders, returns []answer
 		consumers       float64 // -1 when unknown
@@ -53,7 +53,7 @@ func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
 			},
 			consumers: 2,
 		},
-		"how many there were when the window began is not known": {
+		"the number at the start of the window is unknown": {
 			orders: []answer{
 				{at: 0, slim: true},
 				{at: 5, consumers: 2},
@@ -165,8 +165,8 @@ func TestConsumersThatShareANameAreSeveral(t *testing.T) {
 	}
 }
 
-// A consumer that seeks, or whose network breaks, is back under its name before the next answer.
-func TestWhatAConsumerHeldWhenItsConnectionEndedIsNotFinished(t *testing.T) {
+// After a seek or a network fault a consumer is back under its name before the next answer.
+func TestMessagesOfALostConnectionAreNotFinished(t *testing.T) {
 	held := func(at int, delivered int64, since int) backlog.TopicSample {
 		return backlog.TopicSample{At: second(at), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: 500, Subscriptions: []backlog.SubscriptionSample{{
@@ -213,12 +213,12 @@ func TestMessagesThatNoConsumerHoldsAreNotFinishedLater(t *testing.T) {
 	holds := func(messages int64, name string) backlog.ConsumerSample {
 		return backlog.ConsumerSample{ID: name, Name: name, UnackedMessages: messages}
 	}
-	// In the second answer one has just left, and the broker's sum does not know yet.
+	// In the second answer one has just left, and the broker's sum still includes it.
 	for name, answers := range map[string][]backlog.TopicSample{
 		"the only consumer leaves": {
 			at(0, 100, 100, holds(100, "x1y2z")), at(5, 100, 100), at(10, 200, 100, holds(100, "z9y8x")),
 		},
-		"one of two leaves, and the other gets what it held": {
+		"one of two leaves, and the other gets its messages": {
 			at(0, 100, 100, holds(100, "x1y2z"), holds(0, "z9y8x")), at(5, 100, 100, holds(0, "z9y8x")),
 			at(10, 200, 100, holds(100, "z9y8x")),
 		},

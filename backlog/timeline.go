@@ -31,7 +31,7 @@ func (t *Timeline[E]) Set(m *Moment[E], at time.Time) {
 	heap.Fix(&t.queue, m.position-1)
 }
 
-// Remove drops the moment, if it is there.
+// Remove removes the moment, if the Timeline has it.
 func (t *Timeline[E]) Remove(m *Moment[E]) {
 	if m.position > 0 {
 		heap.Remove(&t.queue, m.position-1)

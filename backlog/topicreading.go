@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// errBytesMissing is why Bytes is unknown though they were requested.
+// errBytesMissing: Bytes were requested and are unknown.
 var errBytesMissing = fmt.Errorf("%w: the last answer came without bytes", ErrNoData)
 
-// read sums up what is known of one subscription of the topic, which has been answered.
+// read returns the reading of one subscription of the topic, which has an answer.
 func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	first, last := s.history.points[0], s.history.last()
 	r := Reading{
@@ -42,7 +42,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	return r
 }
 
-// growthSince is how fast the backlog grew, by the mean batch of now: a mean that changed is no growth.
+// growthSince is the growth of the backlog by the current mean batch: a change of the mean is no growth.
 func (p point) growthSince(first point) Measurement {
 	if !p.at.After(first.at) || p.incomplete || first.incomplete {
 		return Unknown(ErrNoRate)
@@ -50,7 +50,7 @@ func (p point) growthSince(first point) Measurement {
 	return Known(float64(p.total-first.total) * p.meanBatch / p.at.Sub(first.at).Seconds())
 }
 
-// readLeast fills in what depends on Pulsar counting unacknowledged messages, and the least values of the window.
+// readLeast sets the values that depend on the count of unacknowledged messages, and the minima of the window.
 func (s *subscriptionState) readLeast(r *Reading) {
 	last := s.history.last()
 	leastReady, leastUndispatched := last.ready(), last.undispatched()
@@ -87,8 +87,8 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 	}
 }
 
-// publishRate is what arrives on all partitions over the window of the subscription. Of one that has just appeared it
-// is the topic's.
+// publishRate is the arrival rate on all partitions over the window of the subscription. For a new subscription it is
+// that of the topic.
 func (t *topicState) publishRate(s *subscriptionState) Measurement {
 	return t.partitions.rate(t.partitions.over(s.history))
 }
@@ -102,7 +102,7 @@ func (p *topicPartitions) over(h history) (first, last []flow) {
 	return p.since(since)
 }
 
-// rates are what is delivered from and finished on all partitions that have the subscription.
+// rates are the rates of delivered and finished messages on all partitions with the subscription.
 func (s *subscriptionPartitions) rates(first []partitionTotals, window time.Duration) (delivered,
 	finished Measurement,
 ) {
@@ -123,7 +123,7 @@ func (s *subscriptionPartitions) rates(first []partitionTotals, window time.Dura
 	return delivered.notNegative(), finished.notNegative()
 }
 
-// notNegative is a rate unless it is below 0, which comes from deliveries that were taken back.
+// notNegative is a rate unless it is negative, which deliveries that were taken back cause.
 func (m Measurement) notNegative() Measurement {
 	if m.known && m.value < 0 {
 		return Unknown(ErrNoRate)
@@ -131,11 +131,11 @@ func (m Measurement) notNegative() Measurement {
 	return m
 }
 
-// Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
+// Partitions returns the state of each partition of the topics that a reading of the subscription sums up, topic by
 // topic in the order of their indices. It fails when Read does.
 //
-// What it answers from is kept for Read anyway, which sums partitions: about 370 bytes for a subscription on a
-// partition where the window has three answers, and 48 for each one more.
+// It needs no extra memory, since Read sums partitions: about 370 bytes for a subscription on a partition if the window
+// has three answers, and 48 for each further answer.
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -150,7 +150,7 @@ func (s *Store) Partitions(subscription Subscription, now time.Time) ([]Partitio
 	return readings, nil
 }
 
-// appendPartitions adds the topic's partitions; it has been answered, and has the subscription.
+// appendPartitions adds the partitions of a topic that has an answer and the subscription.
 func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 	s *subscriptionState,
 ) []PartitionReading {
@@ -185,7 +185,7 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 	return readings
 }
 
-// earlier is the total of a partition at an earlier answer: nothing when it was not there yet.
+// earlier is the total of a partition at an earlier answer: zero if it did not exist yet.
 func earlier[T any](totals []T, position int) T {
 	if position < len(totals) {
 		return totals[position]

@@ -46,7 +46,7 @@ func TestReadSumsEverythingOverTopics(t *testing.T) {
 	require.InDelta(t, 4, known(t, r.UnreadMessages), 0)
 }
 
-func TestPartitionsTellWhereTheLoadIs(t *testing.T) {
+func TestPartitionsShowTheirLoad(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)

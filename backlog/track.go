@@ -11,24 +11,24 @@ import (
 // interest is what one owner tracks.
 type interest struct {
 	subscription Subscription
-	end          Moment[string] // of the owner, where it has one
+	end          Moment[string] // of the owner's interest, if it has one
 }
 
-// Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
+// Track makes the owner follow this subscription instead of its earlier one, until Untrack.
 func (s *Store) Track(owner string, subscription Subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.track(owner, subscription, time.Time{})
 }
 
-// TrackUntil is Track for interest that ends by itself when it is not renewed.
+// TrackUntil is Track for interest that ends unless it is renewed.
 func (s *Store) TrackUntil(owner string, subscription Subscription, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.track(owner, subscription, until)
 }
 
-// track makes the owner follow the subscription until then; zero for no end.
+// track makes the owner follow the subscription until a time; zero for no end.
 func (s *tracked) track(owner string, subscription Subscription, until time.Time) {
 	one := s.owners[owner]
 	if one == nil {
@@ -45,7 +45,7 @@ func (s *tracked) track(owner string, subscription Subscription, until time.Time
 	if before.Equal(subscription) {
 		return
 	}
-	s.acquire(subscription) // before the release, so that what both name keeps its history
+	s.acquire(subscription) // before the release, so that inputs of both keep their history
 	s.release(before)
 }
 
@@ -79,7 +79,7 @@ func (s *Store) Expire(now time.Time) {
 	}
 }
 
-// use is a subscription as a topic or a pattern knows it.
+// use is a subscription of a topic or a pattern.
 type use struct {
 	name  string
 	bytes bool // in bytes too
@@ -106,8 +106,8 @@ func (s Subscription) each(topic, pattern func(Topic, use)) {
 	}
 }
 
-// acquireTopic tracks the subscription of one topic, for an owner or a pattern. What nothing is known of yet is fetched
-// at once, bytes that were not needed before among it.
+// acquireTopic tracks the subscription of one topic, for an owner or a pattern. New data is fetched at once, including
+// bytes that were not needed before.
 func (s *jobs) acquireTopic(key Topic, use use) {
 	topic := s.topics[key]
 	if topic == nil {
@@ -119,7 +119,7 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	if state == nil {
 		state = &subscriptionState{}
 		topic.subscriptions[use.name] = state
-		topic.quiet = quiet{} // it knows nothing of this one
+		topic.quiet = quiet{} // it does not include this one
 		s.change(TopicJob(key), true)
 	}
 	state.owners++
@@ -165,7 +165,7 @@ func (s *jobs) releaseCluster(key Cluster) {
 	}
 }
 
-// unmatch removes a pattern from those that match a topic, which may be gone.
+// unmatch removes a pattern from the patterns of a topic, which may not exist.
 func (s *jobs) unmatch(key, pattern Topic) {
 	if topic := s.topics[key]; topic != nil {
 		topic.patterns = slices.DeleteFunc(topic.patterns, func(p Topic) bool { return p == pattern })

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// point is what one answer said about one subscription of one topic, summed over partitions.
+// point is one answer about one subscription of one topic, summed over partitions.
 type point struct {
 	at         time.Time
 	partitions []partitionTotals
 
 	total, delayed, unacked, inReplay, bytes int64
-	// throttled is how often a rate limit held dispatch back since the subscription is tracked.
+	// throttled counts how often a rate limit delayed dispatch since the subscription is tracked.
 	throttled int64
 	// countsUnacked is false for Exclusive and Failover: Pulsar does not count their unacked messages.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
-	// incomplete says that partitions are missing in the sums.
+	// incomplete is true if partitions are missing in the sums.
 	incomplete bool
-	// delaysUnknown says that no consumer is connected, so that delayed leaves out what may be delayed.
+	// delaysUnknown is true if no consumer is connected, so that delayed does not include all delayed messages.
 	delaysUnknown bool
-	// otherType is what some partitions have instead of subType; empty when all agree.
+	// otherType is a type that some partitions have instead of subType; empty if all agree.
 	subType, otherType SubscriptionType
-	// meanBatch turns backlog entries into messages; below 1 for those of transactions.
+	// meanBatch converts backlog entries to messages; below 1 for transactions.
 	meanBatch float64
 }
 
@@ -34,21 +34,21 @@ type point struct {
 // batch of 1 it is exact.
 func (p point) totalMessages() float64 { return float64(p.total) * p.meanBatch }
 
-// ready leaves out delayed messages. Pulsar counts those in messages and the backlog in entries, so the difference can
-// fall below 0 by the error of the mean batch; less than nothing is nothing.
+// ready excludes delayed messages. Pulsar counts those in messages and the backlog in entries, so the error of the mean
+// batch can make the difference negative, which counts as 0.
 func (p point) ready() float64 { return readyMessages(p.total, p.delayed, p.meanBatch) }
 
 func readyMessages(entries, delayed int64, meanBatch float64) float64 {
 	return max(0, float64(entries)*meanBatch-float64(delayed))
 }
 
-// undispatched is what no consumer holds yet.
+// undispatched excludes messages that consumers hold.
 func (p point) undispatched() float64 { return max(0, p.ready()-float64(p.unacked)) }
 
 // history is the recent answers about one subscription of one topic, oldest first.
 type history struct {
 	points []point
-	// consumers is the number connected at each full answer, oldest first; slim answers do not say.
+	// consumers is the number connected at each full answer, oldest first; slim answers do not have it.
 	consumers []consumerCount
 }
 
@@ -57,8 +57,8 @@ type consumerCount struct {
 	count int
 }
 
-// add appends and drops what a window of the given length no longer needs: all before the newest point that is at
-// least the window old.
+// add appends a point and drops the points that the window no longer needs: all before the newest one that is at least
+// as old as the window.
 func (h *history) add(p point, window time.Duration) {
 	h.points = append(h.points, p)
 	h.points = dropBefore(h.points, p.at.Add(-window), func(q point) time.Time { return q.at })
@@ -70,7 +70,7 @@ func (h *history) addConsumers(c consumerCount, window time.Duration) {
 }
 
 // dropBefore keeps the last element at or before the bound and everything after it. It moves elements to the front
-// rather than slicing them off, so the array is reused and a long life does not grow it.
+// rather than slicing them off, so that the array is reused and does not grow.
 func dropBefore[T any](elements []T, bound time.Time, at func(T) time.Time) []T {
 	first := 0
 	for first+1 < len(elements) && !at(elements[first+1]).After(bound) {
@@ -86,7 +86,7 @@ func dropBefore[T any](elements []T, bound time.Time, at func(T) time.Time) []T 
 
 func (h *history) last() point { return h.points[len(h.points)-1] }
 
-// steadyConsumers says whether the number of consumers is known and held since the given time.
+// steadyConsumers reports whether the number of consumers is known and constant since the given time.
 func (h *history) steadyConsumers(since time.Time) bool {
 	if len(h.consumers) == 0 || h.consumers[0].at.After(since) {
 		return false
@@ -100,7 +100,7 @@ func (h *history) steadyConsumers(since time.Time) bool {
 }
 
 // flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
-// reset between them adds to neither, so a rate over a window is never too low because a partition was loaded again.
+// reset between them adds to neither, so a partition that was loaded again does not reduce a rate over a window.
 type flow struct {
 	messages int64
 	observed time.Duration
@@ -112,8 +112,8 @@ func (f *flow) add(messages int64, over time.Duration) {
 	f.observed += over
 }
 
-// rate is the flow since the first one, in messages per second, unless no sound pair of answers lies between. Then it
-// is what the counter of the partition says, or the last rate.
+// rate is the flow since the first one, in messages per second. Without a valid pair of answers in between it is from
+// the counter of the partition, or the last rate.
 func (f flow) rate(first flow, otherwise lastCounter) Measurement {
 	observed := f.observed - first.observed
 	if observed <= 0 {
@@ -122,27 +122,27 @@ func (f flow) rate(first flow, otherwise lastCounter) Measurement {
 	return Known(float64(f.messages-first.messages) / observed.Seconds())
 }
 
-// pair is the last answer about a partition with the one before it, of which rates are made.
+// pair is the last two answers about a partition, which a rate is computed from.
 type pair struct {
 	kind pairKind
-	// over is the time between the two of a sound pair.
+	// over is the time between the answers of a valid pair.
 	over time.Duration
 }
 
 type pairKind uint8
 
 const (
-	// noPair: the partition was answered for the first time.
+	// noPair: it is the first answer about the partition.
 	noPair pairKind = iota
-	// soundPair: the counters grew from one to the other, or the partition was made between them.
+	// soundPair: the counters grew between the answers, or the partition was created between them.
 	soundPair
-	// lostPair: the partition was loaded again between them, which starts its counters at 0.
+	// lostPair: the partition was loaded again between the answers, which restarts its counters at 0.
 	lostPair
 	// absentPair: the last answer lacks the partition.
 	absentPair
 )
 
-// lastCounter is what is known of a rate while the window has no sound pair.
+// lastCounter is the known part of a rate while the window has no valid pair.
 type lastCounter struct {
 	messages int64 // Pulsar's counter at the last answer
 	pair     pair
@@ -150,9 +150,9 @@ type lastCounter struct {
 	window   time.Duration // that a rate is measured over
 }
 
-// rate of a partition without a sound pair: it goes on as it was when it was loaded again, for one answer. No more can
-// have arrived within the window than was counted since the partition was made or loaded, so that one without messages
-// is quiet, and a new one with few of them says little less than a measured one.
+// rate is the rate of a partition without a valid pair: after it was loaded again it keeps its rate for one answer. At
+// most the messages counted since it was created or loaded arrived within the window, so a partition without messages
+// is quiet, and for a new one with few messages the bound is close to a measured rate.
 func (c lastCounter) rate() Measurement {
 	switch {
 	case c.pair.kind == absentPair:
@@ -168,8 +168,8 @@ func (c lastCounter) rate() Measurement {
 	}
 }
 
-// place returns the partitions of an answer by position, and whether they are those that are known, and perhaps more.
-// One that an incomplete answer lacks is nil.
+// place returns the partitions of an answer by position, and whether they are the known ones, possibly with more. A
+// partition that an incomplete answer lacks is nil.
 func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, same bool) {
 	there := byIndex(sample.Partitions)
 	answer = make([]*PartitionSample, 0, max(len(there), len(p.indices)))
@@ -190,7 +190,7 @@ func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, 
 	return append(answer, left...), true
 }
 
-// hasNewMessages says that something was published since the last answer, or that this is unknown.
+// hasNewMessages reports whether something was published since the last answer, or this is unknown.
 func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
 	if p.at.IsZero() || len(answer) != len(p.last) || slices.Contains(answer, nil) {
 		return true
@@ -203,7 +203,7 @@ func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
 	return false
 }
 
-// pairs are those that an answer makes with the last one.
+// pairs returns the pairs of an answer with the last one.
 func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded []bool) []pair {
 	pairs := make([]pair, len(answer))
 	for i, partition := range answer {
@@ -222,7 +222,7 @@ func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded 
 	return pairs
 }
 
-// rate is what arrives on all partitions between two points; a lower bound when it is unknown of some.
+// rate is the arrival rate on all partitions between two points; a lower bound if it is unknown for some.
 func (p *topicPartitions) rate(first, last []flow) (sum Measurement) {
 	for i, f := range last {
 		rate := f.rate(earlier(first, i), p.counter(i))

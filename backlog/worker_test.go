@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// worker is a synchronous instance that knows the truth: it works off messages one after the other, restarts now and
-// then, and counts as its language does.
+// worker is a synchronous instance with known true counts: it processes messages one after the other, restarts
+// occasionally, and counts as its language does.
 type worker struct {
 	random           *rand.Rand
 	now              time.Duration // since the start
@@ -35,7 +35,7 @@ func (w *worker) spread(mean time.Duration) time.Duration {
 	return time.Duration(float64(mean) * (0.5 + w.random.Float64()))
 }
 
-// until lets time pass.
+// until advances the time.
 func (w *worker) until(t time.Duration) {
 	for {
 		next := w.nextMessage

@@ -13,7 +13,7 @@ type workloadState struct {
 	owners  int
 	history instancesHistory
 	failure error // why they did not answer the last time; nil after an answer
-	// inputs of the subscriptions, one of each, with the number of its owners: their owners get the updates.
+	// inputs has one input of each subscription, with the number of its owners, which get the updates.
 	inputs map[Topic]int
 }
 
@@ -49,8 +49,8 @@ func (s *jobs) releaseWorkload(subscription Subscription) {
 	}
 }
 
-// RecordInstances takes in what the instances of a workload said. What is not newer than the last is dropped, and so is
-// what is no longer tracked.
+// RecordInstances records an answer of the instances of a workload. Answers that are not newer than the last are
+// dropped, and so are answers that are no longer tracked.
 func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 	}
 }
 
-// FailInstances takes in why a workload's instances could not be read. What they said stays in force until it is stale.
+// FailInstances records why a workload's instances could not be read. Their last answer stays in use until it is stale.
 func (s *Store) FailInstances(workload string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *Store) FailInstances(workload string, reason error) {
 	}
 }
 
-// readInstances returns what the instances of a workload say; it never fails, because the subscription is known
-// without. mu is held.
+// readInstances returns the state of the instances of a workload. It never fails, since the subscription is known
+// without it. mu is held.
 func (s *tracked) readInstances(workload string, now time.Time) InstancesReading {
 	if workload == "" {
 		return unknownInstances(ErrNotAsked)
