@@ -112,7 +112,7 @@ func TestDirectWritesAtOnceAndOnce(t *testing.T) {
 	require.Empty(t, env.reconcile())
 	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Direct", status)
-	require.Contains(t, message, "spec.actuator says so")
+	require.Contains(t, message, "it is set in spec.actuator")
 	require.Equal(t, v1alpha1.ActuatorDirect, env.policy().Status.Actuator.Type)
 	require.Empty(t, env.policy().Status.HorizontalPodAutoscaler)
 }

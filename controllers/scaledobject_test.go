@@ -163,7 +163,7 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 	require.Equal(t, "ScaledObject "+object.GetName()+" is up to date", message)
 	require.Equal(t, object.GetName(), env.policy().Status.ScaledObject)
 	require.Empty(t, env.policy().Status.HorizontalPodAutoscaler)
-	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "spec.actuator says so"},
+	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "it is set in spec.actuator"},
 		env.policy().Status.Actuator)
 	require.Empty(t, env.reconcile(), "what KEDA writes of it is no difference")
 	require.Empty(t, env.written, "KEDA writes the replicas")

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
+func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
 	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
 		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
@@ -39,7 +39,7 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			"True/ScaledToZero", "True/ScaledToZero", "True/Direct",
 			"scaled to zero: a backlog wakes replicas",
 		},
-		"at zero with an autoscaler that says that it is disabled": {
+		"at zero with a disabled autoscaler": {
 			0,
 			[]func(*plan.Observed){mayBeZero, disabled},
 			"True/ScaledToZero", "True/ScaledToZero", "True/Applied",
@@ -119,7 +119,7 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 	}
 }
 
-func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
+func TestPausedKeepsTheLearnedStateAndShowsNothingOld(t *testing.T) {
 	before := written(t, learnedState(t))
 	o := outcome(t, 3)
 	o.Policy.Spec.Mode, o.Policy.Status = v1alpha1.ModePaused, before
@@ -153,7 +153,7 @@ func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
 	require.NotNil(t, status.Signals)
 }
 
-func TestAWriteThatFailedIsTold(t *testing.T) {
+func TestAFailedWriteIsReported(t *testing.T) {
 	o := outcome(t, 3)
 	byDirect(&o)
 	result := plan.Unwritten(o, plan.Actions{})

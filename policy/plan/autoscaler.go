@@ -30,8 +30,8 @@ const FieldManager = "pulsar-autoscaler"
 const LabelPolicy = v1alpha1.Group + "/policy"
 
 // AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It ends in a hash, so it never equals that of a
-// Function, Sink or Source (<cr>, <cr>-function), which Function Mesh would delete or adopt it for. The hash covers the
-// whole policy name, so that long names stay distinct.
+// Function, Sink or Source (<cr>, <cr>-function): Function Mesh would delete or adopt it. The hash covers the whole
+// policy name, so that long names stay distinct.
 func AutoscalerName(policy string) string {
 	const prefix, longest = "pap-", 63
 	hash := fnv.New32a()
@@ -43,9 +43,9 @@ func AutoscalerName(policy string) string {
 	return prefix + policy + suffix
 }
 
-// HorizontalPodAutoscaler is the one to apply for a policy: an Object metric on the policy itself with AverageValue 1,
-// so that the HPA sets exactly the decided number. It has no tolerance and no windows, since the decision applies its
-// own.
+// HorizontalPodAutoscaler is the autoscaler to apply for a policy: an Object metric on the policy itself with
+// AverageValue 1, so that the HPA sets exactly the decided number. It has no tolerance and no windows, since the
+// decision applies its own.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
@@ -108,7 +108,7 @@ func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
 			rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
 }
 
-// AutoscalerIsCurrent says whether applying would change nothing. A server before 1.35 drops the tolerance: another
+// AutoscalerIsCurrent reports whether applying would change nothing. A server before 1.35 drops the tolerance: another
 // apply fixes that only after an upgrade.
 func AutoscalerIsCurrent(
 	live *autoscalingv2.HorizontalPodAutoscaler, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
@@ -132,7 +132,7 @@ func AutoscalerIsCurrent(
 	return equality.Semantic.DeepEqual(want.Spec, live.Spec), nil
 }
 
-// DecodeAutoscaler turns an apply configuration, to apply or returned by the API server, into the object.
+// DecodeAutoscaler converts an apply configuration, to apply or returned by the API server, into the object.
 func DecodeAutoscaler(
 	configuration *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 ) (*autoscalingv2.HorizontalPodAutoscaler, error) {
@@ -147,7 +147,7 @@ func DecodeAutoscaler(
 	return &decoded, nil
 }
 
-// ToleranceHonoured says whether the server kept the tolerance. Without it the HPA ignores changes of up to 10 %.
+// ToleranceHonoured reports whether the server kept the tolerance. Without it the HPA ignores changes of up to 10 %.
 func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 	behavior := live.Spec.Behavior
 	return behavior != nil && behavior.ScaleUp != nil && behavior.ScaleUp.Tolerance != nil &&

@@ -10,29 +10,29 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Capabilities are the probed features of a cluster. The zero value is a cluster that was not probed yet.
+// Capabilities are the probed features of a cluster. The zero value is a cluster that is not probed yet.
 type Capabilities struct {
 	// MetricsAPIHolder serves custom.metrics.k8s.io instead of the adapter, such as "Service
 	// monitoring/prometheus-adapter"; empty if the adapter does, or if that is unknown.
 	MetricsAPIHolder string
-	// NoMetricsAPI says that no APIService serves it.
+	// NoMetricsAPI is true if no APIService serves it.
 	NoMetricsAPI bool
-	// ScaleToZero says that a HorizontalPodAutoscaler accepts minReplicas 0 (feature gate HPAScaleToZero).
+	// ScaleToZero is true if a HorizontalPodAutoscaler accepts minReplicas 0 (feature gate HPAScaleToZero).
 	ScaleToZero bool
-	// KEDA says that its kinds are installed.
+	// KEDA is true if its kinds are installed.
 	KEDA bool
-	// Scaler is how KEDA reaches the external scaler; zero if the adapter's flags do not say.
+	// Scaler is how KEDA reaches the external scaler; zero if the adapter's flags do not set it.
 	Scaler Scaler
 }
 
-// Choose says what writes the replicas, and why. A named actuator is always chosen; the API server refuses HPA and KEDA
-// for targets without a scale subresource.
+// Choose returns what writes the replicas, and the reason. A named actuator is always chosen; the API server refuses
+// HPA and KEDA for targets without a scale subresource.
 func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
 	switch {
 	case wanted == v1alpha1.ActuatorHPA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + c.metricsWarning()}
+		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "it is set in spec.actuator" + c.metricsWarning()}
 	case wanted == v1alpha1.ActuatorDirect, wanted == v1alpha1.ActuatorKEDA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
+		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "it is set in spec.actuator"}
 	case scaling == ByMesh:
 		return v1alpha1.ActuatorStatus{
 			Type: v1alpha1.ActuatorDirect, Reason: "a component of a FunctionMesh has no scale subresource",
@@ -48,7 +48,7 @@ func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 	}
 }
 
-// noMetricsReason says why the policy's HorizontalPodAutoscaler would get no metric; empty if it gets one.
+// noMetricsReason is the reason that the policy's HorizontalPodAutoscaler gets no metric; empty if it gets one.
 func (c Capabilities) noMetricsReason() string {
 	switch {
 	case c.MetricsAPIHolder != "":
@@ -82,7 +82,7 @@ func (c Capabilities) withoutMetricsAPI() v1alpha1.ActuatorStatus {
 // FlagScalerAddress is the flag of the adapter with the address of the external scaler.
 const FlagScalerAddress = "keda-scaler-address"
 
-// Choose says what writes the replicas of the target, and why. Auto does not choose KEDA where KEDA would refuse.
+// Choose returns what writes the target's replicas, and the reason. Auto does not choose KEDA where KEDA would refuse.
 func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	if o.Target == nil {
 		return v1alpha1.ActuatorStatus{}
@@ -99,7 +99,7 @@ func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	return chosen
 }
 
-// metricsWarning warns of a named actuator HPA that gets no metric.
+// metricsWarning warns that a named actuator HPA gets no metric.
 func (c Capabilities) metricsWarning() string {
 	switch {
 	case c.MetricsAPIHolder != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
+func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 	const auto, hpa, direct = v1alpha1.ActuatorAuto, v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect
 	theirs := plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}
 	withKEDA := theirs
@@ -24,7 +24,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		want    v1alpha1.Actuator
 		reason  string
 	}{
-		"the HPA while nothing is known": {
+		"the HPA before probing": {
 			plan.Capabilities{},
 			auto, plan.BySubresource, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
@@ -34,7 +34,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 			auto, plan.BySubresource, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
 		},
-		"nothing wanted is Auto": {
+		"no value is Auto": {
 			plan.Capabilities{},
 			"", plan.BySubresource, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
@@ -55,7 +55,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: apply its " +
 				"APIService",
 		},
-		"Direct for what a worker runs": {
+		"Direct for functions of a worker": {
 			withKEDA, auto, plan.ByWorker, direct, "a function of the function worker has no scale subresource",
 		},
 		"Direct for a component of a FunctionMesh": {
@@ -63,10 +63,10 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		},
 		"a named one, whatever the cluster": {
 			theirs, hpa, plan.BySubresource, hpa,
-			"spec.actuator says so, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
+			"it is set in spec.actuator, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
 				"by the adapter: use Direct",
 		},
-		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "spec.actuator says so"},
+		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "it is set in spec.actuator"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

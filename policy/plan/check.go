@@ -23,7 +23,7 @@ type Violation struct {
 }
 
 // Check returns the first violation, or nil; the order is what to fix first. In mode Recommend other autoscalers do not
-// conflict: the mode recommends beside them.
+// conflict, since the policy writes no replicas.
 func Check(o Observed) *Violation {
 	checks := []func(Observed) *Violation{
 		targetKindIsSupported,
@@ -104,7 +104,7 @@ func nothingControlsTheTarget(o Observed) *Violation {
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(o.Target)}
 }
 
-// Controlled says that an owner sets the replicas of a StatefulSet or Deployment, and what to scale instead.
+// Controlled reports that an owner sets the replicas of a StatefulSet or Deployment, with the fix; empty for none.
 func Controlled(target *Target) string {
 	kind, name, _ := strings.Cut(target.Owner, " ")
 	fix := "scale that instead"

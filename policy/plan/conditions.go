@@ -17,12 +17,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// outcome is the observed state after the writes, with those that failed. Conditions report it.
+// outcome is the observed state and the result of the writes, as conditions report them.
 type outcome struct {
 	Observed
-	// decision that was made; nil where there is none.
+	// decision is nil if there is none.
 	decision *policy.Decision
-	// starts says that replicas of the last scale-up do not consume yet.
+	// starts is true while replicas of the last scale-up do not consume yet.
 	starts                   bool
 	applyFailed, scaleFailed error
 }
@@ -36,7 +36,7 @@ func (o Observed) after(r Result) outcome {
 	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
 }
 
-// unknownReasons maps the error of a missing reading to the reason of the condition, here alone.
+// unknownReasons maps the error of a missing reading to the reason of the condition.
 func unknownReasons() []struct {
 	err    error
 	reason string
@@ -45,7 +45,7 @@ func unknownReasons() []struct {
 		err    error
 		reason string
 	}{
-		// Stale wraps its cause, so it comes first.
+		// ErrStale wraps its cause, so it comes first.
 		{backlog.ErrStale, v1alpha1.ReasonStale},
 		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
 		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
@@ -75,7 +75,7 @@ func UnknownReason(err error) string {
 	return v1alpha1.ReasonUnknown
 }
 
-// conditions are the policy's, brought up to date.
+// conditions are the updated conditions of the policy.
 func (o outcome) conditions() []metav1.Condition {
 	before := o.Policy.Status.Conditions
 	if o.Policy.Spec.Mode == v1alpha1.ModePaused {
@@ -85,7 +85,7 @@ func (o outcome) conditions() []metav1.Condition {
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = o.Policy.Generation
 		c.LastTransitionTime = metav1.NewTime(o.Now)
-		// The API server refuses a status with one text that is too long, and texts of other systems have any length.
+		// The API server refuses a status with a text that is too long, and texts of other systems have any length.
 		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after, c)
 	}
@@ -108,8 +108,8 @@ func (o outcome) conditions() []metav1.Condition {
 	return after
 }
 
-// pausedConditions are Ready, and TargetFound while that is False for an entry that stops Function Mesh: in mode Paused
-// all other conditions would go stale.
+// pausedConditions are Ready, and TargetFound while a FunctionMesh entry makes it False: in mode Paused all other
+// conditions would be outdated.
 func (o outcome) pausedConditions() []metav1.Condition {
 	var after []metav1.Condition
 	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
@@ -161,7 +161,7 @@ func backlogKnown(o Observed) metav1.Condition {
 	return c
 }
 
-// partlyKnown says that topics are missing, and not only the first answer of new ones.
+// partlyKnown reports whether topics are missing, beyond the first answer of new ones.
 func partlyKnown(o Observed) bool {
 	return o.Reading != nil && !o.Reading.Coverage.Whole() && !o.Reading.Coverage.FirstAnswers()
 }
@@ -274,7 +274,7 @@ func mirrored(o Observed, c metav1.Condition,
 		switch {
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
-			// The HPA is disabled at zero replicas, and there are some: it has not synced since.
+			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
 			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
 			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
 		default:

@@ -47,8 +47,8 @@ func nameIsOurs(o Observed) *Violation {
 		o.NameClash)}
 }
 
-// nothingIsBeingRestored: an autoscaler that another policy restores would stop ours, and ours would stop it. One of
-// ours that runs already continues, since nothing is restored beside it.
+// nothingIsBeingRestored: an autoscaler that another policy restores and ours would stop each other. An autoscaler of
+// ours that already exists continues, since nothing is restored beside it.
 func nothingIsBeingRestored(o Observed) *Violation {
 	if o.Restoring == "" || o.Autoscaler != nil || o.kedaRemains() {
 		return nil
@@ -84,12 +84,12 @@ func noAutoscalerIsOrphaned(o Observed) *Violation {
 		o.Conflicting[at].Name, o.Conflicting[at].TargetKind, o.Conflicting[at].TargetName)}
 }
 
-// isOrphaned says that Function Mesh created the conflicting autoscaler for the target, and does not delete it.
+// isOrphaned reports whether Function Mesh created the conflicting autoscaler for the target, and does not delete it.
 func isOrphaned(o Observed, r ConflictingAutoscaler) bool {
 	return !o.Target.OwnAutoscaler && ofFunctionMesh(o, r)
 }
 
-// ofFunctionMesh says that Function Mesh created the conflicting autoscaler for the target.
+// ofFunctionMesh reports whether Function Mesh created the conflicting autoscaler for the target.
 func ofFunctionMesh(o Observed, r ConflictingAutoscaler) bool {
 	ref := o.Target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
@@ -128,12 +128,12 @@ func consequence(o Observed, r ConflictingAutoscaler) string {
 	return ", and two autoscalers on the same pods stop both"
 }
 
-// ofPolicy says that a policy created it.
+// ofPolicy reports whether a policy created it.
 func (r ConflictingAutoscaler) ofPolicy() bool {
 	return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ")
 }
 
-// conflictFix says how to resolve a conflict.
+// conflictFix returns how to resolve a conflict.
 func conflictFix(r ConflictingAutoscaler) string {
 	switch {
 	case r.Terminating && r.ofPolicy():

@@ -35,7 +35,7 @@ func decideOn(o plan.Observed) v1alpha1.AutoscalingPolicyStatus {
 	return statusOf(o.Policy.Status, o, &decided{Decision: decision, State: state, Reading: *o.Reading})
 }
 
-func TestAStatusShowsWhatAReadingLacks(t *testing.T) {
+func TestAStatusShowsMissingTopics(t *testing.T) {
 	partial := fixture.Partial(reading(49_500, 100), backlog.ErrForbidden)
 	o, status := measured(partial)
 	require.Equal(t, &v1alpha1.Coverage{

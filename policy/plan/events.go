@@ -21,28 +21,28 @@ const (
 	reasonReplicasReleased       = "ReplicasReleased"
 )
 
-// eventEvery is the minimum time between two events about one thing that follows the load.
+// eventEvery is the minimum time between two events about one subject that changes with the load.
 const eventEvery = time.Minute
 
-// Event tells the user of a change.
+// Event reports a change to the user.
 type Event struct {
 	// Type is Normal or Warning.
 	Type   string
 	Reason string
-	// Action tells events apart: the recorder folds events of equal type, reason and action into a series within six
-	// minutes and keeps the text of the first.
+	// Action distinguishes events: within six minutes the recorder folds events of equal type, reason and action into a
+	// series and keeps the text of the first.
 	Action string
 	Note   string
 }
 
-// problem is something that is not as it should be, by its reason; without a reason it is as it should be.
+// problem has a reason and a message; an empty reason means no problem.
 type problem struct {
 	reason, message string
 }
 
 // eventHistory is what events have reported.
 type eventHistory struct {
-	// raise is the hold that keeps a raise back.
+	// raise is the hold that keeps replicas below what the load needs.
 	raise problem
 	// reported by subject, which is the type of a condition or subjectRaise.
 	reported map[string]reportedProblem
@@ -54,24 +54,24 @@ type reportedProblem struct {
 	at     time.Time
 }
 
-// subjectRaise are holds that keep raises back.
+// subjectRaise is the subject of holds that keep replicas below what the load needs.
 const subjectRaise = "Raise"
 
-// subject is what events report problems of, and their ends.
+// subject is a source of problems. Events report the start and the end of each problem.
 type subject struct {
 	name string
-	// before and after are the problem; nil where it is unknown whether there is one.
+	// before and after are the problem; nil if it is unknown whether there is one.
 	before, after *problem
-	// since is when that of before began.
+	// since is when the problem of before began.
 	since time.Time
-	// every is the minimum time between its events; the last change is reported then, if it stays.
+	// every is the minimum time between its events. The last change is reported then, if it persists.
 	every time.Duration
 	begin func(problem) Event
 	end   func(was string) Event
 }
 
-// Events are what the step to the next status is worth reporting, and the history after that. A problem is reported
-// once, and so is its end. With the same status, events are due that were too early before.
+// Events are the events of the step to the next status, and the history after them. Each problem is reported once, and
+// so is its end. If the status is the same, Events returns the events that came too early before.
 func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, History) {
 	before, h := o.Policy.Status, o.History
 	var all []Event
@@ -98,7 +98,7 @@ func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, Histor
 	return all, h
 }
 
-// with is the history after a report. Earlier histories have the map too, so that it is replaced.
+// with is the history after a report. Earlier histories share the map, so it is copied.
 func (h eventHistory) with(name string, last reportedProblem) eventHistory {
 	reported := map[string]reportedProblem{name: last}
 	for other, its := range h.reported {
@@ -110,7 +110,7 @@ func (h eventHistory) with(name string, last reportedProblem) eventHistory {
 	return h
 }
 
-// conditionSubjects are the conditions of which a change is an event. The others are parts of Ready.
+// conditionSubjects are the conditions for which a change is an event. The other conditions are parts of Ready.
 func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject {
 	var all []subject
 	for _, c := range []struct {
@@ -142,7 +142,7 @@ func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject
 	return all
 }
 
-// problemOf a condition; nil where that is unknown.
+// problemOf is the problem of a condition; nil if it is unknown.
 func problemOf(c *metav1.Condition) *problem {
 	switch {
 	case c == nil || c.Status == metav1.ConditionUnknown:
@@ -155,7 +155,8 @@ func problemOf(c *metav1.Condition) *problem {
 	}
 }
 
-// raiseSubject is the hold that keeps a raise back. A status does not tell whether one did.
+// raiseSubject is the subject of holds. The status does not show whether a hold kept replicas below what the load
+// needs.
 func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subject {
 	s := subject{name: subjectRaise, after: &raise, every: eventEvery}
 	if d := before.Decision; d != nil && d.Hold != nil && d.Hold.Reason == raise.reason {
@@ -176,14 +177,14 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 // decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
 func (h eventHistory) decided(o Observed, d policy.Decision) eventHistory {
 	if o.Reading != nil {
-		h.raise = raiseKeptBack(o.Policy.Spec, d)
+		h.raise = heldRaise(o.Policy.Spec, d)
 	}
 	return h
 }
 
-// raiseKeptBack is the hold that keeps back replicas which the load needs. Those of an external limit are no holds but
-// limits: ScalingLimited reports them.
-func raiseKeptBack(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
+// heldRaise is the hold that keeps replicas below what the load needs. External limits are no such holds:
+// ScalingLimited reports them.
+func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
 	switch {
 	case d.Hold == nil || externalLimit(d.Hold.Reason) || d.Replicas >= spec.MaxReplicas:
 		return problem{}
@@ -206,7 +207,7 @@ func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
 	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}
 }
 
-// desiredChange says from which number to which the decision went. A first decision counts from the replicas that run.
+// desiredChange returns the change of the decided number. A first decision counts from the replicas that run.
 func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int32, changed bool) {
 	origin := before.DesiredReplicas
 	if origin == nil {

@@ -33,7 +33,7 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 			[]string{"Normal ReplicasReleased no replicas are kept back any more for KeySharedRebalancing"},
 		},
 		"a hold keeps replicas from being removed": {hold(policy.HoldUpdating, 8), nil, nil},
-		"a hold that cannot say how many are needed": {
+		"a hold without a known need": {
 			hold(policy.HoldUnverified, 10),
 			[]string{"Normal ReplicasHeld ScaleUpUnverified: keys moved"},
 			[]string{"Normal ReplicasReleased no replicas are kept back any more for ScaleUpUnverified"},
@@ -62,7 +62,7 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 				s.o.Policy.Spec.MaxReplicas = 10
 			}, nil, nil,
 		},
-		"what restarts replicas": {
+		"a target that restarts its replicas": {
 			func(s *story) {
 				s.o.Target.Disturbances = []plan.Disturbance{{Reason: "PreciseParallelism", Message: "remove it"}}
 			},
@@ -89,7 +89,7 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 	}
 }
 
-// quiet is a story in which all is well, but for the type of the subscription.
+// quiet is a story without a problem, except for the type of the subscription.
 func quiet(t *testing.T) *story {
 	t.Helper()
 	s := begun(t)
@@ -113,7 +113,7 @@ func TestARecoveryIsReportedAfterATimeInWhichItWasUnknown(t *testing.T) {
 	require.Equal(t, []string{"Normal Scaling Ready is no longer PulsarUnreachable"}, shortened(s.told()))
 }
 
-// shortened are events up to what explains them.
+// shortened are events without their explanation.
 func shortened(events []string) []string {
 	for i, e := range events {
 		events[i], _, _ = strings.Cut(e, ":")
@@ -128,8 +128,8 @@ func TestAChangedDecisionIsReported(t *testing.T) {
 	require.Equal(t, []string{"Normal DesiredReplicasChanged 10 -> 12: 120/s arriving / 10/s"}, s.told())
 }
 
-// However the load moves, what follows it is reported once a minute at most, each time something new, and what stays is
-// reported in the end.
+// However the load changes, events that follow it are reported at most once a minute, each with something new, and the
+// last state is reported in the end.
 func TestEventsThatFollowTheLoadAreOnceAMinute(t *testing.T) {
 	actions := map[string][2]string{
 		v1alpha1.ConditionObjectiveMet:   {"CheckObjectiveMet", "RecoverObjectiveMet"},

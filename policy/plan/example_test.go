@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// A policy whose target does not exist: the violation has the condition to report and the fix.
+// A policy with a missing target: the violation has the condition to report and the fix.
 func ExampleCheck() {
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = "media", "resize"

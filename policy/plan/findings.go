@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// unfollowedFor is how long the operator of a target may take to act on a change, usually some 40 ms.
+	// unfollowedFor is how long the operator of a target may take to act on a change, usually about 40 ms.
 	unfollowedFor = 30 * time.Second
-	// unscaledFor is how long an autoscaler may take to set the decided number. It syncs every 15 s; with
-	// kube-controller-manager's default limits 2,400 of them do so in this time.
+	// unscaledFor is how long an autoscaler may take to set the decided number. It syncs every 15 s. With
+	// kube-controller-manager's default limits, 2,400 autoscalers sync in this time.
 	unscaledFor = 2 * time.Minute
-	// notStartingFor is how long pods must crash, and missingFor how long too few must run: as long as policy.NotStarting
-	// gives pending ones.
+	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
+	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
 	// missingShare of the replicas must be missing.
 	missingShare = 0.2
 	// objectiveFor is how long messages must miss, or meet, the objective.
 	objectiveFor = 30 * time.Second
-	// stuckFor is how long the oldest message must stay: from one age to the next, which is 30 s later. A queue that
-	// replicas drain shows another one each time.
+	// stuckFor is how long the same message must be the oldest: from one age to the next, 30 s later. In a queue that
+	// replicas drain, the oldest message changes.
 	stuckFor = 20 * time.Second
 )
 
-// spell is a time in which every reconcile found the same. It is zero while that is not found.
+// spell is a time in which every reconcile had the same finding. It is zero while there is no finding.
 type spell struct{ since, until time.Time }
 
-// next is the spell after another reconcile. It ends when nothing was found for the grace period.
+// next is the spell after another reconcile. It ends when there was no finding for the grace period.
 func (s spell) next(found bool, now time.Time, grace time.Duration) spell {
 	switch {
 	case found && s.since.IsZero():
@@ -53,27 +53,27 @@ func (s spell) next(found bool, now time.Time, grace time.Duration) spell {
 
 func (s spell) lasted(d time.Duration) bool { return !s.since.IsZero() && s.until.Sub(s.since) >= d }
 
-// findings are what the conditions Ready and ObjectiveMet rest on, and since when it is so.
+// findings are the basis of the conditions Ready and ObjectiveMet, each with its start.
 type findings struct {
 	// replicas of the target at the last reconcile; nil before the first.
 	replicas *int32
-	// unfollowed: its operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
+	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
 	unfollowed, unscaled spell
 	// notStarting: pods are pending or crash. missing: too few replicas run.
 	notStarting, missing spell
-	// served says whether messages met the objective throughout the spell.
+	// served is whether messages met the objective throughout the spell.
 	served spell
 	met    bool
-	// unsure: a part is unknown, and the other does not tell whether they meet it.
+	// unsure: a part is unknown, and the known part does not show whether messages meet the objective.
 	unsure spell
-	// stalledSince is since when messages have waited and none was processed; zero for no such time.
+	// stalledSince is when the backlog stopped being processed; zero if it is processed.
 	stalledSince time.Time
-	// oldest is the message that is late although others are not, and stuck the time for which it has been the same one.
+	// oldest is a message that is late although others are not, and stuck the time for which it has been the same one.
 	oldest time.Time
 	stuck  spell
 }
 
-// Decided is the history after a decision; nil where there is nothing to decide. Status needs it in Observed.History.
+// Decided is the history after a decision; nil if there was none. Status needs it in Observed.History.
 func (h History) Decided(o Observed, d *policy.Decision) History {
 	if d == nil {
 		h.findings = findings{}
@@ -93,7 +93,7 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	return h
 }
 
-// serve adds how a reading compares with the objective. An unknown comparison changes nothing.
+// serve adds the comparison of a reading with the objective. An unknown comparison changes nothing.
 func (f findings) serve(o Observed, s policy.Service) findings {
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	if moved := s.Oldest.Sub(f.oldest).Abs(); moved > time.Second/2 {
@@ -124,25 +124,26 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 	return f
 }
 
-// Late says that messages missed the objective at the last reading that tells. One with unknown parts may not.
+// Late reports whether messages missed the objective at the last conclusive reading. One with unknown parts may be
+// inconclusive.
 func (h History) Late() bool {
 	f := h.findings
 	return !f.served.since.IsZero() && !f.met && f.unsure.since.IsZero()
 }
 
-// unscaled says that an autoscaler has yet to set the decided number, and nothing keeps it from that.
+// unscaled reports whether an autoscaler has yet to set the decided number, and nothing prevents it.
 func unscaled(o Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
 	return d.Replicas != current && scales(o) && !o.createsChild() && !o.ownScaledObject().forbids(current, d.Replicas) &&
 		!withinTolerance(o, current, d.Replicas)
 }
 
-// scales says that the policy changes the target's replicas.
+// scales reports whether the policy changes the target's replicas.
 func scales(o Observed) bool {
 	return o.Policy.Spec.Mode.IsAuto() && o.Violation == nil && Frozen(o) == nil
 }
 
-// withinTolerance says that an autoscaler without our tolerance ignores the change: up to a tenth.
+// withinTolerance reports whether an autoscaler without our tolerance ignores the change: up to a tenth.
 func withinTolerance(o Observed, current, decided int32) bool {
 	hpa := o.Autoscaler
 	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
@@ -152,7 +153,7 @@ func withinTolerance(o Observed, current, decided int32) bool {
 		10*max(current-decided, decided-current) <= current
 }
 
-// missing says that far fewer replicas run than the target has, while no rollout replaces them.
+// missing reports whether far fewer replicas run than the target has, while no rollout replaces them.
 func missing(o Observed) bool {
 	running, wanted := running(o), float64(*o.Target.Replicas)
 	return running != nil && (o.Pods == nil || !o.Pods.Updating) && wanted-float64(*running) > missingShare*wanted
@@ -188,8 +189,8 @@ func replicasStart(o Observed) *metav1.Condition {
 	return o.lasting(f.missing, missingFor, v1alpha1.ReasonReplicasNotStarting, message)
 }
 
-// lasting is Ready with a reason if what was found has lasted. It also counts if the last status reported it: another
-// process may have found it.
+// lasting is Ready with a reason if the finding has lasted. It also counts if the last status reported it, since
+// another process may have made the finding.
 func (o Observed) lasting(s spell, least time.Duration, reason, message string) *metav1.Condition {
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady)
 	reported := last != nil && last.Status == metav1.ConditionFalse && last.Reason == reason && last.Message == message
@@ -199,7 +200,7 @@ func (o Observed) lasting(s spell, least time.Duration, reason, message string) 
 	return nil
 }
 
-// unscaledMessage says which actuator does not set the decided number, with the fix.
+// unscaledMessage names the actuator that does not set the decided number, with the fix.
 func unscaledMessage(o Observed) string {
 	const overloaded = "check that kube-controller-manager runs, and that it is not overloaded: with thousands of " +
 		"autoscalers raise its --kube-api-qps"
@@ -216,7 +217,7 @@ func unscaledMessage(o Observed) string {
 	}
 }
 
-// unable is the reason for which a HorizontalPodAutoscaler cannot scale, by itself; empty for none.
+// unable is the reason that a HorizontalPodAutoscaler reports for not scaling; empty for none.
 func unable(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if hpa == nil {
 		return ""

@@ -67,7 +67,7 @@ func TestReadyIsFalseWhileTheDecisionIsNotCarriedOut(t *testing.T) {
 		"pods are pending": {changes{func(s *story) {
 			s.o.Pods = &policy.Pods{Unready: 3, UnreadySince: s.o.Now}
 		}}, 5*time.Minute + 40*time.Second, "ReplicasNotStarting", "look at the events"},
-		"there are no pods": {
+		"no pods": {
 			changes{func(s *story) { s.o.Target.Reported = new(int32(7)) }},
 			5 * time.Minute,
 			"ReplicasNotStarting", "are missing",
@@ -81,7 +81,7 @@ func TestReadyIsFalseWhileTheDecisionIsNotCarriedOut(t *testing.T) {
 			for _, change := range test.given {
 				change(s)
 			}
-			// A spell begins with the first reconcile that finds it.
+			// A spell begins with the first reconcile that has the finding.
 			s.goOn(10 * time.Second)
 			if test.after == 0 {
 				s.goOn(10 * time.Minute)
@@ -124,7 +124,7 @@ func TestAnOperatorThatIsStoppedIsReportedWhilePulsarIsUnknown(t *testing.T) {
 	require.Equal(t, "False/PulsarUnreachable", s.says(v1alpha1.ConditionReady))
 }
 
-// recovered is what was observed before the trouble, at the present time and with the present history.
+// recovered is the observed state before the trouble, with the current time and history.
 func recovered(t *testing.T, s *story) plan.Observed {
 	t.Helper()
 	o := begun(t).o
@@ -183,7 +183,7 @@ func TestAnOperatorThatActsWithinSecondsFollows(t *testing.T) {
 	}
 }
 
-func TestReplicasThatStartAreTold(t *testing.T) {
+func TestStartingReplicasAreReported(t *testing.T) {
 	s := begun(t)
 	s.o.Target.Reported = new(int32(4))
 	s.goOn(20 * time.Second)

@@ -19,14 +19,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// What tests of decisions and of plans share.
+// Fixtures of the tests of decisions and of plans.
 var (
 	noon, arrivals, learned = fixture.Noon, fixture.Arrivals, fixture.Capacity
 	spec, reading, input    = fixture.CapacitySpec, fixture.Reading, fixture.Input
 	randomInput             = fixture.RandomInput
 )
 
-// learnedState has every field set, as the tests of its encoding wrote it.
+// learnedState has every field set, as in the tests of its encoding.
 func learnedState(t testing.TB) policy.State {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "testdata", "state-v1.json"))
@@ -36,21 +36,21 @@ func learnedState(t testing.TB) policy.State {
 	return state
 }
 
-// decided is a decision with the state that it left and the reading that it rests on.
+// decided is a decision with the state after it and its reading.
 type decided struct {
 	Decision policy.Decision
 	State    policy.State
 	Reading  backlog.Reading
 }
 
-// statusDue says whether a status is due after another, for a policy whose intervals begin at noon.
+// statusDue reports whether a status is due after another, for a policy with intervals that begin at noon.
 func statusDue(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
 	p := &v1alpha1.AutoscalingPolicy{Status: before}
 	p.UID = "uid-332"
 	return plan.StatusDue(plan.Observed{Now: now, Policy: p}, after)
 }
 
-// statusOf is the status after the one before, where nothing was written but it; d is nil where nothing was decided.
+// statusOf is the status after the one before, where only the status was written; d is nil for no decision.
 func statusOf(before v1alpha1.AutoscalingPolicyStatus, o plan.Observed, d *decided) v1alpha1.AutoscalingPolicyStatus {
 	o.Policy = o.Policy.DeepCopy()
 	o.Policy.Status = before

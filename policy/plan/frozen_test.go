@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-func TestATargetFrozenOutOfBoundsSaysWhyItHasNoAutoscaler(t *testing.T) {
+func TestATargetFrozenOutOfBoundsExplainsItsMissingAutoscaler(t *testing.T) {
 	for name, test := range map[string]struct {
 		current int32
 		want    string

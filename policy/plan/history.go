@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	// cacheLag is how long after a write the caches may be out of date: usually milliseconds.
+	// cacheLag is how long the caches may be outdated after a write: usually milliseconds.
 	cacheLag = 5 * time.Second
 	// retryRefusedEvery is how often a refused apply is retried while the observed objects stay the same: permissions and
 	// admission rules may have changed.
 	retryRefusedEvery = time.Minute
-	// A takeover or a restore that failed is retried after firstRetry, which doubles up to lastRetry: each attempt writes
-	// to another controller's object.
+	// A failed takeover or restore is retried after firstRetry, which doubles up to lastRetry: each attempt writes to
+	// another controller's object.
 	firstRetry, lastRetry = 2 * time.Second, time.Minute
 	// retryToleranceEvery is how often an autoscaler without the tolerance is applied again: a server keeps it after an
-	// upgrade to 1.35. With 10k policies on an older server that is 3 applies a second, which change nothing.
+	// upgrade to 1.35. With 10,000 policies on an older server these are 3 applies a second, which change nothing.
 	retryToleranceEvery = time.Hour
 )
 
 // History is what earlier reconciles of a policy in this process wrote, as far as later ones depend on it.
 type History struct {
-	// target is the UID of the target of the last decision with a reading, as far as it had one.
+	// target is the UID of the target at the last decision with a reading; empty if it had none.
 	target string
-	// refusal is the last apply, where the API server refused it.
+	// refusal is the last apply, if the API server refused it.
 	refusal *refusal
-	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was deleted last.
+	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was last deleted.
 	autoscalerDeletedAt time.Time
-	// lackingSince is since when the autoscaler has lacked the tolerance, or when it was last reapplied for that.
+	// lackingSince is when the autoscaler was first seen without the tolerance, or when it was last reapplied for that.
 	lackingSince time.Time
-	// suspended is when each autoscaler was suspended first for this generation of the policy.
+	// suspended is when each autoscaler was first suspended for this generation of the policy.
 	suspended  map[string]time.Time
 	generation int64
-	// handover is the last takeover or restore, where it failed.
+	// handover is the last takeover or restore, if it failed.
 	handover *failedHandover
-	// reportedAt is when the status was written last, and changesUntil grows with each change of its reasons alone.
+	// reportedAt is when the status was last written. changesUntil grows with each status that changes only reasons.
 	reportedAt, changesUntil time.Time
-	// restoredAt is when what was suspended was restored, while the policy stays.
+	// restoredAt is when the suspended autoscalers were restored while the policy stays.
 	restoredAt time.Time
-	// scales of the target that others wrote.
+	// scales are the changes of the replicas by other writers.
 	scales scaleHistory
-	// findings are since when the target has not followed, and since when messages have met or missed the objective.
+	// findings are how long the target has not followed, and how long messages have met or missed the objective.
 	findings findings
 	// events that were recorded.
 	events eventHistory
@@ -64,10 +64,10 @@ type refusal struct {
 // failedHandover is a takeover or a restore that failed.
 type failedHandover struct {
 	violation Violation
-	// step that failed.
+	// step is the step that failed.
 	step       string
 	generation int64
-	// at is when it failed, and wait how long until the next attempt.
+	// at is when it failed, and wait the time until the next attempt.
 	at   time.Time
 	wait time.Duration
 }
@@ -103,7 +103,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	return h
 }
 
-// withFirst adds the time of a name that has none.
+// withFirst adds the time of a name that is not in times.
 func withFirst(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
 	if _, found := times[name]; found {
 		return times
@@ -116,12 +116,12 @@ func withFirst(times map[string]time.Time, name string, now time.Time) map[strin
 	return times
 }
 
-// recreated says that the target is another object than at the last decision with a reading.
+// recreated reports whether the target is another object than at the last decision with a reading.
 func (h History) recreated(uid string) bool {
 	return h.target != "" && uid != "" && h.target != uid
 }
 
-// standingRefusal is why the API server would refuse the autoscaler again; nil if it may accept it.
+// standingRefusal is the reason that the API server would refuse the autoscaler again; nil if it may accept it.
 func (h History) standingRefusal(o Observed) *Violation {
 	r := h.refusal
 	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o) ||
@@ -153,7 +153,7 @@ func (h History) handoverAfter(o Observed, actions Actions, result Result) *fail
 	return &failedHandover{*result.Violation, step, o.Policy.Generation, o.Now, wait}
 }
 
-// pacedHandover leaves out a takeover or a restore that failed, until its next attempt.
+// pacedHandover leaves out a failed takeover or restore until its next attempt.
 func (h History) pacedHandover(o Observed, actions Actions) Actions {
 	f := h.handover
 	if f == nil || f.step != handoverStep(actions) || f.generation != o.Policy.Generation || o.Now.Sub(f.at) >= f.wait {
@@ -174,7 +174,7 @@ func identity(o Observed) string {
 	return identity
 }
 
-// toleranceDue says that it is time to reapply an autoscaler that lacks the tolerance.
+// toleranceDue reports whether it is time to reapply an autoscaler that lacks the tolerance.
 func (h History) toleranceDue(o Observed) bool {
 	since := h.lackingSince
 	return o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler) && !since.IsZero() &&
@@ -192,14 +192,14 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 	}
 }
 
-// RecentlyDeleted says that KEDA's webhook may still see the deleted HorizontalPodAutoscaler.
+// RecentlyDeleted reports whether KEDA's webhook may still see the deleted HorizontalPodAutoscaler.
 func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < cacheLag }
 
-// recentlyRestored says that the caches may not show yet what was restored.
+// recentlyRestored reports whether the caches may not show the restored objects yet.
 func (h History) recentlyRestored(o Observed) bool { return o.Now.Sub(h.restoredAt) < cacheLag }
 
-// suspendedAgain says that a suspended autoscaler was recreated. The controller does not fight the tool that does so,
-// such as a GitOps controller.
+// suspendedAgain reports whether a suspended autoscaler was recreated. The controller does not fight the tool that
+// recreates it, such as a GitOps controller.
 func (h History) suspendedAgain(o Observed, step Suspension) bool {
 	since, found := h.suspended[step.String()]
 	return found && !step.Orphaned && h.generation == o.Policy.Generation && o.Now.Sub(since) > cacheLag

@@ -34,11 +34,11 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 		change func(*plan.Observed)
 		want   bool
 	}{
-		"at once":                       {func(*plan.Observed) {}, false},
-		"a minute later":                {func(o *plan.Observed) { o.Now = o.Now.Add(time.Minute) }, true},
-		"when the policy changed":       {func(o *plan.Observed) { o.Policy.Generation++ }, true},
-		"when our autoscaler is gone":   {func(o *plan.Observed) { o.Autoscaler = nil }, true},
-		"when another actuator applies": {byKEDA(t), true},
+		"at once":                            {func(*plan.Observed) {}, false},
+		"a minute later":                     {func(o *plan.Observed) { o.Now = o.Now.Add(time.Minute) }, true},
+		"when the policy changed":            {func(o *plan.Observed) { o.Policy.Generation++ }, true},
+		"when our autoscaler does not exist": {func(o *plan.Observed) { o.Autoscaler = nil }, true},
+		"when another actuator applies":      {byKEDA(t), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, 3)
@@ -57,7 +57,7 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 	}
 }
 
-func TestAnAutoscalerWithoutToleranceIsAppliedAnewEachHour(t *testing.T) {
+func TestAnAutoscalerWithoutToleranceIsAppliedAgainEachHour(t *testing.T) {
 	o := outcome(t, 3)
 	o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
 	var anew []time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Input is the input of a decision. The target has replicas: Check made sure of it.
+// Input is the input of a decision. The target has replicas: Check ensures it.
 func Input(o Observed) policy.Input {
 	in := policy.Input{
 		Now: o.Now, Spec: o.Policy.Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
@@ -25,16 +25,16 @@ func Input(o Observed) policy.Input {
 	return in
 }
 
-// Waiting says that a policy with a decision waits for its first answer from Pulsar, after a change of the leader or of
-// its topics. The status stays for that second or two, which saves a write for every policy. A changed spec does not
-// wait, since a slow Pulsar may take minutes.
+// Waiting reports whether a policy with a decision waits for its first answer from Pulsar, after a change of the leader
+// or of its topics. The status is not written for that second or two, which saves a write for every policy. A changed
+// spec is reported at once, since a slow Pulsar may take minutes.
 func (o Observed) Waiting() bool {
 	return o.Violation == nil && errors.Is(o.Unknown, backlog.ErrNoData) &&
 		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
 }
 
-// Subscription to read and to decide on; nil if the mode is Paused, or the target is missing or cannot be scaled. With
-// a conflicting autoscaler the status still shows decisions.
+// Subscription is the subscription to read and to decide on; nil if the mode is Paused, or the target is missing or
+// cannot be scaled. With a conflicting autoscaler the status still shows decisions.
 func (o Observed) Subscription() *backlog.Subscription {
 	if o.nothingToDecide() {
 		return nil
@@ -42,9 +42,9 @@ func (o Observed) Subscription() *backlog.Subscription {
 	return &o.Target.Subscription
 }
 
-// OwnReplicas is how many replicas of the target may consume: its running pods, which include those of a rollout and
-// terminating ones, or else its replicas. Nil for a target without spec.subscription: its other consumers are known by
-// their names.
+// OwnReplicas is the number of replicas of the target that may consume: its running pods, which include terminating
+// ones and those of a rollout, or else its replicas. Nil for a target without spec.subscription: the names of other
+// consumers identify them.
 func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
 	switch {
 	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:

@@ -20,7 +20,7 @@ func (o Observed) ownScaledObject() *LiveScaledObject {
 	return o.ScaledObject
 }
 
-// kedaRemains says that KEDA may still scale the target for the policy: the ScaledObject exists, or its
+// kedaRemains reports whether KEDA may still scale the target for the policy: the ScaledObject exists, or its
 // HorizontalPodAutoscaler, which KEDA deletes later.
 func (o Observed) kedaRemains() bool { return o.ownScaledObject() != nil || o.KEDAAutoscaler != nil }
 
@@ -55,8 +55,8 @@ func scaledObjectIsOurs(o Observed) *Violation {
 		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, o.ScaledObject.Name)}
 }
 
-// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused. An autoscaler
-// that runs already continues.
+// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused. An existing
+// autoscaler of ours continues.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects.
 func kedaAdmitsOurs(o Observed) *Violation {
@@ -69,7 +69,7 @@ func kedaAdmitsOurs(o Observed) *Violation {
 		kindScaledObject, strings.Join(o.OtherScaledObjects, ", "))}
 }
 
-// planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales from 0 to 1 only, so
+// planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales only from 0 to 1, so
 // the controller writes the whole number itself. It writes the status first, in both directions: otherwise KEDA would
 // revert the replicas to the last decision.
 func planKEDA(o Observed, current, decided int32, off bool) Actions {
@@ -87,25 +87,25 @@ func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	}
 	actions.Replicas = replicasBesideAutoscaler(o, current, decided, off || live.forbids(current, decided))
 	served := o.Policy.Status.DesiredReplicas
-	// the scaler reads it from the status
+	// The scaler reads the decision from the status.
 	unserved := actions.ScaledObject != nil && live == nil && (served == nil || *served != decided)
 	actions.StatusFirst = unserved || (actions.Replicas != nil && (current == 0 || *actions.Replicas == 0))
 	return actions
 }
 
-// forbids says that an annotation of the user makes KEDA skip such a change.
+// forbids reports whether an annotation of the user makes KEDA skip the change.
 func (l *LiveScaledObject) forbids(current, decided int32) bool {
 	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
-// mayHaveScaledObject is false where KEDA would move frozen replicas. It brings a target within bounds like any
-// autoscaler, and also one that the user set to 0, unlike a HorizontalPodAutoscaler.
+// mayHaveScaledObject is false where KEDA would change frozen replicas. KEDA brings a target within bounds like any
+// autoscaler, and unlike a HorizontalPodAutoscaler also a target that the user set to 0.
 func mayHaveScaledObject(o Observed) bool {
 	return o.Target.mayHaveAutoscaler(o.Policy.Spec) && !SwitchedOff(o)
 }
 
-// scaledObjectHasToWait until the last one is deleted with its autoscaler, and for the first decision: KEDA's behavior
-// without an answer from the scaler is not predictable.
+// scaledObjectHasToWait reports whether to wait until the last ScaledObject is deleted with its autoscaler, or for the
+// first decision: KEDA's behavior without an answer from the scaler is not predictable.
 func scaledObjectHasToWait(o Observed) bool {
 	live := o.ownScaledObject()
 	if live == nil {

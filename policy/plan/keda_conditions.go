@@ -26,7 +26,7 @@ const (
 	kedaActive   = "Active"
 )
 
-// kedaRemoval reports the removal of a ScaledObject that is not wanted, or blocks the next one; nil if there is none.
+// kedaRemoval reports the removal of a ScaledObject that is not wanted, or that blocks the next one; nil for none.
 func kedaRemoval(o Observed) *metav1.Condition {
 	live := o.ownScaledObject()
 	c := &metav1.Condition{
@@ -130,7 +130,7 @@ func kedaScales(o Observed) metav1.Condition {
 	return c
 }
 
-// paused says that the user paused KEDA for the target.
+// paused reports that the user paused KEDA for the target; nil if not.
 func paused(live *LiveScaledObject) *metav1.Condition {
 	return &metav1.Condition{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonScaledObjectPaused,

@@ -44,7 +44,7 @@ func byKEDA(t testing.TB) func(*plan.Observed) {
 	}
 }
 
-func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
+func TestTheScaledObjectReadsTheDecision(t *testing.T) {
 	w := world()
 	w.Policy.Spec.MinReplicas = new(int32)
 	configuration := plan.ScaledObject(w.Policy, w.Target,
@@ -91,11 +91,11 @@ func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
 		change func(*plan.LiveScaledObject)
 		want   bool
 	}{
-		"as it is":               {func(*plan.LiveScaledObject) {}, true},
-		"a label of somebody":    {func(l *plan.LiveScaledObject) { l.Labels["team"] = "x" }, true},
-		"another name for KEDA":  {func(l *plan.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, false},
-		"a cooldown of somebody": {func(l *plan.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
-		"another bound":          {func(l *plan.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
+		"as it is":                  {func(*plan.LiveScaledObject) {}, true},
+		"another writer's label":    {func(l *plan.LiveScaledObject) { l.Labels["team"] = "x" }, true},
+		"another name for KEDA":     {func(l *plan.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, false},
+		"another writer's cooldown": {func(l *plan.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
+		"another bound":             {func(l *plan.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
 		"another trigger beside": {func(l *plan.LiveScaledObject) {
 			l.Spec.Triggers = append(l.Spec.Triggers,
 				l.Spec.Triggers[0])
@@ -109,7 +109,7 @@ func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
 		"without a tolerance": {func(l *plan.LiveScaledObject) {
 			l.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior.ScaleUp.Tolerance = nil
 		}, false},
-		"our label is gone": {func(l *plan.LiveScaledObject) { delete(l.Labels, plan.LabelPolicy) }, false},
+		"our label is missing": {func(l *plan.LiveScaledObject) { delete(l.Labels, plan.LabelPolicy) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := liveScaledObject(t, w)
@@ -119,7 +119,7 @@ func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
 	}
 }
 
-// inKEDAsWords says what a plan writes, with what concerns KEDA.
+// inKEDAsWords describes the writes of a plan, with those for KEDA.
 func inKEDAsWords(p plan.Actions) string {
 	words := inWords(p)
 	if p.ScaledObject != nil {
@@ -155,29 +155,29 @@ func TestNewPlanForKEDA(t *testing.T) {
 		given            changes
 		want             string
 	}{
-		"KEDA follows a raise":             {3, 7, nil, " scaledobject(min 1)"},
-		"KEDA follows a lower number":      {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
-		"the status goes before the first": {3, 7, changes{none}, "status scaledobject(min 1)"},
+		"KEDA follows a raise":                        {3, 7, nil, " scaledobject(min 1)"},
+		"KEDA follows a lower number":                 {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
+		"writes the status before the first replicas": {3, 7, changes{none}, "status scaledobject(min 1)"},
 		"the controller wakes all that are needed": {
 			0, 4,
 			changes{mayBeZero},
 			"status replicas=4 scaledobject(min 0)",
 		},
-		"the controller takes the last, after the status": {
+		"the controller removes the last, after the status": {
 			1, 0,
 			changes{mayBeZero},
 			"status replicas=0 scaledobject(min 0)",
 		},
-		"nothing moves at zero":                             {0, 0, changes{mayBeZero}, " scaledobject(min 0)"},
-		"nothing moves while Pulsar is away":                {0, 0, changes{mayBeZero, unknown}, " scaledobject(min 0)"},
-		"nothing is made before the first decision":         {3, 3, changes{none, unknown}, ""},
-		"switched off by hand, KEDA is kept from switching": {0, 4, nil, " gone"},
-		"one at zero whose minReplicas was raised":          {0, 1, changes{atZero}, "status replicas=1 scaledobject(min 1)"},
-		"frozen within bounds":                              {3, 3, changes{frozen}, " scaledobject(min 1)"},
-		"frozen out of bounds":                              {80, 80, changes{frozen}, " gone"},
-		"paused by somebody, nothing is woken":              {0, 4, changes{mayBeZero, paused}, " scaledobject(min 0)"},
-		"paused by somebody, nothing is taken":              {2, 0, changes{mayBeZero, paused}, " scaledobject(min 0)"},
-		"paused downwards, nothing is taken": {
+		"no change at zero":                          {0, 0, changes{mayBeZero}, " scaledobject(min 0)"},
+		"no change while Pulsar is unavailable":      {0, 0, changes{mayBeZero, unknown}, " scaledobject(min 0)"},
+		"no ScaledObject before the first decision":  {3, 3, changes{none, unknown}, ""},
+		"switched off by hand, KEDA must not switch": {0, 4, nil, " gone"},
+		"one at zero with a raised minReplicas":      {0, 1, changes{atZero}, "status replicas=1 scaledobject(min 1)"},
+		"frozen within bounds":                       {3, 3, changes{frozen}, " scaledobject(min 1)"},
+		"frozen out of bounds":                       {80, 80, changes{frozen}, " gone"},
+		"paused by a user, does not wake":            {0, 4, changes{mayBeZero, paused}, " scaledobject(min 0)"},
+		"paused by a user, removes none":             {2, 0, changes{mayBeZero, paused}, " scaledobject(min 0)"},
+		"paused scale-in, removes none": {
 			2, 0,
 			changes{mayBeZero, func(o *plan.Observed) { o.ScaledObject.PausedIn = true }},
 			" scaledobject(min 0)",
@@ -190,19 +190,19 @@ func TestNewPlanForKEDA(t *testing.T) {
 			},
 			"status replicas=2 scaledobject(min 0)",
 		},
-		"paused upwards, nothing is woken": {
+		"paused scale-out, does not wake": {
 			0, 2,
 			changes{mayBeZero, func(o *plan.Observed) { o.ScaledObject.PausedOut = true }},
 			" scaledobject(min 0)",
 		},
-		"our HPA goes first, and nothing else": {0, 4, changes{mayBeZero, none, ours}, "remove"},
-		"the next waits for the one before":    {3, 7, changes{leaving}, ""},
-		"and for its HPA":                      {3, 7, changes{left}, ""},
-		"Direct waits for the ScaledObject":    {3, 7, changes{direct}, " gone"},
-		"Direct waits for KEDA's HPA":          {3, 7, changes{direct, left}, " gone"},
-		"the HPA waits for the ScaledObject":   {0, 7, changes{hpa, mayBeZero}, " gone"},
-		"the HPA waits for KEDA's HPA":         {3, 7, changes{hpa, left}, " gone"},
-		"a violation freezes":                  {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
+		"only deletes our HPA first":          {0, 4, changes{mayBeZero, none, ours}, "remove"},
+		"waits until the last one is deleted": {3, 7, changes{leaving}, ""},
+		"and for its HPA":                     {3, 7, changes{left}, ""},
+		"Direct waits for the ScaledObject":   {3, 7, changes{direct}, " gone"},
+		"Direct waits for KEDA's HPA":         {3, 7, changes{direct, left}, " gone"},
+		"the HPA waits for the ScaledObject":  {0, 7, changes{hpa, mayBeZero}, " gone"},
+		"the HPA waits for KEDA's HPA":        {3, 7, changes{hpa, left}, " gone"},
+		"a violation freezes":                 {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
 		"a policy that takes precedence": {
 			3, 7,
 			changes{violated(v1alpha1.ReasonOlderPolicy)},
@@ -264,7 +264,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 		},
 		"all is applied":      {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
 		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not reconciled"},
-		"KEDA made nothing yet": {
+		"KEDA has created nothing yet": {
 			changes{ready, func(o *plan.Observed) { o.KEDAAutoscaler = nil }},
 			active,
 			"Unknown/Pending", "KEDA has not created its HorizontalPodAutoscaler yet",
@@ -286,7 +286,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 			},
 			active, "False/Fallback", "KEDA gets no answer from the scaler",
 		},
-		"KEDA is about to take the last": {
+		"KEDA is about to remove the last": {
 			changes{
 				ready, mayBeZero, hpaSays("True", "ValidMetricFound", ""),
 				says("Active", metav1.ConditionFalse, "ScalerCooldown", "cooling down"),
@@ -298,12 +298,12 @@ func TestConditionsOfKEDA(t *testing.T) {
 			active, "True/Scaling",
 			"replicas woke from zero",
 		},
-		"somebody paused it": {
+		"a user paused it": {
 			changes{ready, func(o *plan.Observed) { o.ScaledObject.Paused = true }},
 			active,
 			"False/ScaledObjectPaused", "remove it to resume",
 		},
-		"somebody paused it at zero": {
+		"a user paused it at zero": {
 			changes{
 				mayBeZero, at(0),
 				func(o *plan.Observed) { o.ScaledObject.Paused = true },
@@ -315,7 +315,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 			changes{func(o *plan.Observed) { o.KEDAAutoscaler.Spec.Behavior = nil }},
 			applied, "True/ToleranceUnsupported", "changes of up to 10 %",
 		},
-		"nothing is decided yet": {
+		"no decision yet": {
 			changes{none, func(o *plan.Observed) { o.Unknown = backlog.ErrUnreachable }},
 			applied,
 			"Unknown/Pending", "after the first decision",
@@ -408,14 +408,14 @@ func TestChecksOfKEDA(t *testing.T) {
 	}
 }
 
-func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
+func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
 	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
 	for name, test := range map[string]struct {
 		change func(*plan.Observed)
 		want   v1alpha1.ActuatorStatus
 	}{
-		"with all there": {
+		"with everything installed": {
 			func(*plan.Observed) {},
 			v1alpha1.ActuatorStatus{
 				Type:   v1alpha1.ActuatorKEDA,
@@ -426,7 +426,7 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },
 			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
 		},
-		"what a worker runs": {
+		"a function of a worker": {
 			func(w *plan.Observed) { w.Target.Scaling = plan.ByWorker },
 			v1alpha1.ActuatorStatus{
 				Type: v1alpha1.ActuatorDirect, Reason: "a function of the function worker has no scale subresource",
@@ -439,7 +439,7 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 				Reason: reason + ": apply its APIService; KEDA already has ScaledObject theirs on the same target",
 			},
 		},
-		"where the adapter is asked": {
+		"with the metrics API": {
 			func(w *plan.Observed) { w.Capabilities.NoMetricsAPI = false },
 			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"},
 		},

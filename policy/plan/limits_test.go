@@ -16,8 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// The API server refuses a status as a whole when one text of it is longer than its definition allows, or a reason is
-// empty.
+// The API server refuses a whole status if one of its texts is longer than allowed, or a reason is empty.
 func TestAStatusFitsItsDefinition(t *testing.T) {
 	name, long := strings.Repeat("n", 253), strings.Repeat("because ", 10<<10)
 	fits := func(t *testing.T, s v1alpha1.AutoscalingPolicyStatus) {
@@ -45,7 +44,7 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 				Kind: "FunctionMesh", Name: name, Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: name},
 			}
 		},
-		"with what an admission webhook says at length": func(o *plan.Observed) {
+		"with a long text of an admission webhook": func(o *plan.Observed) {
 			o.Violation = &plan.Violation{
 				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 				Message: long,

@@ -13,8 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// lookUpEvery is how often the writer of one target's replicas is looked up at most: each time is a request to the API
-// server. Changes in between are named together.
+// lookUpEvery is the minimum time between lookups of the writer of one target's replicas: each is a request to the API
+// server. One event names all changes in between.
 const lookUpEvery = 10 * time.Second
 
 // ManualScale is a change of the target's replicas that neither the policy nor its autoscaler wrote.
@@ -27,7 +27,7 @@ type ManualScale struct {
 	WriterLookup
 }
 
-// String says who wrote it, or why that is not known; and what to do where the number will be written again.
+// String names the writer, or why it is unknown, and the fix if it will write the number again.
 func (m ManualScale) String() string {
 	text := fmt.Sprintf("%s %d -> %d was written ", m.Field, m.From, m.To)
 	switch {
@@ -42,24 +42,24 @@ func (m ManualScale) String() string {
 	}
 }
 
-// scaleHistory is what is remembered of the target's replicas, to tell manual scales.
+// scaleHistory is the history of the target's replicas, to detect manual scales.
 type scaleHistory struct {
-	// replicas that were last explained; nil before any were seen.
+	// replicas is the last explained number; nil before the first.
 	replicas *int32
-	// instead are those that the next decision continues from while the target has replicas; nil for replicas themselves.
+	// instead is the number that the next decision continues from while the target has replicas; nil for replicas itself.
 	instead *int32
-	// written by the controller last and not seen since; nil for none.
+	// written is the number that the controller wrote last and has not seen since; nil for none.
 	written *int32
-	// unnamed says that a change from them was seen whose writer was not looked up yet.
+	// unnamed is true if a change from replicas was seen and its writer is not looked up yet.
 	unnamed bool
 	// lookedUpAt is when the writer was last looked up.
 	lookedUpAt time.Time
-	// last manual scale; nil for none.
+	// last is the last manual scale; nil for none.
 	last   *ManualScale
 	resets resets
 }
 
-// Seen is the history once a change of the target's replicas was seen, and its writer was looked up or not.
+// Seen is the history after the target's replicas were observed, whether or not the writer was looked up.
 func (h History) Seen(o Observed) History {
 	if o.Target == nil || o.Target.Replicas == nil || o.Waiting() {
 		return h
@@ -95,20 +95,20 @@ func (s scaleHistory) after(actions Actions, result Result) scaleHistory {
 	return s
 }
 
-// wrote says that the controller wrote the target's replicas.
+// wrote reports whether the controller wrote the target's replicas.
 func (s scaleHistory) wrote(o Observed) bool {
 	return s.written != nil && *s.written == *o.Target.Replicas
 }
 
-// WriterIsSought says that it is to be looked up who wrote the target's replicas. Where the controller writes them, its
-// next write depends on that: it is looked up at each change.
+// WriterIsSought reports whether to look up the writer of the target's replicas. Where the controller writes them, its
+// next write depends on the writer, so every change is looked up.
 func WriterIsSought(o Observed) bool {
 	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
 	return due && changedFrom(o) != nil && !o.History.scales.wrote(o)
 }
 
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not
-// scale, such as beside another autoscaler, all changes are. A function worker does not tell who changed it.
+// scale, such as beside another autoscaler, no change is decided. A function worker does not report the writer.
 func changedFrom(o Observed) *int32 {
 	if !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || o.Target == nil || o.Target.Replicas == nil ||
 		o.Target.Scaling == ByWorker || o.Waiting() {
@@ -132,11 +132,11 @@ func changedFrom(o Observed) *int32 {
 // What wrote the replicas of a target, besides the actuator of the policy.
 const (
 	ScaledExternally = "External"
-	// ScaledByUnknown: it was not looked up who did.
+	// ScaledByUnknown: the writer was not looked up.
 	ScaledByUnknown = "Unknown"
 )
 
-// ScaledBy is what wrote the target's replicas, where they changed.
+// ScaledBy is what wrote the target's replicas, if they changed.
 func ScaledBy(o Observed) string {
 	switch {
 	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || NoticedManualScale(o) != nil:
@@ -148,7 +148,7 @@ func ScaledBy(o Observed) string {
 	}
 }
 
-// NoticedManualScale is the one that was noticed just now; nil for none.
+// NoticedManualScale is the manual scale of this reconcile; nil for none.
 func NoticedManualScale(o Observed) *ManualScale {
 	from := changedFrom(o)
 	if o.Writer == nil || from == nil || (o.Writer.Failed == nil && writesForPolicy(o, o.Writer.Writer)) {
@@ -160,8 +160,8 @@ func NoticedManualScale(o Observed) *ManualScale {
 	}
 }
 
-// writesForPolicy says that it is the controller, or an autoscaler that follows its decisions. Of decisions in a row an
-// autoscaler may write one that is no longer the last.
+// writesForPolicy reports whether the writer is the controller, or an autoscaler that follows its decisions. After
+// several decisions an autoscaler may write one that is no longer the last.
 func writesForPolicy(o Observed, w Writer) bool {
 	switch w.Manager {
 	case FieldManager:
@@ -176,7 +176,7 @@ func writesForPolicy(o Observed, w Writer) bool {
 	}
 }
 
-// WrittenPath is the field whose writer is the replicas' one: a list of entries has one owner.
+// WrittenPath is the field that identifies the writer of the replicas: a list of entries has one owner.
 func WrittenPath(o Observed) []string {
 	if o.Target.Scaling != ByMesh {
 		return replicasPath(o)
@@ -193,7 +193,7 @@ func replicasPath(o Observed) []string {
 	return []string{"spec", fmt.Sprintf("%s[%s]", MeshList(component.Kind), component.Name), "replicas"}
 }
 
-// lastManualScale is the one that was noticed now, or before; nil for none.
+// lastManualScale is the one of this reconcile, or an earlier one; nil for none.
 func lastManualScale(o Observed) *ManualScale {
 	if now := NoticedManualScale(o); now != nil {
 		return now
@@ -201,7 +201,7 @@ func lastManualScale(o Observed) *ManualScale {
 	return o.History.scales.last
 }
 
-// manualRaise is the last manual scale as a decision explains it; nil for none, or one that lowered replicas.
+// manualRaise is the last manual scale as a decision explains it; nil if there is none or it lowered replicas.
 func manualRaise(o Observed) *policy.ManualRaise {
 	m := lastManualScale(o)
 	if m == nil || m.To <= m.From {

@@ -28,7 +28,7 @@ func byHPA() plan.Writer {
 	}
 }
 
-// changed is a target with so many replicas now, whose policy saw and decided 4 before.
+// changed is a target with this number of replicas, whose policy saw and decided 4 before.
 func changed(replicas int32) plan.Observed {
 	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
 	p.Status.SpecReplicas, p.Status.DesiredReplicas = new(int32(4)), new(int32(4))
@@ -46,15 +46,15 @@ func TestTheWriterIsSoughtWhereAChangeWasNotDecided(t *testing.T) {
 	}{
 		"replicas that changed":        {func(*plan.Observed) {}, true},
 		"replicas that did not":        {func(o *plan.Observed) { o.Target.Replicas = new(int32(4)) }, false},
-		"what was decided":             {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(7)) }, false},
-		"nothing decided yet":          {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = nil }, true},
+		"the decided number":           {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(7)) }, false},
+		"no decision yet":              {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = nil }, true},
 		"the first time they are seen": {func(o *plan.Observed) { o.Policy.Status.SpecReplicas = nil }, false},
 		"mode Recommend":               {func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, false},
 		"mode Paused":                  {func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModePaused }, false},
 		"something to fix first":       {func(o *plan.Observed) { o.Violation = &plan.Violation{} }, false},
-		"a target that is gone":        {func(o *plan.Observed) { o.Target = nil }, false},
+		"a target that does not exist": {func(o *plan.Observed) { o.Target = nil }, false},
 		"a target without replicas":    {func(o *plan.Observed) { o.Target.Replicas = nil }, false},
-		"what a function worker runs":  {func(o *plan.Observed) { o.Target.Scaling = plan.ByWorker }, false},
+		"a function of a worker":       {func(o *plan.Observed) { o.Target.Scaling = plan.ByWorker }, false},
 		"before the first answer":      {func(o *plan.Observed) { o.Unknown, o.Reading = backlog.ErrNoData, nil }, false},
 		"while the backlog is unknown": {func(o *plan.Observed) { o.Unknown, o.Reading = backlog.ErrUnreachable, nil }, true},
 	}
@@ -151,8 +151,8 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 	}
 }
 
-// sees is what the history is after so many seconds with so many replicas, the writer being looked up where it is
-// sought; and what was named.
+// sees is the history some seconds later with this number of replicas, and the named writer. The writer is looked up if
+// it is sought.
 func sees(h plan.History, seconds int, replicas, desired int32, writer plan.Writer) (plan.History, *plan.ManualScale) {
 	o := changed(replicas)
 	o.Now, o.History, o.Policy.Status.DesiredReplicas = noon().Add(time.Duration(seconds)*time.Second), h, &desired
@@ -217,7 +217,7 @@ func TestAPausedPolicyForgetsWhatChangedMeanwhile(t *testing.T) {
 	require.False(t, plan.WriterIsSought(resumed))
 }
 
-func TestADecisionIsToldWhoRaisedTheReplicas(t *testing.T) {
+func TestADecisionKnowsTheWriterOfTheReplicas(t *testing.T) {
 	o := changed(7)
 	o.Writer = &plan.WriterLookup{Writer: byKubectl()}
 	want := &policy.ManualRaise{ReplicasAt: policy.ReplicasAt{At: noon(), Replicas: 7}, By: "kubectl scale"}

@@ -30,26 +30,26 @@ func throughMesh(child v1alpha1.ScaleTargetRef, mesh string) string {
 		child.APIVersion, kindFunctionMesh, mesh, child.Kind, strings.TrimPrefix(child.Name, mesh+"-"))
 }
 
-// MissingChild is an entry of a FunctionMesh whose child does not exist.
+// MissingChild is an entry of a FunctionMesh without its child.
 type MissingChild struct {
 	Component v1alpha1.MeshComponent
-	// AtZero says that the entry has 0 replicas, with which Function Mesh's webhook lets no child be created.
+	// AtZero is true if the entry has 0 replicas: Function Mesh's webhook then refuses to create the child.
 	AtZero bool
 }
 
-// ownChildMissing says that the target itself does not exist yet.
+// ownChildMissing reports whether the target itself does not exist yet.
 func (t *Target) ownChildMissing(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.MissingChild != nil && t.MissingChild.Component == spec.ScaleTargetRef.Component
 }
 
-// createsChild says that the controller keeps at least one replica in the entry, so that Function Mesh can create the
-// child. It does so only where it scales.
+// createsChild reports whether the controller keeps at least one replica in the entry, so that Function Mesh can create
+// the child. It does so only where it scales.
 func (o Observed) createsChild() bool {
 	return o.Target.ownChildMissing(o.Policy.Spec) && scales(o)
 }
 
-// childMissing says at which entry Function Mesh stops before the target is created or scaled; nil for none. It is
-// False where the user has to resolve that, and Unknown while it is under way.
+// childMissing reports the entry at which Function Mesh stops before it creates or scales the target; nil for none. It
+// is False if the user has to fix it, and Unknown while Function Mesh creates the child.
 func childMissing(o Observed) *metav1.Condition {
 	if o.Target == nil || o.Target.MissingChild == nil {
 		return nil

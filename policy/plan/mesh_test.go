@@ -22,7 +22,7 @@ func componentWorld() plan.Observed {
 	return w
 }
 
-func TestAChildOfAMeshIsWhatFunctionMeshCallsIt(t *testing.T) {
+func TestAChildOfAMeshHasTheNameOfFunctionMesh(t *testing.T) {
 	w := componentWorld()
 	require.Equal(t,
 		v1alpha1.ScaleTargetRef{
@@ -32,7 +32,7 @@ func TestAChildOfAMeshIsWhatFunctionMeshCallsIt(t *testing.T) {
 	require.Equal(t, "sources", plan.MeshList(v1alpha1.WorkloadSource))
 }
 
-func TestAChildThatStaysMissingIsTheOperatorsFault(t *testing.T) {
+func TestAChildThatStaysMissingPointsToTheOperator(t *testing.T) {
 	s := begun(t)
 	byDirect(&s.o)
 	s.o.Target.MissingChild, s.o.Target.Unfollowed = &plan.MissingChild{}, inactive
@@ -54,7 +54,7 @@ func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {
 			func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, 1,
 		},
 		"beside another autoscaler": {func(o *plan.Observed) { o.Violation = &plan.Violation{} }, 1},
-		"what was decided":          {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(1)) }, 1},
+		"the decided number":        {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(1)) }, 1},
 		"another number":            {func(o *plan.Observed) { o.Target.Replicas = new(int32(2)) }, 2},
 		"a Function of its own":     {func(o *plan.Observed) { o.Target.Scaling = plan.BySubresource }, 1},
 	}
@@ -82,7 +82,7 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 				"for it: " +
 				"remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function, or set conflictPolicy: TakeOver",
 		},
-		"of a mesh that is left alone": {
+		"of an unmanaged mesh": {
 			func(w *plan.Observed) { w.Target.Unmanaged, w.Target.UnmanagedBy = true, "FunctionMesh etl" },
 			"FunctionMesh etl has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: " +
 				"remove the annotation",

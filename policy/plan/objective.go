@@ -11,8 +11,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// objectiveMet says whether messages have met the objective for objectiveFor, and if not, why. It stays as it is until
-// the opposite has lasted as long. Its messages have no numbers of the load: each change of a condition is a write.
+// objectiveMet reports whether messages have met the objective for objectiveFor, and otherwise the reason. It does not
+// change until the opposite has lasted as long. Its messages have no numbers of the load: each change of a condition is
+// a write.
 func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Condition) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
@@ -39,7 +40,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 	return c
 }
 
-// served says whether messages meet the objective.
+// served is whether messages meet the objective.
 func served(o Observed) metav1.ConditionStatus {
 	before := o.Policy.Status.Conditions
 	last := metav1.ConditionUnknown
@@ -73,13 +74,13 @@ func served(o Observed) metav1.ConditionStatus {
 	}
 }
 
-// unsure says that the known part of a reading does not tell whether messages meet the objective.
+// unsure reports whether the known part of a reading is not sufficient to compare messages with the objective.
 func unsure(o Observed, s policy.Service) bool {
 	return partlyKnown(o) && s.Objective == policy.ObjectiveUnknown
 }
 
-// whyMissed is the reason for which messages miss the objective, the one to fix first. While Ready is not True it has
-// the same reason.
+// whyMissed is the reason that messages miss the objective, the one to fix first. While Ready is not True it has the
+// same reason.
 func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) (reason, message string) {
 	const late = "messages wait longer than the latency objective: "
 	switch {
@@ -97,7 +98,7 @@ func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) 
 	return reason, late + message
 }
 
-// limit is what keeps messages from the objective while the autoscaler does its job.
+// limit is what keeps messages from meeting the objective while the autoscaler does its job.
 func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 	d := o.decision
 	held := ""
@@ -122,19 +123,19 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 	}
 }
 
-// limits says that a ScalingLimited names a bound above the replicas.
+// limits reports whether a ScalingLimited names a bound above the replicas.
 func limits(limited metav1.Condition) bool {
 	return limited.Status == metav1.ConditionTrue && limited.Reason != v1alpha1.ReasonTooFewReplicas
 }
 
-// starting says that replicas were decided that do not consume yet.
+// starting reports whether decided replicas do not consume yet.
 func (o outcome) starting() bool {
 	running := running(o.Observed)
 	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || o.starts ||
 		(running != nil && *running < *o.Target.Replicas)
 }
 
-// holdsBack says that a hold may keep replicas below what the objective needs.
+// holdsBack reports whether a hold may keep replicas below what the objective needs.
 func holdsBack(hold string) bool {
 	switch hold {
 	case "", policy.HoldStabilizing, policy.HoldSmallChange, policy.HoldOldReading, policy.HoldIdling,

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// Messages that replicas hold in advance are late long after others are not, and go one by one.
+// Prefetched messages are late long after others are not, and are processed one by one.
 func TestTheOldestMessageFailsOnceItStays(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
@@ -91,7 +91,7 @@ func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 			func(s *story) { s.o.Pods = &policy.Pods{Unready: 9, CrashLooping: 9} }, "ReplicasNotStarting",
 			"False/ReplicasNotStarting", "see condition Ready",
 		},
-		"nothing else": {func(*story) {}, "CatchingUp", "True/Scaling", "drain"},
+		"no other reason": {func(*story) {}, "CatchingUp", "True/Scaling", "drain"},
 		"mode is Recommend": {
 			func(s *story) { s.o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, "Recommending", "True/Recommending",
 			"not carried out",
@@ -178,7 +178,7 @@ func TestAPartialReadingOfNewTopicsIsNoMiss(t *testing.T) {
 	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
 }
 
-func TestAWaitAroundTheObjectiveDoesNotFlap(t *testing.T) {
+func TestAWaitNearTheObjectiveDoesNotFlap(t *testing.T) {
 	s := begun(t)
 	writes := s.writes
 	const rounds, heartbeats = 30, 5
@@ -192,7 +192,7 @@ func TestAWaitAroundTheObjectiveDoesNotFlap(t *testing.T) {
 	require.LessOrEqual(t, s.writes, writes+heartbeats)
 }
 
-func TestMessagesThatNobodyProcessesMissTheObjectiveOnceItHasPassed(t *testing.T) {
+func TestStalledMessagesMissTheObjectiveOnceItHasPassed(t *testing.T) {
 	s := begun(t)
 	objective := policy.LatencyObjective(s.o.Policy.Spec)
 	s.d.Decision.Replicas, s.o.Target.Replicas = 0, new(int32)

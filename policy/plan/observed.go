@@ -20,19 +20,19 @@ import (
 type Observed struct {
 	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
-	// Measured is what is known of the backlog and of the replicas.
+	// Measured is the backlog and the state of the replicas, as far as known.
 	Measured
-	// Policies is how many policies the process decides for.
+	// Policies is the number of policies that the process decides for.
 	Policies int
 	// History is what earlier reconciles of the policy wrote.
 	History History
-	// Writer of the target's replicas; nil where it was not looked up, as where they did not change.
+	// Writer of the target's replicas; nil if it was not looked up, such as for unchanged replicas.
 	Writer *WriterLookup
-	// ScaledBy is what wrote the target's replicas, where they changed.
+	// ScaledBy is what wrote the target's replicas, if they changed.
 	ScaledBy string
 	// Violation is what Check finds; nil for nothing.
 	Violation *Violation
-	// Actuator that Choose chooses.
+	// Actuator is the result of Choose.
 	Actuator v1alpha1.ActuatorStatus
 	// Capabilities of the cluster, as far as they are known.
 	Capabilities Capabilities
@@ -44,8 +44,8 @@ type Observed struct {
 	Conflicting []ConflictingAutoscaler
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
-	// OlderPolicy is the name of a policy on the same target that takes precedence; empty for none. OlderNames says that a
-	// user wrote it, while an AutoscalingPolicySet made this one.
+	// OlderPolicy is the name of a policy on the same target that takes precedence; empty for none. OlderNames is true if
+	// a user wrote it, while an AutoscalingPolicySet created this one.
 	OlderPolicy string
 	OlderNames  bool
 	// Restoring is the name of a policy on the same target that restores what it took over; empty for none.
@@ -59,8 +59,8 @@ type Observed struct {
 	// they do not exist. KEDA deletes its HorizontalPodAutoscaler some time after the ScaledObject.
 	ScaledObject   *LiveScaledObject
 	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// OtherScaledObjects are those that the policy does not own on the same target, paused or not, sorted. KEDA admits
-	// one.
+	// OtherScaledObjects are ScaledObjects on the same target that the policy does not own, paused or not, sorted. KEDA
+	// admits one.
 	OtherScaledObjects []string
 }
 
@@ -70,7 +70,7 @@ type Measured struct {
 	Reading *backlog.Reading
 	// Unknown is why there is no reading; nil if there is one, or if none is wanted.
 	Unknown error
-	// Partitions of a Failover subscription, which each have one active consumer; nil for other types.
+	// Partitions of a Failover subscription, each with one active consumer; nil for other types.
 	Partitions []backlog.PartitionReading
 	// Pods of the target; nil while their health is unknown.
 	Pods *policy.Pods
@@ -95,7 +95,7 @@ type Target struct {
 	// Reported is status.replicas of the target or of its StatefulSet; nil if neither reports it. It exceeds Replicas
 	// while a rollout of a Deployment replaces pods.
 	Reported *int32
-	// Unfollowed is why its operator has not acted on its replicas, with what to do if that lasts; empty if it has, or if
+	// Unfollowed is why the operator has not acted on the replicas, with the fix if this lasts; empty if it has, or if
 	// that is unknown.
 	Unfollowed string
 	// PodSelector selects its pods, by its scale subresource; empty if unknown.
@@ -132,22 +132,22 @@ type Target struct {
 	UnmanagedBy string
 	// Stopped is true for a function of a worker that the user stopped.
 	Stopped bool
-	// Updating says that a rollout is replacing its pods.
+	// Updating is true while a rollout is replacing its pods.
 	Updating bool
 	// Frozen is why its replicas cannot change now; nil if they can.
 	Frozen *policy.Hold
-	// Disturbances are why a change of the replicas restarts those that run, or changes what is learned of them.
+	// Disturbances are why a change of the replicas restarts the running ones, or changes what was learned about them.
 	Disturbances []Disturbance
 }
 
 // Disturbance is a reason and a message with the fix, for condition ScalesWithoutRestart.
 type Disturbance struct {
 	Reason, Message string
-	// Restarts says that each change of the replicas restarts all that run.
+	// Restarts is true if each change of the replicas restarts all running ones.
 	Restarts bool
 }
 
-// Restarts says that each change of the replicas is known to restart those that run.
+// Restarts reports whether each change of the replicas is known to restart the running ones.
 func (t *Target) Restarts() bool {
 	for _, d := range t.Disturbances {
 		if d.Restarts {
@@ -160,7 +160,7 @@ func (t *Target) Restarts() bool {
 // Scaling is how the controller changes the replicas of a target.
 type Scaling int
 
-// The ways to scale.
+// The methods of scaling.
 const (
 	// BySubresource is the scale subresource of the target itself.
 	BySubresource Scaling = iota
@@ -178,14 +178,14 @@ type ConflictingAutoscaler struct {
 	// Owner controls it, such as "Function resize" or "ScaledObject resize"; empty for none.
 	Owner string
 	UID   types.UID
-	// Terminating says that it is about to be deleted: its owner is a paused ScaledObject, or a policy that defers to this
-	// one.
+	// Terminating is true if it is about to be deleted: its owner is a paused ScaledObject, or a policy that defers to
+	// this one.
 	Terminating bool
 	// Manifest recreates it; empty if it is too large for a status, or was not requested.
 	Manifest v1alpha1.Manifest
 }
 
-// Name is what the policy scales, in a sentence: Function resize, Function resize of FunctionMesh etl, or function
+// Name is what the policy scales, for a sentence: Function resize, Function resize of FunctionMesh etl, or function
 // public/default/resize of the function worker.
 func Name(spec v1alpha1.AutoscalingPolicySpec) string {
 	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {
@@ -198,7 +198,7 @@ func Name(spec v1alpha1.AutoscalingPolicySpec) string {
 	}
 }
 
-// ShortName is what the policy scales, in a column: Function/resize, FunctionMesh/etl:Function/resize or
+// ShortName is what the policy scales, for a column: Function/resize, FunctionMesh/etl:Function/resize or
 // function:public/default/resize.
 func ShortName(spec v1alpha1.AutoscalingPolicySpec) string {
 	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {

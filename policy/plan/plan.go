@@ -35,12 +35,11 @@ type Actions struct {
 	Suspend *Suspension
 	// Restore is what to restore, as the only write.
 	Restore *Restoration
-	// Wait says that the controller writes nothing, the status included: the caches may be out of date after the last
-	// write.
+	// Wait is true if the controller writes nothing, not even the status: the caches may be outdated after the last write.
 	Wait bool
 	// Violation is what the user has to fix; nil for none.
 	Violation *Violation
-	// StatusFirst says that the controller writes the status before Replicas. An autoscaler resumes as soon as there are
+	// StatusFirst is true if the controller writes the status before Replicas. An autoscaler resumes as soon as there are
 	// replicas, and would set the number of the last status.
 	StatusFirst bool
 }
@@ -52,14 +51,14 @@ type Result struct {
 	ScaledObject *LiveScaledObject
 	// Violation is that of the plan, or why the API server refuses our autoscaler; nil for none.
 	Violation *Violation
-	// Refused says that the API server refused our autoscaler in this reconcile.
+	// Refused is true if the API server refused our autoscaler in this reconcile.
 	Refused bool
 	// ApplyFailed is why the state of our autoscaler, or of a suspended or restored one, is unknown: a write failed and is
 	// retried.
 	ApplyFailed error
 	// ScaleFailed is why the target's replicas were not written; nil if they were, or need not be.
 	ScaleFailed error
-	// Suspended and Restored say that another autoscaler was suspended or restored.
+	// Suspended and Restored are true if another autoscaler was suspended or restored.
 	Suspended, Restored bool
 }
 
@@ -72,9 +71,9 @@ func Unwritten(o Observed, actions Actions) Result {
 // ignores the backlog would take over. One exception: a policy defers to one that takes precedence, which would
 // otherwise wait forever.
 //
-// The controller writes nothing to a frozen target, nor to one that the user set to 0 replicas while minReplicas is
-// more: that switches scaling off, as for a HorizontalPodAutoscaler. Any other number that a user or an autoscaler
-// writes becomes the current one, from which Decide continues.
+// The controller writes nothing to a frozen target. It also writes nothing to a target that the user set to 0 replicas
+// while minReplicas is more: that switches scaling off, as for a HorizontalPodAutoscaler. Any other number that a user
+// or an autoscaler writes becomes the current one, from which Decide continues.
 func New(o Observed, decision *policy.Decision) Actions {
 	switch {
 	case o.History.recentlyRestored(o):
@@ -145,7 +144,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	return actions
 }
 
-// undecided says that the policy has no decision and waits for the first answer from Pulsar, a second or two.
+// undecided reports whether the policy has no decision and waits for the first answer from Pulsar, a second or two.
 func (o Observed) undecided() bool {
 	return errors.Is(o.Unknown, backlog.ErrNoData) && o.Policy.Status.DesiredReplicas == nil
 }
@@ -159,13 +158,13 @@ func replicasBesideAutoscaler(o Observed, current, decided int32, off bool) *int
 	return changedReplicas(decided, current, off)
 }
 
-// throughZero says that the change starts or ends at zero, where our autoscaler does nothing: it cannot, or it gets no
-// metric while the backlog is unknown.
+// throughZero reports whether the change starts or ends at zero, where our autoscaler does nothing: it cannot, or it
+// gets no metric while the backlog is unknown.
 func throughZero(o Observed, decided, current int32) bool {
 	return (decided == 0 || current == 0) && (o.Unknown != nil || !autoscalerReachesZero(o))
 }
 
-// mayHaveAutoscaler is false for a target that is frozen out of bounds: an autoscaler would bring it within them at
+// mayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
 // once, and an existing one does so when the bounds change.
 func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.Frozen == nil || (*t.Replicas >= policy.MinReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
@@ -179,8 +178,8 @@ func changedReplicas(decided, current int32, off bool) *int32 {
 	return &decided
 }
 
-// autoscalerReachesZero says that our autoscaler scales to zero and back. At zero it is disabled (ScalingDisabled)
-// unless it scaled there itself.
+// autoscalerReachesZero reports whether our autoscaler scales to zero and back. At zero it is disabled
+// (ScalingDisabled) unless it scaled there itself.
 func autoscalerReachesZero(o Observed) bool {
 	live := o.Autoscaler
 	if !o.Capabilities.ScaleToZero || live == nil {
@@ -197,8 +196,8 @@ func autoscalerReachesZero(o Observed) bool {
 // reasonScalingDisabled is the reason of a HorizontalPodAutoscaler for a target at zero that it did not scale there.
 const reasonScalingDisabled = "ScalingDisabled"
 
-// SwitchedOff says that the user set the replicas to 0 although minReplicas is more. A target that scaled to zero is
-// not switched off when minReplicas is raised: its last condition tells.
+// SwitchedOff reports whether the user set the replicas to 0 although minReplicas is more. A target that scaled to zero
+// is not switched off when minReplicas is raised: its last condition distinguishes the two.
 func SwitchedOff(o Observed) bool {
 	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
 		(policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {

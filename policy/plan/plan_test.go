@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// outcome is one of actuator HPA on a target of so many replicas that has had its autoscaler for a while.
+// outcome is one of actuator HPA on a target that has had its autoscaler for a while.
 func outcome(t testing.TB, current int32) plan.Observed {
 	t.Helper()
 	o := world()
@@ -31,7 +31,7 @@ func outcome(t testing.TB, current int32) plan.Observed {
 	return o
 }
 
-// saying is the HorizontalPodAutoscaler's condition ScalingActive, as Kubernetes 1.36 words it.
+// saying is the HorizontalPodAutoscaler's condition ScalingActive, with the text of Kubernetes 1.36.
 func saying(o *plan.Observed, status corev1.ConditionStatus, reason, message string) {
 	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 		{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale"},
@@ -44,7 +44,7 @@ func disabled(o *plan.Observed) {
 		"scaling is disabled since the replica count of the target is zero")
 }
 
-// atZero is what the status says of a target that the policy took to zero.
+// atZero is the status of a target that the policy scaled to zero.
 func atZero(o *plan.Observed) {
 	o.Policy.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaledToZero,
@@ -56,11 +56,11 @@ func mayBeZero(o *plan.Observed) { o.Policy.Spec.MinReplicas = new(int32) }
 func byHPAToZero(o *plan.Observed) { mayBeZero(o); o.Capabilities.ScaleToZero = true }
 
 func byDirect(o *plan.Observed) {
-	o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"}
+	o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "it is set in spec.actuator"}
 	o.Autoscaler = nil
 }
 
-// inWords says what a plan writes, in words.
+// inWords describes the writes of a plan.
 func inWords(p plan.Actions) string {
 	var words []string
 	if p.RemoveAutoscaler {
@@ -78,7 +78,7 @@ func inWords(p plan.Actions) string {
 	return strings.Join(words, " ")
 }
 
-func TestNewPlanSaysWhatIsWritten(t *testing.T) {
+func TestNewPlansWrites(t *testing.T) {
 	violated := func(o *plan.Observed) {
 		o.Violation = &plan.Violation{
 			Condition: v1alpha1.ConditionAutoscalerApplied,
@@ -107,24 +107,24 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{byDirect},
 			"remove replicas=3",
 		},
-		"Direct leaves what is right alone": {7, 7, changes{byDirect}, "remove"},
-		"Direct goes to zero": {
+		"Direct writes nothing if the number is right": {7, 7, changes{byDirect}, "remove"},
+		"Direct scales to zero": {
 			2, 0,
 			changes{byDirect, mayBeZero},
 			"remove replicas=0",
 		},
-		"Direct comes back from zero": {
+		"Direct wakes from zero": {
 			0, 4,
 			changes{byDirect, mayBeZero},
 			"remove replicas=4",
 		},
-		"Direct leaves a target alone that was switched off by hand": {0, 4, changes{byDirect}, "remove"},
-		"the controller takes the last one where the autoscaler cannot": {
+		"Direct writes nothing to a target switched off by hand": {0, 4, changes{byDirect}, "remove"},
+		"the controller removes the last if the autoscaler cannot": {
 			1, 0,
 			changes{mayBeZero},
 			"apply(min 1) replicas=0",
 		},
-		"the controller takes several at once": {
+		"the controller removes several at once": {
 			5, 0,
 			changes{mayBeZero},
 			"apply(min 1) replicas=0",
@@ -134,12 +134,12 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{mayBeZero, disabled},
 			"apply(min 1) status replicas=4",
 		},
-		"nothing is written at zero while nothing is needed": {
+		"no write at zero while none is needed": {
 			0, 0,
 			changes{mayBeZero, disabled},
 			"apply(min 1)",
 		},
-		"an autoscaler that can takes the last one itself": {
+		"a capable autoscaler removes the last itself": {
 			1, 0,
 			changes{byHPAToZero},
 			"apply(min 0)",
@@ -149,7 +149,7 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{byHPAToZero},
 			"apply(min 0)",
 		},
-		"an autoscaler that could, but found zero there, is helped": {
+		"a disabled autoscaler at zero is helped": {
 			0, 4,
 			changes{byHPAToZero, disabled},
 			"apply(min 0) status replicas=4",
@@ -159,33 +159,33 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{byHPAToZero, func(o *plan.Observed) { o.Autoscaler = nil }},
 			"apply(min 0) status replicas=4",
 		},
-		"a target that may not be without replicas keeps its autoscaler from it": {
+		"a target that needs a replica limits its autoscaler": {
 			1, 1,
 			changes{byHPAToZero, func(o *plan.Observed) { o.Target.NeverZero = true }},
 			"apply(min 1)",
 		},
-		"nothing goes to a target that was switched off by hand": {0, 4, changes{disabled}, "apply(min 1)"},
-		"one at zero whose minReplicas was raised comes back": {
+		"no write to a target that was switched off by hand": {0, 4, changes{disabled}, "apply(min 1)"},
+		"one at zero with a raised minReplicas wakes": {
 			0, 1,
 			changes{disabled, atZero},
 			"apply(min 1) status replicas=1",
 		},
-		"a violation freezes":                                             {3, 7, changes{violated}, ""},
-		"a violation freezes Direct":                                      {3, 7, changes{violated, byDirect}, ""},
-		"a violation freezes at zero":                                     {0, 7, changes{violated, mayBeZero}, ""},
-		"frozen within bounds it keeps its autoscaler":                    {3, 3, changes{frozen}, "apply(min 1)"},
-		"frozen out of bounds it loses the autoscaler that would move it": {80, 80, changes{frozen}, "remove"},
-		"a missing target is left alone": {
+		"a violation freezes":                          {3, 7, changes{violated}, ""},
+		"a violation freezes Direct":                   {3, 7, changes{violated, byDirect}, ""},
+		"a violation freezes at zero":                  {0, 7, changes{violated, mayBeZero}, ""},
+		"frozen within bounds it keeps its autoscaler": {3, 3, changes{frozen}, "apply(min 1)"},
+		"frozen out of bounds it has no autoscaler":    {80, 80, changes{frozen}, "remove"},
+		"no write to a missing target": {
 			3, 7,
 			changes{func(o *plan.Observed) { o.Target = nil }},
 			"",
 		},
-		"Recommend takes our autoscaler away": {
+		"Recommend deletes our autoscaler": {
 			3, 7,
 			changes{mode(v1alpha1.ModeRecommend)},
 			"remove",
 		},
-		"Recommend takes it away whatever is in the way": {
+		"Recommend deletes it despite a violation": {
 			3, 7,
 			changes{mode(v1alpha1.ModeRecommend), violated},
 			"remove",
@@ -195,12 +195,12 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{mode(v1alpha1.ModeRecommend), byDirect},
 			"remove",
 		},
-		"Off takes our autoscaler away": {
+		"Paused deletes our autoscaler": {
 			3, 7,
 			changes{mode(v1alpha1.ModePaused)},
 			"remove",
 		},
-		"Off with Direct writes nothing": {
+		"Paused with Direct writes nothing": {
 			0, 7,
 			changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero},
 			"remove",
@@ -232,7 +232,7 @@ func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
 	}
 }
 
-// anyOutcome is a random world in mode Auto.
+// anyOutcome is a random observation in mode Auto.
 func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Observed {
 	o := outcome(t, current)
 	for _, change := range []func(*plan.Observed){
@@ -252,7 +252,7 @@ func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Observed {
 	return o
 }
 
-func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
+func TestOnlyBoundsChangeReplicasWithoutAReading(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(6, 6))
 	reasons := []error{
@@ -292,7 +292,7 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatIsGoneAtZeroIsMadeAgainByOneReplica(t *testing.T) {
+func TestOneReplicaRecreatesAMissingSubscriptionAtZero(t *testing.T) {
 	for name, change := range map[string]func(*plan.Observed){
 		"HPA": disabled, "HPA that goes to zero itself, and gets no metric": byHPAToZero, "Direct": byDirect,
 	} {
@@ -317,7 +317,7 @@ func TestASubscriptionThatIsGoneAtZeroIsMadeAgainByOneReplica(t *testing.T) {
 	}
 }
 
-func TestAbilitiesChooseWhoWrites(t *testing.T) {
+func TestCapabilitiesChooseTheWriter(t *testing.T) {
 	tests := map[string]struct {
 		abilities plan.Capabilities
 		wanted    v1alpha1.Actuator
@@ -325,7 +325,7 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 		want      v1alpha1.Actuator
 		because   string
 	}{
-		"Auto is the autoscaler where the adapter is asked": {
+		"Auto is the HPA with the metrics API": {
 			plan.Capabilities{},
 			v1alpha1.ActuatorAuto,
 			plan.BySubresource, v1alpha1.ActuatorHPA, "served by the adapter",
@@ -341,15 +341,15 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 			v1alpha1.ActuatorAuto,
 			plan.BySubresource, v1alpha1.ActuatorDirect, "no APIService serves custom.metrics.k8s.io",
 		},
-		"Auto is Direct for what a worker runs": {
+		"Auto is Direct for a function of a worker": {
 			plan.Capabilities{},
 			v1alpha1.ActuatorAuto, plan.ByWorker,
 			v1alpha1.ActuatorDirect, "function worker",
 		},
-		"HPA is taken at its word": {
+		"HPA is always chosen if named": {
 			plan.Capabilities{},
 			v1alpha1.ActuatorHPA, plan.BySubresource,
-			v1alpha1.ActuatorHPA, "spec.actuator says so",
+			v1alpha1.ActuatorHPA, "it is set in spec.actuator",
 		},
 		"HPA that cannot work is warned of": {
 			plan.Capabilities{MetricsAPIHolder: "Service a/b"},
@@ -361,10 +361,10 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 			v1alpha1.ActuatorHPA,
 			plan.BySubresource, v1alpha1.ActuatorHPA, "apply the adapter's APIService, or use Direct",
 		},
-		"Direct is taken at its word": {
+		"Direct is always chosen if named": {
 			plan.Capabilities{},
 			v1alpha1.ActuatorDirect,
-			plan.BySubresource, v1alpha1.ActuatorDirect, "spec.actuator says so",
+			plan.BySubresource, v1alpha1.ActuatorDirect, "it is set in spec.actuator",
 		},
 	}
 	for name, test := range tests {
@@ -376,18 +376,18 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 	}
 }
 
-func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
+func TestTheMinimumOfTheAutoscaler(t *testing.T) {
 	tests := map[string]struct {
 		given     []func(*plan.Observed)
 		least     int32
 		ref, kind string
 	}{
-		"to one where the cluster takes no zero": {
+		"one without the feature gate": {
 			[]func(*plan.Observed){mayBeZero},
 			1, "compute.functionmesh.io/v1alpha1",
 			"Function",
 		},
-		"to zero where it does": {
+		"zero with the feature gate": {
 			[]func(*plan.Observed){byHPAToZero},
 			0,
 			"compute.functionmesh.io/v1alpha1", "Function",

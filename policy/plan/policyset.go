@@ -34,13 +34,13 @@ type Selectable struct {
 // ObservedSet is what the controller read about one AutoscalingPolicySet.
 type ObservedSet struct {
 	Set *v1alpha1.AutoscalingPolicySet
-	// Violation is why the matching objects are unknown. Then nothing is written but the status.
+	// Violation is why the matching objects are unknown. Then only the status is written.
 	Violation *Violation
 	// Matched objects, by kind and name.
 	Matched []MatchedObject
-	// Policies that the set controls, whether their objects match or not.
+	// Policies that the set controls, whether or not their objects match.
 	Policies []*v1alpha1.AutoscalingPolicy
-	// Kept are the names of policies of objects that do not match any more, which are not deleted yet.
+	// Kept are the names of policies that are not deleted yet although their objects no longer match.
 	Kept map[string]bool
 }
 
@@ -49,7 +49,7 @@ type MatchedObject struct {
 	Ref v1alpha1.ScaleTargetRef
 	// NotGoverned is why the set does not govern it; nil if it does.
 	NotGoverned *NotGoverned
-	// PolicyName is SetPolicyName of it, and Live the policy of that name; nil for none.
+	// PolicyName is SetPolicyName of the object, and Live the policy of that name; nil for none.
 	PolicyName string
 	Live       *v1alpha1.AutoscalingPolicy
 	// Refused is why the API server refuses its policy; empty if it does not.
@@ -76,7 +76,7 @@ func PolicySetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 	return owner
 }
 
-// Selector of a set, or what the user has to fix in it.
+// Selector is the selector of a set, or what the user has to fix in it.
 func Selector(set *v1alpha1.AutoscalingPolicySet) (labels.Selector, *Violation) {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
@@ -136,7 +136,7 @@ func compareRefs(a, b v1alpha1.ScaleTargetRef) int {
 
 // claims are the objects that the policies and sets of a namespace claim.
 type claims struct {
-	// naming is the user's policy for each object that one names.
+	// naming is the policy of a user for each object that one names.
 	naming map[replicasKey]string
 	// older sets, the oldest first.
 	older  []olderSet
@@ -199,7 +199,7 @@ func ByAge(a, b metav1.Object) int {
 		strings.Compare(a.GetNamespace(), b.GetNamespace()))
 }
 
-// precedence says what takes precedence over the set; nil if the set governs the object.
+// precedence is what takes precedence over the set; nil if the set governs the object.
 func (c claims) precedence(object Selectable) *NotGoverned {
 	if name, named := c.naming[replicasOf(object.Ref)]; named {
 		return &NotGoverned{v1alpha1.ReasonNamedByPolicy, fmt.Sprintf("AutoscalingPolicy %s names it", name), name}
@@ -223,14 +223,14 @@ func (c claims) precedence(object Selectable) *NotGoverned {
 	return nil
 }
 
-// isTaken says that the object's policy name belongs to a policy that the set does not control.
+// isTaken reports whether the object's policy name belongs to a policy that the set does not control.
 func (object MatchedObject) isTaken(set *v1alpha1.AutoscalingPolicySet) bool {
-	return object.Live != nil && !metav1.IsControlledBy(object.Live, set) && !object.isLeaving(set)
+	return object.Live != nil && !metav1.IsControlledBy(object.Live, set) && !object.isBeingDeleted(set)
 }
 
-// isLeaving says that a policy is being deleted, of this set or of a deleted set of its name. The controller recreates
-// it then.
-func (object MatchedObject) isLeaving(set *v1alpha1.AutoscalingPolicySet) bool {
+// isBeingDeleted reports whether a policy is being deleted, of this set or of a deleted set of its name. The controller
+// recreates it then.
+func (object MatchedObject) isBeingDeleted(set *v1alpha1.AutoscalingPolicySet) bool {
 	if object.Live == nil {
 		return false
 	}
@@ -242,14 +242,14 @@ func (object MatchedObject) isLeaving(set *v1alpha1.AutoscalingPolicySet) bool {
 type PolicySetPlan struct {
 	// Apply are policies that are missing or differ from the template.
 	Apply []PlannedPolicy
-	// Delete are policies of objects that are deleted, or that the set does not govern any more.
+	// Delete are policies of objects that are deleted, or that the set no longer governs.
 	Delete []*v1alpha1.AutoscalingPolicy
 }
 
 // PlannedPolicy is a policy to apply.
 type PlannedPolicy struct {
 	Policy *PolicyApplyConfiguration
-	// Create says that there is no such policy yet. Then the controller must not overwrite one that was created meanwhile.
+	// Create is true if there is no such policy yet. The controller must not overwrite one that was created meanwhile.
 	Create bool
 }
 
@@ -272,7 +272,7 @@ func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
 			continue
 		}
 		wanted[object.PolicyName] = true
-		if object.isTaken(observed.Set) || object.isLeaving(observed.Set) {
+		if object.isTaken(observed.Set) || object.isBeingDeleted(observed.Set) {
 			continue
 		}
 		current, err := template.isCurrent(object.Live, object.Ref)

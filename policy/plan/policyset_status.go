@@ -23,7 +23,7 @@ const (
 	// setRefreshEvery bounds how often a set's status is written while no condition changes: 1000 objects that become
 	// ready one by one would need as many writes of 30 KB.
 	setRefreshEvery = 10 * time.Second
-	// maxNamed is how many objects a message names, and maxNamedText bounds the text of each.
+	// maxNamed is the number of objects that a message names, and maxNamedText bounds the text of each.
 	maxNamed, maxNamedText = 3, 250
 	// maxObjectMessage bounds the message of an object in the status.
 	maxObjectMessage = 256
@@ -33,7 +33,7 @@ const (
 type SetOutcome struct {
 	Now      time.Time
 	Observed ObservedSet
-	// Failed is why policies were not written, which is retried; nil if they were.
+	// Failed is why policies were not written; the write is retried. Nil if they were.
 	Failed error
 }
 
@@ -66,8 +66,8 @@ func PolicySetStatus(before v1alpha1.AutoscalingPolicySetStatus, o SetOutcome) v
 	return after
 }
 
-// PolicySetStatusDue says how long to wait before writing a status, by the time since the last write: not at all if the
-// spec or the status of a condition changed; false if there is nothing to write.
+// PolicySetStatusDue returns how long to wait before writing a status, by the time since the last write: 0 if the spec
+// or the status of a condition changed; false if there is nothing to write.
 func PolicySetStatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since time.Duration) (wait time.Duration,
 	differs bool,
 ) {
@@ -93,11 +93,11 @@ const (
 	rankReady
 )
 
-// rankedObject is a matched object with how ready it is.
+// rankedObject is a matched object with its rank.
 type rankedObject struct {
 	v1alpha1.PolicySetObject
 	rank int
-	// governed says that it has a policy of the set, or gets one.
+	// governed is true if it has a policy of the set, or gets one.
 	governed bool
 }
 
@@ -114,7 +114,7 @@ func (observed ObservedSet) objects() []rankedObject {
 	return all
 }
 
-// describe says how ready the object is, and why.
+// describe returns the object with its readiness and the reason.
 func (observed ObservedSet) describe(object MatchedObject) rankedObject {
 	of := func(rank int, policy, reason, message string) rankedObject {
 		object := v1alpha1.PolicySetObject{Policy: policy, Reason: reason, Message: message}
@@ -130,7 +130,7 @@ func (observed ObservedSet) describe(object MatchedObject) rankedObject {
 	}
 	one := of(rankUnknown, object.PolicyName, v1alpha1.ReasonPending, "its policy is new")
 	one.governed = true
-	if object.Live == nil || object.isLeaving(observed.Set) {
+	if object.Live == nil || object.isBeingDeleted(observed.Set) {
 		return one
 	}
 	c := meta.FindStatusCondition(object.Live.Status.Conditions, v1alpha1.ConditionReady)
@@ -207,7 +207,7 @@ func (o SetOutcome) policiesApplied() metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
 		c.Message = "the controller tries again: " + o.Failed.Error()
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonApplied, "policies are as the template says"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonApplied, "policies match the template"
 	}
 	return c
 }
@@ -261,7 +261,7 @@ func shortRef(ref v1alpha1.ScaleTargetRef) string {
 	return ShortName(v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref})
 }
 
-// listed joins the first texts, and says how many more there are.
+// listed joins the first texts and adds the number of the others.
 func listed(texts []string) string {
 	var short []string
 	for _, text := range texts[:min(maxNamed, len(texts))] {

@@ -87,8 +87,8 @@ func newPolicyTemplate(set *v1alpha1.AutoscalingPolicySet) (policyTemplate, erro
 	return t, nil
 }
 
-// specFor an object shares pointers with the set. The API server refuses the actuators HPA and KEDA for a component of
-// a FunctionMesh, which has no scale subresource.
+// specFor shares pointers with the set. The API server refuses the actuators HPA and KEDA for a component of a
+// FunctionMesh, which has no scale subresource.
 func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicySpec {
 	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: t.set.Spec.Template.Spec}
 	if autoscaled := spec.Actuator == v1alpha1.ActuatorHPA || spec.Actuator == v1alpha1.ActuatorKEDA; autoscaled &&
@@ -98,7 +98,8 @@ func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.Autoscalin
 	return spec
 }
 
-// policy to apply. The UID identifies an existing one, since its name may belong to another policy by now.
+// policy is the policy to apply. The UID identifies an existing one, since its name may belong to another policy by
+// now.
 func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
 	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(object.Ref)
 	p := &PolicyApplyConfiguration{
@@ -117,14 +118,14 @@ func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
 	return p
 }
 
-// isCurrent says whether applying would change nothing: all fields of the template match. Other fields are the policy's
-// own.
+// isCurrent reports whether applying would change nothing: all fields of the template match. Other fields are the
+// policy's own.
 func (t policyTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
 	if live == nil || !hasAll(live.Labels, t.labels) || !hasAll(live.Annotations, t.annotations) {
 		return false, nil
 	}
 	spec := t.specFor(ref)
-	if equality.Semantic.DeepEqual(spec, live.Spec) { // 30 times as fast as what follows, and nearly always so
+	if equality.Semantic.DeepEqual(spec, live.Spec) { // 30 times as fast as the comparison below, and nearly always true
 		return true, nil
 	}
 	wanted, err := asFields(spec)
@@ -159,7 +160,7 @@ func asFields(spec v1alpha1.AutoscalingPolicySpec) (any, error) {
 	return fields, nil
 }
 
-// containsAll says that all wanted fields are there with the same values. A list is one field, as in the schema of a
+// containsAll reports whether all wanted fields exist with the same values. A list is one field, as in the schema of a
 // policy.
 func containsAll(has, wanted any) bool {
 	fields, isObject := wanted.(map[string]any)

@@ -49,7 +49,7 @@ func labelled(ref v1alpha1.ScaleTargetRef) plan.Selectable {
 	return plan.Selectable{Ref: ref, Labels: map[string]string{"team": "media"}}
 }
 
-// madeBy is the set's policy for an object, as an API server keeps it, Ready as given.
+// madeBy is the set's policy for an object, as an API server keeps it, with this status of Ready.
 func madeBy(t testing.TB, set *v1alpha1.AutoscalingPolicySet, ref v1alpha1.ScaleTargetRef, ready metav1.ConditionStatus,
 	reason string,
 ) v1alpha1.AutoscalingPolicy {
@@ -90,7 +90,7 @@ func TestNamesOfASetsPolicies(t *testing.T) {
 		"the same with a dash":        plan.SetPolicyName("media", functionRef("resize-x")),
 		"a component":                 plan.SetPolicyName("media", componentRef("etl", "clean")),
 		"a Sink of the mesh":          plan.SetPolicyName("media", sinkOfMesh),
-		"what the mesh makes of it":   plan.SetPolicyName("media", functionRef("etl-clean")),
+		"the child of the mesh":       plan.SetPolicyName("media", functionRef("etl-clean")),
 		"a long object":               plan.SetPolicyName("media", functionRef(long)),
 		"a longer object":             plan.SetPolicyName("media", functionRef(long+"b")),
 		"a long set":                  plan.SetPolicyName(long, functionRef("resize")),
@@ -137,7 +137,7 @@ func TestPrecedenceOverASet(t *testing.T) {
 		object    plan.Selectable
 		want      *plan.NotGoverned
 	}{
-		"a set governs what matches":              {plan.Neighbors{}, resize, nil},
+		"a set governs its matches":               {plan.Neighbors{}, resize, nil},
 		"a policy that names the object":          {policies(naming("one", functionRef("resize"))), resize, named},
 		"a policy that names another version":     {policies(naming("one", v2)), resize, named},
 		"a policy that only recommends":           {policies(recommending), resize, named},
@@ -153,7 +153,7 @@ func TestPrecedenceOverASet(t *testing.T) {
 		"an older set that selects others":        {sets(*elsewhere), resize, nil},
 		"an older set that cannot be read":        {sets(*unread), resize, nil},
 		"an older set that is being deleted":      {sets(*leaving), resize, nil},
-		"an object whose FunctionMesh is not here": {plan.Neighbors{}, inMesh, &plan.NotGoverned{
+		"an object of a missing FunctionMesh": {plan.Neighbors{}, inMesh, &plan.NotGoverned{
 			Reason:  "OwnedByFunctionMesh",
 			Message: "FunctionMesh etl sets its replicas: label the mesh instead, so that its components get policies",
 		}},
@@ -210,10 +210,10 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 		want   bool
 	}{
 		"nothing changed": {want: false},
-		"an edit of a field that the template says": {policy: func(p *v1alpha1.AutoscalingPolicy) {
+		"an edit of a field of the template": {policy: func(p *v1alpha1.AutoscalingPolicy) {
 			p.Spec.MaxReplicas = 500
 		}, want: true},
-		"an edit of a field that it does not say": {policy: func(p *v1alpha1.AutoscalingPolicy) {
+		"an edit of another field": {policy: func(p *v1alpha1.AutoscalingPolicy) {
 			p.Spec.Pulsar = &v1alpha1.PulsarConnection{AuthSecret: "own"}
 		}, want: false},
 		"a label that was removed": {policy: func(p *v1alpha1.AutoscalingPolicy) { delete(p.Labels, "team") }, want: true},
@@ -303,7 +303,7 @@ func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {
 	require.Equal(t, []string{
 		"Ready False ConflictingAutoscaler: 4 of 5 are not ready: Function/c: as it is; Function/b: as it is; " +
 			"Function/new: its policy is new; and 1 more",
-		"TargetFound True Found: 6 match", "PoliciesApplied True Applied: policies are as the template says",
+		"TargetFound True Found: 6 match", "PoliciesApplied True Applied: policies match the template",
 	}, conditionTexts(status))
 
 	o.Observed.Matched[2].NotGoverned = &plan.NotGoverned{Reason: "NamedByPolicy", Policy: "another"}
@@ -345,12 +345,12 @@ func TestConditionsOfASet(t *testing.T) {
 			[]string{"Ready True AllReady: 1 of 1 policies are Ready", "TargetFound True", "PoliciesApplied True"},
 			[]int32{1, 1, 1},
 		},
-		"nothing matches": {plan.Neighbors{}, nil, nil, []string{
+		"no match": {plan.Neighbors{}, nil, nil, []string{
 			"Ready False NothingMatches: no Function, Sink, Source or FunctionMesh in namespace media, and no StatefulSet " +
 				`there that Pulsar's function worker created, matches "team=media": label one so, or correct spec.selector`,
 			"TargetFound False NothingMatches", "PoliciesApplied True",
 		}, []int32{0, 0, 0}},
-		"nothing that matches can be scaled": {
+		"no match can be scaled": {
 			plan.Neighbors{},
 			[]plan.Selectable{source},
 			nil,
@@ -469,7 +469,7 @@ func TestSetStatusIsWrittenAtOnceOnlyWhenAConditionChanges(t *testing.T) {
 	}
 }
 
-// BenchmarkPolicySet is one reconcile over 1000 objects of which nothing changed, without reading them from the cache.
+// BenchmarkPolicySet is one reconcile over 1000 unchanged objects, without reading them from the cache.
 func BenchmarkPolicySet(b *testing.B) {
 	set := policySet("media")
 	var neighbors plan.Neighbors

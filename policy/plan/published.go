@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// ErrUndecided is why a policy has no number to serve: there is no decision yet, or its input is unknown.
+// ErrUndecided reports that a policy has no number to serve, since there is no decision yet or its input is unknown.
 var ErrUndecided = errors.New("nothing is decided")
 
 // Published is a decision as autoscalers read it.
@@ -23,9 +23,9 @@ type Published struct {
 	Replicas int32
 	// MeasuredAt is when the input was measured, or the time of the decision if that is unknown.
 	MeasuredAt time.Time
-	// HeldSince is since when the input has been unknown; zero while it is known, or a part of it.
+	// HeldSince is when the input became unknown; zero while it is known at least in part.
 	HeldSince time.Time
-	// Held is the reason for the user; empty while the input is known, or a part of it.
+	// Held is the reason for the user; empty while the input is known at least in part.
 	Held string
 }
 
@@ -33,7 +33,7 @@ type Published struct {
 // replicas on an error.
 //
 // A status of an older generation counts, within the current bounds: the target cannot change, and a change of
-// maxReplicas acts at once. The mode does not matter: no autoscaler of ours follows mode Recommend.
+// maxReplicas takes effect at once. The mode does not matter: no autoscaler of ours follows mode Recommend.
 func Decided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	served, err := LastDecided(p)
 	if err == nil && served.Held != "" {
@@ -42,7 +42,7 @@ func Decided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	return served, err
 }
 
-// LastDecided also returns a decision while its input is unknown, for autoscalers that take an error for no work.
+// LastDecided also returns a decision while its input is unknown, for autoscalers that treat an error as no work.
 // Decide holds replicas then, so the number is no guess.
 func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	status := p.Status
@@ -68,21 +68,23 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 }
 
 const (
-	// servedIntervals is how many poll intervals old a decision may be: one failed reconcile and one late one are normal.
+	// servedIntervals is the maximum age of a decision in poll intervals: one failed reconcile and one late one are
+	// normal.
 	servedIntervals = 3
-	// servedAtLeast is that of short intervals. A HorizontalPodAutoscaler reads every 15 s, and a holder of the Lease that
-	// cannot reach the API server ends after 10 s by default, so a shorter time would only report hiccups.
+	// servedAtLeast is the maximum age for short intervals. A HorizontalPodAutoscaler reads every 15 s, and a holder of
+	// the Lease that cannot reach the API server ends after 10 s by default, so a shorter time would only report hiccups.
 	servedAtLeast = 15 * time.Second
-	// clocksApart is what a write takes until all processes see it, and how far their clocks may be apart.
+	// clocksApart is the time of a write until all processes see it, and the maximum difference between their clocks.
 	clocksApart = 30 * time.Second
 )
 
-// MaxAge is how old a decision may be that is served by the process that decides.
+// MaxAge is the maximum age of a decision that the deciding process serves.
 func MaxAge(pollInterval time.Duration) time.Duration {
 	return max(servedIntervals*pollInterval, servedAtLeast)
 }
 
-// MaxWrittenAge is how old status.decision.time may be where another process decides, which writes it once a heartbeat.
+// MaxWrittenAge is the maximum age of status.decision.time if another process decides, which writes it once a
+// heartbeat.
 func MaxWrittenAge(pollInterval time.Duration) time.Duration {
 	return heartbeat + MaxAge(pollInterval) + clocksApart
 }
@@ -90,8 +92,8 @@ func MaxWrittenAge(pollInterval time.Duration) time.Duration {
 // wakeWithin is how long the controller may take to write the first replicas: milliseconds, or this long with retries.
 const wakeWithin = 10 * time.Second
 
-// BeingWoken says that the controller is about to write the decided replicas to a target at zero. An active scaler
-// would make KEDA write 1 at the same time, and the later write stays. After wakeWithin KEDA wakes the target.
+// BeingWoken reports whether the controller is about to write the decided replicas to a target at zero. An active
+// scaler would make KEDA write 1 at the same time, and the later write stays. After wakeWithin KEDA wakes the target.
 func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 	status := p.Status
 	return p.Spec.Mode.IsAuto() &&
@@ -101,7 +103,7 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 
-// undecidedReason says why there is no decision, by the status.
+// undecidedReason is the reason that there is no decision, by the status.
 func undecidedReason(p *v1alpha1.AutoscalingPolicy) string {
 	if p.Spec.Mode == v1alpha1.ModePaused {
 		return "mode is Paused, so nothing is decided: set it to Auto or Recommend"
@@ -112,7 +114,7 @@ func undecidedReason(p *v1alpha1.AutoscalingPolicy) string {
 		}
 	}
 	if d := p.Status.Decision; d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldSwitchedOff {
-		return d.Hold.Message // mode Recommend is Ready in spite of it
+		return d.Hold.Message // mode Recommend is Ready despite the hold
 	}
 	return "the policy is new, the first one needs two answers from Pulsar"
 }

@@ -34,7 +34,7 @@ func TestADecisionWithoutSignalsCarriesItsOwnTime(t *testing.T) {
 	require.Equal(t, plan.Published{Replicas: 7, MeasuredAt: time.Unix(1000, 0)}, served)
 }
 
-func TestWhatWasDecidedLastIsKnownWhileTheBacklogIsNot(t *testing.T) {
+func TestLastDecidedIsKnownWithoutAReading(t *testing.T) {
 	p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Message: "Pulsar is silent",
@@ -53,7 +53,7 @@ func TestWhatWasDecidedLastIsKnownWhileTheBacklogIsNot(t *testing.T) {
 		}, served)
 }
 
-func TestNothingWasDecidedLast(t *testing.T) {
+func TestLastDecidedWithoutADecision(t *testing.T) {
 	tests := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicy)
 		reason error
@@ -86,7 +86,7 @@ func TestTheAgeOfADecisionIsBoundedByThePollInterval(t *testing.T) {
 	}
 }
 
-func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
+func TestKEDAWakesIfTheControllerDoesNot(t *testing.T) {
 	woken := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 		p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
@@ -112,11 +112,11 @@ func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 			func(p *v1alpha1.AutoscalingPolicy) { p.Status.SpecReplicas = nil },
 			0, false,
 		},
-		"there is nothing to do": {
+		"no work": {
 			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.DesiredReplicas = 0 },
 			0, false,
 		},
-		"a policy that recommends writes nothing": {func(
+		"a policy in mode Recommend writes nothing": {func(
 			p *v1alpha1.AutoscalingPolicy,
 		) {
 			p.Spec.Mode = v1alpha1.ModeRecommend
@@ -126,7 +126,7 @@ func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 		) {
 			p.Status.Actuator.Type = v1alpha1.ActuatorHPA
 		}, 0, false},
-		"an actuator that is not chosen is nobody's": {
+		"no actuator is chosen yet": {
 			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator = nil }, 0,
 			false,
 		},

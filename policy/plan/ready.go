@@ -15,9 +15,9 @@ import (
 // trouble is why the autoscaler does not do its job; nil if it does. It is the first condition that is not True, in the
 // order in which a user fixes them. ScalingActive comes late, since it is False if an earlier one is.
 //
-// The job is to know the backlog, to decide, and that what was decided is carried out and runs. What limits the result
-// beyond that, such as maxReplicas or a limit behind the Function, leaves Ready True: ScalingLimited and ObjectiveMet
-// report it. So ObjectiveMet is never False for a reason of the autoscaler's own while Ready is True.
+// The job is to know the backlog, to decide, and to have the decided replicas running. Other limits, such as
+// maxReplicas or a limit behind the Function, leave Ready True: ScalingLimited and ObjectiveMet report them. So while
+// Ready is True, ObjectiveMet is never False because of the autoscaler itself.
 func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1.Condition) *metav1.Condition {
 	if target.Status == metav1.ConditionFalse {
 		return &target
@@ -33,8 +33,8 @@ func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1
 	return nil
 }
 
-// ready is True while there is no trouble. Its message names what else keeps messages from the objective, without
-// numbers: each change of a condition is a write.
+// ready is True while there is no trouble. Its message names what else keeps messages from meeting the objective,
+// without numbers: each change of a condition is a write.
 func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
 	if trouble != nil {
 		c := *trouble
@@ -59,7 +59,7 @@ func (o outcome) ready(trouble, active *metav1.Condition, objective, limited met
 	return c
 }
 
-// progress says how far the last decision is carried out.
+// progress is how far the last decision is carried out.
 func (o outcome) progress() string {
 	running := running(o.Observed)
 	switch d := o.decision; {
@@ -74,8 +74,8 @@ func (o outcome) progress() string {
 	}
 }
 
-// scalingLimited names the bound that keeps the replicas from what the load needs. Its messages have no numbers of the
-// load: each change of a condition is a write.
+// scalingLimited names the bound that limits the replicas to a number that the load does not need. Its messages have no
+// numbers of the load: each change of a condition is a write.
 func (o outcome) scalingLimited() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalingLimited, Status: metav1.ConditionTrue}
 	d := o.decision
@@ -103,7 +103,7 @@ func (o outcome) scalingLimited() metav1.Condition {
 	return c
 }
 
-// externalLimit says that the limit of a hold lies outside the Function.
+// externalLimit reports whether the limit of a hold is outside the Function.
 func externalLimit(hold string) bool {
 	switch hold {
 	case policy.HoldIneffective, policy.HoldThrottled, policy.HoldBlocked:

@@ -24,7 +24,7 @@ func TestScalingLimitedNamesTheBound(t *testing.T) {
 		unknown  error
 		want     string
 	}{
-		"nothing limits":             {&policy.Decision{Replicas: 3}, nil, "False/DesiredWithinRange"},
+		"no limit":                   {&policy.Decision{Replicas: 3}, nil, "False/DesiredWithinRange"},
 		"at maxReplicas":             {&policy.Decision{CappedBy: policy.CappedByMax}, nil, "True/TooManyReplicas"},
 		"at minReplicas":             {&policy.Decision{CappedBy: policy.CappedByMin}, nil, "True/TooFewReplicas"},
 		"at the partitions":          {&policy.Decision{CappedBy: policy.CappedByPartitions}, nil, "True/TooFewPartitions"},
@@ -51,7 +51,7 @@ func TestScalingLimitedNamesTheBound(t *testing.T) {
 	}
 }
 
-func TestReadySaysWhetherTheTargetFollows(t *testing.T) {
+func TestReadyReportsWhetherTheTargetFollows(t *testing.T) {
 	for name, test := range map[string]struct {
 		decision policy.Decision
 		want     string
@@ -79,7 +79,7 @@ func TestRunningReplicasAreThoseThatRun(t *testing.T) {
 		want     *int32
 	}{
 		"pods that run":               {&policy.Pods{Running: new(int32(2))}, new(int32(3)), new(int32(2))},
-		"what the target reports":     {nil, new(int32(3)), new(int32(3))},
+		"the target's status":         {nil, new(int32(3)), new(int32(3))},
 		"unknown, which is not zero":  {nil, nil, nil},
 		"pods of which it is unknown": {&policy.Pods{}, nil, nil},
 	} {

@@ -12,18 +12,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// resetWindow is the time within which a second reset of the replicas by a manifest is a fight, how long the controller
-// then holds them, and how long after that one more is enough. GitOps tools repeat a sync every 3 to 10 minutes, and
-// within seconds where they correct drift.
+// resetWindow is the time within which a second reset of the replicas by a manifest is a fight, the time for which the
+// controller then holds them, and the time after that in which one more reset is enough. GitOps tools repeat a sync
+// every 3 to 10 minutes, and within seconds where they correct drift.
 const resetWindow = 10 * time.Minute
 
-// resets by manifests.
+// resets are resets of the replicas by manifests.
 type resets struct {
-	// last is when the last one was noticed.
+	// last is when the last reset was noticed.
 	last time.Time
 	// until is the end of the hold after two of them; zero before the first hold.
 	until time.Time
-	// by wrote the last one.
+	// by is the writer of the last reset.
 	by ManualScale
 }
 
@@ -37,8 +37,8 @@ func (r resets) add(m ManualScale, now time.Time) resets {
 	return r
 }
 
-// resetByManifest says that a tool that applies manifests changed the replicas where the controller writes them itself.
-// An HPA or KEDA restores them at its next sync. 0 replicas that switch scaling off are the user's wish.
+// resetByManifest reports whether a tool that applies manifests changed the replicas where the controller writes them
+// itself. An HPA or KEDA restores them at its next sync. Setting 0 replicas to switch scaling off is no reset.
 func resetByManifest(o Observed, m *ManualScale) bool {
 	return m != nil && m.Failed == nil && m.Writer.applies() && o.Actuator.Type == v1alpha1.ActuatorDirect &&
 		!SwitchedOff(o)
@@ -57,8 +57,8 @@ func (o Observed) keptReset() *policy.Hold {
 	}
 }
 
-// CurrentReplicas are those that a decision continues from: the target's, or those before a manifest reset them or the
-// controller wrote 1 to have a component created. The target must have replicas.
+// CurrentReplicas is the number that a decision continues from: the target's, or the number before a manifest reset it
+// or the controller wrote 1 to have a component created. The target must have replicas.
 func (o Observed) CurrentReplicas() int32 {
 	if s := o.History.scales; s.instead != nil && s.replicas != nil && *s.replicas == *o.Target.Replicas {
 		return *s.instead
@@ -66,7 +66,7 @@ func (o Observed) CurrentReplicas() int32 {
 	return *o.Target.Replicas
 }
 
-// overruled is the history after a change from some number of replicas that no decision explains.
+// overruled is the history after a change that no decision explains.
 func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	before := s.instead
 	s.instead = nil
@@ -82,7 +82,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	return s
 }
 
-// createdBefore is 0 where the process before this one did what createdAtZero says; nil otherwise.
+// createdBefore is 0 if createdAtZero was true in the process before this one; nil otherwise.
 func createdBefore(o Observed) *int32 {
 	decided := o.Policy.Status.DesiredReplicas
 	if decided == nil || !scales(o) || !createdAtZero(o, *decided) {
@@ -91,7 +91,8 @@ func createdBefore(o Observed) *int32 {
 	return decided
 }
 
-// createdAtZero says that the controller raised the entry of a FunctionMesh from 0 to 1 to have its child created.
+// createdAtZero reports whether the controller raised the entry of a FunctionMesh from 0 to 1 to have its child
+// created.
 func createdAtZero(o Observed, decided int32) bool {
 	return o.Target.Scaling == ByMesh && decided == 0 && *o.Target.Replicas == 1
 }

@@ -28,13 +28,14 @@ type Restoration struct {
 	Kept          []string
 }
 
-// MustRestore says that a policy must restore what it took over: it is being deleted, or conflictPolicy is Refuse now.
+// MustRestore reports whether a policy must restore what it took over: it is being deleted, or conflictPolicy is Refuse
+// now.
 func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 	holds := p.Status.TakenOver != nil || slices.Contains(p.Finalizers, Finalizer)
 	return holds && (p.DeletionTimestamp != nil || p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver)
 }
 
-// Restore plans it. What a user or another controller changed meanwhile stays as it is.
+// Restore plans it. Changes that a user or another controller made meanwhile stay.
 func Restore(o Observed) Restoration {
 	var restoration Restoration
 	if ours := o.Autoscaler; ours != nil && metav1.IsControlledBy(ours, o.Policy) {
@@ -82,7 +83,7 @@ func Restore(o Observed) Restoration {
 	return restoration
 }
 
-// skipMaxReplicas says why it is not restored; empty if it is.
+// skipMaxReplicas is the reason not to restore maxReplicas; empty to restore it.
 func skipMaxReplicas(o Observed) string {
 	switch {
 	case o.Target == nil:
@@ -96,8 +97,8 @@ func skipMaxReplicas(o Observed) string {
 	}
 }
 
-// skipAutoscaler says why an autoscaler is not recreated; empty if it is. Other writers may change the status, so the
-// controller recreates only what scales the target.
+// skipAutoscaler is the reason not to recreate an autoscaler; empty to recreate it. Other writers may change the
+// status, so the controller recreates only autoscalers of the target.
 func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if o.Target == nil {
 		return "the target is gone"
@@ -118,7 +119,7 @@ func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) stri
 	return ""
 }
 
-// currentConflict is the autoscaler that scales the target now, beside which nothing is restored; empty for none.
+// currentConflict is the autoscaler that scales the target now; nothing is restored beside it. Empty for none.
 func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
 	if o.Target == nil {
 		return ""
@@ -131,7 +132,7 @@ func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
 	return ""
 }
 
-// scaledWithTarget says that a reference names an object that shares the target's replicas.
+// scaledWithTarget reports whether a reference names an object that shares the target's replicas.
 func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	return slices.ContainsFunc(o.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
@@ -139,10 +140,10 @@ func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference)
 	})
 }
 
-// takenOver says that a conflicting autoscaler is a suspended one, or follows from one.
+// takenOver reports whether a conflicting autoscaler is a suspended one, or its operator creates it from one.
 func takenOver(o Observed, suspended *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
 	own := o.Target.MaxReplicas
-	// Function Mesh restores the autoscaler that follows from maxReplicas
+	// Function Mesh recreates its autoscaler from maxReplicas.
 	given := suspended.MaxReplicas != nil && (own == nil || *own == *suspended.MaxReplicas)
 	if r.Terminating || slices.Contains(suspended.ScaledObjects, v1alpha1.ObjectName(r.Name)) ||
 		given && ofFunctionMesh(o, r) {
@@ -154,8 +155,8 @@ func takenOver(o Observed, suspended *v1alpha1.TakenOver, r ConflictingAutoscale
 	})
 }
 
-// stuckAtZero says that no autoscaler wakes the target after the restore, since a HorizontalPodAutoscaler does not;
-// empty if one does.
+// stuckAtZero is a warning that no autoscaler wakes the target after the restore, since a HorizontalPodAutoscaler does
+// not; empty if one does.
 func stuckAtZero(o Observed, restoration Restoration) string {
 	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
 		(restoration.MaxReplicas == nil && len(restoration.Autoscalers) == 0) {

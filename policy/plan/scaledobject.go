@@ -20,7 +20,7 @@ import (
 type Scaler struct {
 	// Address is host:port.
 	Address string
-	// TLS says that the scaler serves TLS.
+	// TLS is true if the scaler serves TLS.
 	TLS bool
 	// Authentication is the name of a ClusterTriggerAuthentication with the CA or a client certificate; empty for none.
 	Authentication string
@@ -48,7 +48,7 @@ type ScaledObjectOwned struct {
 // ScaledObjectSpec has the fields that are ours.
 type ScaledObjectSpec struct {
 	ScaleTargetRef ScaledObjectTarget `json:"scaleTargetRef"`
-	// Seconds; nil if minReplicaCount is not 0: KEDA warns then that they have no effect.
+	// Seconds; nil if minReplicaCount is not 0, since KEDA then warns that they have no effect.
 	PollingInterval       *int32 `json:"pollingInterval,omitempty"`
 	CooldownPeriod        *int32 `json:"cooldownPeriod,omitempty"`
 	InitialCooldownPeriod *int32 `json:"initialCooldownPeriod,omitempty"`
@@ -124,19 +124,19 @@ const (
 	kedaAPIVersion = "keda.sh/v1alpha1"
 	// kedaPollingSeconds is KEDA's default. KEDA polls at zero replicas; the scaler pushes earlier.
 	kedaPollingSeconds = 30
-	// minKEDACooldown is the minimum time before KEDA removes a last replica that the adapter did not. The adapter removes
-	// it at once when it decides to; KEDA might on a single wrong "inactive", which it was seen to make of an error.
+	// minKEDACooldown is the minimum time before KEDA itself removes the last replica. The adapter removes it as soon as
+	// it decides so. KEDA might remove it on a single wrong "inactive", which it was seen to derive from an error.
 	minKEDACooldown = time.Minute
 	// kedaFailures is the number of consecutive failures after which KEDA falls back.
 	kedaFailures = 3
-	// labelKEDAName is what KEDA finds a ScaledObject by. Without it KEDA adds it, in a request of its own.
+	// labelKEDAName is the label by which KEDA finds a ScaledObject. Without it KEDA adds it in a separate request.
 	labelKEDAName = "scaledobject.keda.sh/name"
-	// fallbackCurrent makes KEDA hold the current replicas then.
+	// fallbackCurrent makes KEDA hold the current replicas in this case.
 	fallbackCurrent = "currentReplicas"
 )
 
 // ScaledObject is the one to apply for actuator KEDA: one trigger, which reads the decision from the external scaler,
-// and an HPA that sets exactly that, as HorizontalPodAutoscaler does. Deleting it changes no replicas.
+// and an HPA that sets exactly this number, as HorizontalPodAutoscaler does. Deleting it changes no replicas.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
 	name, ref := AutoscalerName(p.Name), target.Ref
 	least := policy.MinReplicas(p.Spec)
@@ -187,13 +187,13 @@ func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
 	return t
 }
 
-// unfilteredBehavior is that of HorizontalPodAutoscaler.
+// unfilteredBehavior is the behavior of HorizontalPodAutoscaler.
 func unfilteredBehavior() *autoscalingv2.HorizontalPodAutoscalerBehavior {
 	up, down := unfilteredRules(), unfilteredRules()
 	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 }
 
-// ScaledObjectIsCurrent says whether applying would change nothing. Fields that we leave out may have any value: an
+// ScaledObjectIsCurrent reports whether applying would change nothing. Fields that we leave out may have any value: an
 // apply does not remove another manager's fields.
 func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfiguration) bool {
 	if live == nil {

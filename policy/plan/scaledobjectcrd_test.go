@@ -22,7 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// kedaSchema is that of the ScaledObjects of the KEDA that go.mod names.
+// kedaSchema is the schema of ScaledObjects of the KEDA version in go.mod.
 func kedaSchema(t *testing.T) *apiextensions.JSONSchemaProps {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
@@ -41,7 +41,7 @@ func kedaSchema(t *testing.T) *apiextensions.JSONSchemaProps {
 	return &schema
 }
 
-// TestKEDAKnowsEveryFieldOfOurScaledObject: an unknown one fails a server-side apply, and a wrong one every write.
+// TestKEDAKnowsEveryFieldOfOurScaledObject: an unknown field fails a server-side apply, and an invalid one every write.
 func TestKEDAKnowsEveryFieldOfOurScaledObject(t *testing.T) {
 	schema := kedaSchema(t)
 	structural, err := structuralschema.NewStructural(schema)

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-func TestRecommendMindsNoOtherAutoscaler(t *testing.T) {
+func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 	w := world()
 	w.Target.OwnAutoscaler = true
 	w.OlderPolicy = "first"
@@ -41,7 +41,7 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 		condition string
 		kept      bool
 	}{
-		"nothing is decided for a target in a mesh":           {v1alpha1.ConditionTargetFound, false},
+		"no decision for a target in a mesh":                  {v1alpha1.ConditionTargetFound, false},
 		"a conflicting autoscaler does not end the decisions": {v1alpha1.ConditionAutoscalerApplied, true},
 	}
 	for name, test := range tests {
@@ -56,7 +56,7 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 	}
 }
 
-func TestAnAutoscalerThatIsNotMadeYetIsNotReportedAsApplied(t *testing.T) {
+func TestAMissingAutoscalerIsNotReportedAsApplied(t *testing.T) {
 	w := world()
 	w.Autoscaler = nil
 	w.Unknown = backlog.ErrNoData

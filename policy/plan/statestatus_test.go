@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// written is the status after a decision that left this state.
+// written is the status after a decision with this state.
 func written(t *testing.T, state policy.State) v1alpha1.AutoscalingPolicyStatus {
 	t.Helper()
 	in := input(3, reading(100, 500))
@@ -70,7 +70,7 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 	}
 }
 
-func TestAStatusOfAnOlderVersionIsNoMistake(t *testing.T) {
+func TestAStatusOfAnOlderVersionIsValid(t *testing.T) {
 	status := written(t, policy.State{Capacity: learned(98.5)})
 	status.Checkpoint = ""
 	resumed, err := policy.Resume(status, 9, noon())
@@ -101,7 +101,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	}
 }
 
-func TestAStateIsWrittenWithTheStatusAndCausesAWriteOnlyForWhatTakesLongToLearn(t *testing.T) {
+func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 	quiet := policy.State{DecidedAt: noon(), Arrivals: arrivals(500), Capacity: learned(100)}
 	capped := quiet
 	capped.Plateau = policy.Plateau{Ceiling: 5, Before: 500, BeforeN: 8, Since: noon(), Block: 10 * time.Minute}
@@ -122,13 +122,13 @@ func TestAStateIsWrittenWithTheStatusAndCausesAWriteOnlyForWhatTakesLongToLearn(
 		want          bool
 	}{
 		"rates and recommendations moved": {written(t, quiet), written(t, later), false},
-		"nothing was written before":      {absent(written(t, quiet)), written(t, quiet), false},
+		"no status was written before":    {absent(written(t, quiet)), written(t, quiet), false},
 		"a ceiling was found":             {written(t, quiet), written(t, capped), true},
 		"a ceiling was found at once":     {absent(written(t, quiet)), written(t, capped), true},
 		"a ceiling was lifted":            {written(t, capped), written(t, quiet), true},
 		"a ceiling was set lower":         {written(t, capped), written(t, lower), true},
 		"a ceiling lasts":                 {written(t, capped), written(t, older), false},
-		"another version wrote what was before": {func() v1alpha1.AutoscalingPolicyStatus {
+		"another version wrote the last status": {func() v1alpha1.AutoscalingPolicyStatus {
 			s := written(t, quiet)
 			s.Checkpoint = `{"v":9,"plateau":"flat"}`
 			return s
@@ -163,7 +163,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 		ready   float64
 		renewed bool
 	}{
-		"nothing is written":      {time.Second, 100, false},
+		"no write":                {time.Second, 100, false},
 		"another decision":        {time.Second, 900_000, true},
 		"signals moved by a half": {31 * time.Second, 150, true},
 		"a heartbeat":             {5 * time.Minute, 100, true},

@@ -18,9 +18,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Status is the status to write. Unknown values keep their last one, and conditions say whether desiredReplicas is
+// Status is the status to write. Unknown values keep their last value, and conditions report whether desiredReplicas is
 // still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
-// renewed if StatusDue says that the rest is worth a write. Observed.History has to be that after the decision, see
+// renewed if StatusDue is true for the rest. Observed.History must be the history after the decision, see
 // History.Decided.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
@@ -62,7 +62,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	return after
 }
 
-// Failed is the status after a reconcile that could not observe what a decision needs. The last decision stays, with
+// Failed is the status after a reconcile that could not observe the input of a decision. The last decision stays, with
 // its time: other processes serve it until it is too old.
 func Failed(o Observed, why error) v1alpha1.AutoscalingPolicyStatus {
 	after := *o.Policy.Status.DeepCopy()
@@ -74,7 +74,7 @@ func Failed(o Observed, why error) v1alpha1.AutoscalingPolicyStatus {
 	return after
 }
 
-// running is how many replicas run; nil if unknown.
+// running is the number of replicas that run; nil if unknown.
 func running(o Observed) *int32 {
 	switch {
 	case o.Target == nil:
@@ -101,7 +101,7 @@ func actuation(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject
 	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
 }
 
-// nothingToDecide says that the mode is Paused, or that no target can be scaled.
+// nothingToDecide reports whether the mode is Paused or no target can be scaled.
 func (o Observed) nothingToDecide() bool {
 	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
 		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
@@ -154,7 +154,7 @@ func partialAnswer(o Observed) string {
 	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
 }
 
-// wholeAnswer says that all is known, and which inputs are left out.
+// wholeAnswer reports that all topics are known, and which inputs are left out.
 func wholeAnswer(o Observed) string {
 	const all, mostNamed = "Pulsar answers for every input topic", 5
 	if o.Target == nil {
@@ -171,7 +171,7 @@ func wholeAnswer(o Observed) string {
 	return all + " that is persistent; the others keep no backlog and are left out: " + names
 }
 
-// coverageStatus is what a reading lacks; nil for nothing.
+// coverageStatus is the missing part of a reading; nil for none.
 func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
 	if c.Whole() {
 		return nil
@@ -190,7 +190,7 @@ func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
 	return status
 }
 
-// shown is a number or its lower bound, unless that says nothing.
+// shown is a number or its lower bound, unless the bound is no information.
 func shown(m backlog.Measurement) (value float64, some bool) {
 	least, err := m.Least()
 	return least, err == nil && (m.Known() || least > 0)
@@ -212,7 +212,7 @@ const (
 	maxText   = 1024
 )
 
-// Shorten cuts a text to so many bytes, as the API counts, without splitting a character.
+// Shorten cuts a text to a number of bytes, as the API counts, without splitting a character.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -223,7 +223,7 @@ func Shorten(text string, most int) string {
 	return text[:most]
 }
 
-// checkpoint is the encoded state; empty if it cannot be encoded, and then Resume has the capacity alone.
+// checkpoint is the encoded state; empty if it cannot be encoded. Then Resume has only the capacity.
 func checkpoint(s policy.State) string {
 	text, err := s.Encode()
 	if err != nil {

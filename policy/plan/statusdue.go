@@ -17,11 +17,11 @@ import (
 )
 
 // The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
-// refreshEvery, at a time of its own by its UID. A new leader writes at once what fell due while there was none.
+// refreshEvery, at its own time by its UID. A new leader writes at once what became due before it was elected.
 const (
-	// heartbeat is the maximum age of a written decision, by which other processes tell whether it is still made.
+	// heartbeat is the maximum age of a written decision. Other processes take an older one as no longer made.
 	heartbeat = 5 * time.Minute
-	// renewalsPerSecond are what 10,000 policies need for their heartbeats.
+	// renewalsPerSecond is the rate that 10,000 policies need for their heartbeats.
 	renewalsPerSecond = 10_000 / float64(heartbeat/time.Second)
 )
 
@@ -31,7 +31,7 @@ const (
 	changesEvery  = 20 * time.Second
 )
 
-// refreshEvery bounds how often numbers that moved are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
+// refreshEvery bounds how often changed numbers are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
 // interval divides the next, so that another number of policies does not shift the times of all.
 func refreshEvery(policies int) time.Duration {
 	for _, every := range []time.Duration{heartbeat / 10, heartbeat / 2} {
@@ -42,9 +42,9 @@ func refreshEvery(policies int) time.Duration {
 	return heartbeat
 }
 
-// StatusDue says whether the new status is worth a write: another outcome at once, and another reason unless reasons
-// alternate; numbers that moved by more than a tenth once in refreshEvery; the time of the decision and messages once a
-// heartbeat.
+// StatusDue reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
+// alternate; numbers that changed by more than a tenth once in refreshEvery; the time of the decision and messages once
+// a heartbeat.
 func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
 	before := o.Policy.Status
 	switch {
@@ -68,8 +68,8 @@ func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
 	}
 }
 
-// turn counts the intervals of a policy, which begin at a time of its own: otherwise those that were written at once
-// would be written at once again.
+// turn counts the intervals of a policy, which begin at its own time: otherwise policies that were written together
+// would always be written together.
 func turn(uid types.UID, at time.Time, every time.Duration) int64 {
 	digest := fnv.New64a()
 	_, _ = digest.Write([]byte(uid)) // never fails
@@ -89,12 +89,13 @@ func (h History) Reported(now time.Time, before, after v1alpha1.AutoscalingPolic
 	return h
 }
 
-// mayChangeReasons says that the reasons did not alternate lately.
+// mayChangeReasons reports whether the reasons did not alternate recently.
 func (h History) mayChangeReasons(now time.Time) bool {
 	return h.changesUntil.Sub(now) <= (changesAtOnce-1)*changesEvery
 }
 
-// outcomeDiffers says that another number, bound or object is reported, or a ceiling, which takes minutes to learn.
+// outcomeDiffers reports whether another number, bound or object is reported, or a ceiling, which takes minutes to
+// learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
 		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
@@ -113,7 +114,7 @@ func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicySta
 	return s
 }
 
-// reasonsDiffer says that a condition has another status or reason, or a decision another hold, cap or strategy.
+// reasonsDiffer reports whether a condition has another status or reason, or a decision another hold, cap or strategy.
 func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(reasonsOf(before), reasonsOf(after))
 }
@@ -132,7 +133,7 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 	return reasons
 }
 
-// ceilingIn a checkpoint; 0 for none.
+// ceilingIn is the ceiling in a checkpoint; 0 for none.
 func ceilingIn(checkpoint string) int32 {
 	var known struct {
 		Plateau struct {
@@ -145,7 +146,7 @@ func ceilingIn(checkpoint string) int32 {
 	return known.Plateau.Ceiling
 }
 
-// signalsMoved says whether the visible numbers changed by more than a tenth.
+// signalsMoved reports whether the visible numbers changed by more than a tenth.
 func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
 		return true
@@ -175,7 +176,7 @@ func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
 }
 
-// differsByTenth says that numbers differ by a tenth of the larger and more than 1.
+// differsByTenth reports whether numbers differ by a tenth of the larger and by more than 1.
 func differsByTenth(a, b float64) bool {
 	gap := math.Abs(a - b)
 	return gap > 1 && gap > max(a, b)/10

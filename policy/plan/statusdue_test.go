@@ -25,11 +25,11 @@ const (
 // reporter writes the statuses of policies when they are due, as the controller does.
 type reporter struct {
 	observed []plan.Observed
-	// writes are the times of all of them.
+	// writes are the times of all writes.
 	writes []time.Time
 }
 
-// newReporter has policies whose statuses were all written at noon.
+// newReporter has policies with statuses that were all written at noon.
 func newReporter(policies int, first v1alpha1.AutoscalingPolicyStatus) *reporter {
 	r := &reporter{observed: make([]plan.Observed, policies)}
 	for i := range r.observed {
@@ -40,7 +40,7 @@ func newReporter(policies int, first v1alpha1.AutoscalingPolicyStatus) *reporter
 	return r
 }
 
-// reconcile reports for one policy.
+// reconcile reconciles one policy.
 func (r *reporter) reconcile(i int, now time.Time, after v1alpha1.AutoscalingPolicyStatus) (written bool) {
 	o := &r.observed[i]
 	o.Now = now
@@ -53,7 +53,7 @@ func (r *reporter) reconcile(i int, now time.Time, after v1alpha1.AutoscalingPol
 	return true
 }
 
-// most writes within any so many seconds.
+// most is the maximum number of writes within a number of seconds.
 func (r *reporter) most(within time.Duration) (most int) {
 	first := 0
 	for last := range r.writes {
@@ -65,7 +65,7 @@ func (r *reporter) most(within time.Duration) (most int) {
 	return most
 }
 
-// statusAt is a status that was decided at a time, with so many messages.
+// statusAt is a status that was decided at a time, with this number of messages.
 func statusAt(at time.Time, messages int64) v1alpha1.AutoscalingPolicyStatus {
 	return v1alpha1.AutoscalingPolicyStatus{
 		DesiredReplicas: new(int32(3)), Decision: &v1alpha1.Decision{Time: metav1.NewTime(at)},
@@ -104,7 +104,7 @@ func TestStatusesStayWithinTheirBudget(t *testing.T) {
 	}
 }
 
-func TestMovedSignalsOfFewPoliciesAreWrittenEvery30Seconds(t *testing.T) {
+func TestChangedSignalsOfFewPoliciesAreWrittenEvery30Seconds(t *testing.T) {
 	r := newReporter(1, statusAt(noon(), 0))
 	for second := 1; second <= 600; second++ {
 		now := noon().Add(time.Duration(second) * time.Second)
@@ -128,13 +128,13 @@ func TestAlternatingConditionsAreWrittenRarely(t *testing.T) {
 	}
 	tests := map[string]struct {
 		pass func(i int, now time.Time) v1alpha1.AutoscalingPolicyStatus
-		// least and most writes in 60 passes, within ten minutes.
+		// least and most writes in 60 reconciles, within ten minutes.
 		least, most int
 	}{
 		"messages": {func(i int, now time.Time) v1alpha1.AutoscalingPolicyStatus {
 			return ready(now, unknown, "A", fmt.Sprint("port ", i))
 		}, 2, 3},
-		"messages, and nothing is decided": {func(i int, now time.Time) v1alpha1.AutoscalingPolicyStatus {
+		"messages without a decision": {func(i int, now time.Time) v1alpha1.AutoscalingPolicyStatus {
 			return undecided(ready(now, unknown, "A", fmt.Sprint("port ", i)))
 		}, 2, 3},
 		"reasons": {func(i int, now time.Time) v1alpha1.AutoscalingPolicyStatus {

@@ -16,11 +16,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// story is a policy that is reconciled every 10 s, and whose status is written where it differs.
+// story is a policy that is reconciled every 10 s, with its status written if it differs.
 type story struct {
 	o plan.Observed
 	d decided
-	// status is the last one that was written, and shown the last one.
+	// status is the last written one, and shown the last one.
 	status, shown v1alpha1.AutoscalingPolicyStatus
 	writes        int
 	// events since the last call of told.
@@ -32,7 +32,7 @@ type storyEvent struct {
 	at time.Time
 }
 
-// begun is the story of a policy whose target has 10 replicas, as decided, which meet the objective.
+// begun is the story of a policy with a target of 10 replicas, as decided, which meet the objective.
 func begun(t testing.TB) *story {
 	t.Helper()
 	s := &story{o: outcome(t, 10)}
@@ -48,7 +48,7 @@ func begun(t testing.TB) *story {
 
 func (s *story) serve(objective policy.Objective) { s.d.Decision.Service.Objective = objective }
 
-// goOn reconciles for so long.
+// goOn reconciles for a time.
 func (s *story) goOn(d time.Duration) {
 	for end := s.o.Now.Add(d); s.o.Now.Before(end); {
 		s.o.Now = s.o.Now.Add(10 * time.Second)
@@ -90,7 +90,7 @@ func (s *story) told() []string {
 	return all
 }
 
-// anotherProcess forgets what was not written.
+// anotherProcess keeps only what was written.
 func (s *story) anotherProcess() { s.o.History = plan.History{} }
 
 // says is a condition as Status/Reason.

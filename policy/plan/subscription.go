@@ -18,7 +18,7 @@ import (
 // subscriptionVerified compares the target's fields with what the broker and Kubernetes report.
 //
 // It warns and does not stop scaling: the backlog is right in any case, and stopping would leave messages unprocessed,
-// at worst for the consumer of a terminating pod. Two targets on one subscription are each scaled for the whole
+// at worst because of the consumer of a terminating pod. Two targets on one subscription are each scaled for the whole
 // backlog, which is too much but never too little.
 func subscriptionVerified(o outcome) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionSubscriptionVerified}
@@ -31,8 +31,8 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNeverAcknowledged
-		c.Message = "the window function never acknowledges messages, so its backlog only grows and says nothing about its " +
-			"work: " + acknowledgementFix(target)
+		c.Message = "the window function never acknowledges messages, so its backlog only grows and does not show its " +
+			"load: " + acknowledgementFix(target)
 	case len(sharers) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionShared
 		c.Message = fmt.Sprintf(
@@ -69,7 +69,7 @@ func subscriptionSource(o outcome) string {
 	return o.Target.Ref.Kind + " " + o.Target.Ref.Name
 }
 
-// typeMismatch says that the broker reports another type than the promised one, or several.
+// typeMismatch reports that the broker has another type than the promised one, or several.
 func typeMismatch(o outcome) string {
 	target, reading := o.Target, o.Reading
 	apart := "give the target a spec.subscriptionName that no other workload consumes"
@@ -85,7 +85,7 @@ func typeMismatch(o outcome) string {
 		"other consumers there, or %s", promise, reading.OtherType, apart)
 }
 
-// surplus is how many consumers are not the target's own, once they have stayed for some time.
+// surplus is the number of consumers that are not the target's, once they have stayed for some time.
 func (o outcome) surplus() int32 {
 	if o.decision == nil {
 		return 0
@@ -93,7 +93,7 @@ func (o outcome) surplus() int32 {
 	return o.decision.Surplus
 }
 
-// surplusConsumers says that the subscription has more consumers than the target's pods open.
+// surplusConsumers reports that the subscription has more consumers than the target's pods open.
 func surplusConsumers(o outcome) string {
 	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may disconnect at any time and do not "+
 		"count as capacity: disconnect them or give them a subscription of their own, or set "+
@@ -101,7 +101,7 @@ func surplusConsumers(o outcome) string {
 		o.Target.Subscription.Name, o.surplus(), Name(o.Policy.Spec))
 }
 
-// separateSubscriptionFix says how to give each workload a subscription of its own.
+// separateSubscriptionFix is how to give each workload its own subscription.
 func separateSubscriptionFix(o outcome) string {
 	if o.Policy.Spec.Subscription != nil {
 		return "have each subscribe under a name of its own, and correct spec.subscription.name"
@@ -112,7 +112,7 @@ func separateSubscriptionFix(o outcome) string {
 // maxMessage is the maximum bytes of a condition's message in the API.
 const maxMessage = 32 << 10
 
-// acknowledgementFix says how a window function acknowledges, by the configuration of Function Mesh or of Pulsar's
+// acknowledgementFix is how to make a window function acknowledge, in the configuration of Function Mesh or of Pulsar's
 // function worker.
 func acknowledgementFix(target *Target) string {
 	if target.Scaling == ByWorker || target.Ref.Kind == string(kindStatefulSet) {
@@ -137,5 +137,5 @@ func sharers(o outcome) []string {
 	return all[:min(len(all), maxSharers)]
 }
 
-// maxSharers bounds how many a message names.
+// maxSharers bounds the number of sharers that a message names.
 const maxSharers = 10

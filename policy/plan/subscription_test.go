@@ -36,7 +36,7 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			change: func(o *plan.Observed) { o.Reading.Type = backlog.NoType },
 			want:   "Unknown/NoConsumerSeen",
 		},
-		"the type has not been told": {
+		"the type is unknown yet": {
 			change: func(o *plan.Observed) { o.Reading.Type = "" },
 			want:   "Unknown/NoConsumerSeen",
 		},
@@ -55,7 +55,7 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			want:    "False/SubscriptionShared",
 			message: "is consumed by the function public/default/crop too",
 		},
-		"another object in Kubernetes consumes, and says so": {
+		"another object in Kubernetes consumes": {
 			change: func(o *plan.Observed) {
 				o.Sharers = []string{"Sink media/files"}
 				o.Reading.Components = []string{"public/default/files", "public/default/resize"}

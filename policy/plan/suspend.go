@@ -33,7 +33,7 @@ const (
 	PauseScaledObject
 )
 
-// Suspension is one thing to suspend for a policy with conflictPolicy TakeOver.
+// Suspension is one object or field to suspend for a policy with conflictPolicy TakeOver.
 type Suspension struct {
 	Action SuspensionAction
 	// Name and UID of the object; empty for maxReplicas.
@@ -41,7 +41,7 @@ type Suspension struct {
 	UID  types.UID
 	// Record is status.takenOver before the step, so that it can be restored after any failure.
 	Record v1alpha1.TakenOver
-	// Orphaned says that Function Mesh does not recreate it, since its maxReplicas is gone.
+	// Orphaned is true if Function Mesh does not recreate it, since its maxReplicas is removed.
 	Orphaned bool
 }
 
@@ -57,11 +57,11 @@ func (s Suspension) String() string {
 	}
 }
 
-// maxTakenOver is how many of a kind a status holds.
+// maxTakenOver is the number of objects of a kind that a status holds.
 const maxTakenOver = 4
 
-// NextSuspension is the next thing to suspend, or nil and the remaining violation. The controller suspends nothing for
-// a policy without a decision, or with another violation.
+// NextSuspension is the next object or field to suspend, or nil and the remaining violation. The controller suspends
+// nothing for a policy without a decision, or with another violation.
 //
 // Function Mesh v0.27.2 recreates its autoscaler within 11 ms while maxReplicas is set. So the controller first clears
 // maxReplicas, and then deletes the orphaned autoscaler.
@@ -93,7 +93,7 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	return step, violation
 }
 
-// nextStep of a takeover.
+// nextStep is the next step of a takeover.
 func nextStep(o Observed) (*Suspension, *Violation) {
 	var record v1alpha1.TakenOver
 	if known := o.Policy.Status.TakenOver; known != nil {
@@ -125,7 +125,7 @@ func nextStep(o Observed) (*Suspension, *Violation) {
 	}
 }
 
-// cannotTakeOver says what the user must fix all the same; empty for nothing.
+// cannotTakeOver is what the user must fix before the controller can take over; empty for nothing.
 func cannotTakeOver(o Observed) string {
 	if o.Target.OwnAutoscaler && o.Target.MaxReplicas == nil {
 		return "maxReplicas of the target's own autoscaler is unknown, so it cannot be restored: remove it"
@@ -158,7 +158,7 @@ func cannotTakeOver(o Observed) string {
 	return ""
 }
 
-// withManifest keeps the manifest of a conflicting autoscaler, the newest of each name and no more than fit.
+// withManifest adds the manifest of a conflicting autoscaler: the newest of each name, and at most maxTakenOver.
 func withManifest(manifests []v1alpha1.Manifest, r ConflictingAutoscaler) []v1alpha1.Manifest {
 	kept := slices.DeleteFunc(slices.Clone(manifests), func(m v1alpha1.Manifest) bool {
 		hpa, err := DecodeManifest(m)

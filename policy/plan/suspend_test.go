@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// contested is a world of a policy that takes over, with the given rivals.
+// contested is an observation of a policy with TakeOver and the given conflicting autoscalers.
 func contested(rivals ...plan.ConflictingAutoscaler) plan.Observed {
 	w := world()
 	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
@@ -35,7 +35,7 @@ func rival(kind, name, owner string) plan.ConflictingAutoscaler {
 	}
 }
 
-func TestWhatIsPutAwayNext(t *testing.T) {
+func TestNextSuspension(t *testing.T) {
 	const hpa, so = "HorizontalPodAutoscaler", "ScaledObject"
 	own := rival(hpa, "resize-function", "Function resize")
 	leaving := rival(hpa, "keda-hpa-so", "ScaledObject so")
@@ -61,7 +61,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 				theirs,
 			}, change: set, action: plan.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
 		},
-		"what is left behind of it, without a manifest: Function Mesh makes it again": {
+		"an orphan without a manifest": {
 			rivals: []plan.ConflictingAutoscaler{own}, change: func(
 				w *plan.Observed,
 			) {
@@ -73,16 +73,16 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			rivals: []plan.ConflictingAutoscaler{rival(so, "fifth", "")}, change: paused("one", "two", "three",
 				"four"), reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
-		"one of four that somebody let go on": {
+		"one of four that a user resumed": {
 			rivals: []plan.ConflictingAutoscaler{rival(so, "two", "")}, change: paused("one", "two", "three",
 				"four"), action: plan.PauseScaledObject, name: "two",
 			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"one", "two", "three", "four"}},
 		},
-		"what was left behind before": {
+		"an earlier orphan": {
 			rivals: []plan.ConflictingAutoscaler{own}, action: plan.DeleteAutoscaler, name: "resize-function",
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{own.Manifest}},
 		},
-		"one of nobody's": {
+		"one without an owner": {
 			rivals: []plan.ConflictingAutoscaler{theirs}, action: plan.DeleteAutoscaler, name: "theirs",
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
 		},
@@ -102,7 +102,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			rivals: []plan.ConflictingAutoscaler{leaving},
 			reason: v1alpha1.ReasonTakingOver,
 		},
-		"nothing of a policy that refuses": {
+		"nothing with conflictPolicy Refuse": {
 			rivals: []plan.ConflictingAutoscaler{theirs}, change: func(
 				w *plan.Observed,
 			) {
@@ -118,7 +118,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			change: func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
 			reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
-		"nothing while one of them cannot be": {
+		"nothing if one of them cannot be suspended": {
 			rivals: []plan.ConflictingAutoscaler{theirs, rival(hpa, "z", "Widget w")},
 			reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
@@ -126,7 +126,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			rivals: []plan.ConflictingAutoscaler{rival(hpa, "z", "AutoscalingPolicy z")},
 			reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
-		"nothing where maxReplicas cannot be told": {
+		"nothing if maxReplicas is unknown": {
 			change: func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
 			reason: v1alpha1.ReasonFunctionHasOwnAutoscaler,
 		},
@@ -134,7 +134,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			rivals: []plan.ConflictingAutoscaler{theirs},
 			change: func(w *plan.Observed) { w.Target.MeshOwner = "m" }, reason: v1alpha1.ReasonOwnedByFunctionMesh,
 		},
-		"nothing that is not managed": {
+		"nothing of an unmanaged target": {
 			rivals: []plan.ConflictingAutoscaler{theirs},
 			change: func(w *plan.Observed) { w.Target.Unmanaged = true }, reason: v1alpha1.ReasonUnmanaged,
 		},
@@ -164,7 +164,7 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenBack(t *testing.T) {
+func TestRestore(t *testing.T) {
 	manifest := func(name, apiVersion, kind, target string) v1alpha1.Manifest {
 		return v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"},"spec":{"scaleTargetRef":{"apiVersion":"` + apiVersion +
 			`","kind":"` + kind + `","name":"` + target + `"}}}`)
@@ -178,7 +178,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 		max         bool
 		autoscalers []string
 		kept        []string
-		// paused says that the ScaledObject stays so.
+		// paused is true if the ScaledObject stays paused.
 		paused bool
 	}
 	all := given{max: true, autoscalers: []string{"theirs"}}
@@ -187,16 +187,16 @@ func TestWhatIsGivenBack(t *testing.T) {
 		want   given
 	}{
 		"all of it": {func(*plan.Observed) {}, all},
-		"the target is gone": {func(w *plan.Observed) { w.Target = nil }, given{kept: []string{
+		"the target does not exist": {func(w *plan.Observed) { w.Target = nil }, given{kept: []string{
 			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: the target is gone",
 		}}},
-		"somebody set maxReplicas": {func(w *plan.Observed) {
+		"a user set maxReplicas": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
 				new(int32(9))
 		}, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: a user or another controller set it meanwhile"},
 		}},
-		"at zero, where what is given back does nothing": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
+		"at zero, where a restored HPA is disabled": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
 			max: true, autoscalers: []string{"theirs"},
 			kept: []string{"replicas of Function resize: they stay 0, which disables a HorizontalPodAutoscaler: set them " +
 				"to 1 or more"},
@@ -204,13 +204,13 @@ func TestWhatIsGivenBack(t *testing.T) {
 		"a rollout is paused": {func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
 		}},
-		"an autoscaler is there again": {func(w *plan.Observed) {
+		"the autoscaler exists again": {func(w *plan.Observed) {
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler",
 				"theirs", "")}
 		}, given{
 			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it exists already"},
 		}},
-		"another autoscaler is there by now": {func(
+		"another autoscaler exists now": {func(
 			w *plan.Observed,
 		) {
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "new", "")}
@@ -221,14 +221,14 @@ func TestWhatIsGivenBack(t *testing.T) {
 				"HorizontalPodAutoscaler theirs: HorizontalPodAutoscaler new scales Function resize by now",
 			},
 		}},
-		"the autoscaler that follows from maxReplicas is there by now": {func(w *plan.Observed) {
+		"Function Mesh recreated its autoscaler already": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
 		}, given{
 			autoscalers: []string{"theirs"},
 			kept:        []string{"maxReplicas 5: a user or another controller set it meanwhile"},
 		}},
-		"a manifest of something else": {func(w *plan.Observed) {
+		"a manifest of another object": {func(w *plan.Observed) {
 			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = manifest("evil", "apps/v1", "Deployment", "web")
 		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},
 		"a manifest with another owner": {func(w *plan.Observed) {
@@ -249,7 +249,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 			require.False(t, back.RemoveOurs)
 		})
 	}
-	t.Run("nothing while ours is there", func(t *testing.T) {
+	t.Run("nothing while ours exists", func(t *testing.T) {
 		w := contested()
 		w.Policy.Status.TakenOver = taken.DeepCopy()
 		w.Autoscaler = applied(t, w)
@@ -257,14 +257,14 @@ func TestWhatIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestWhenItIsGivenBack(t *testing.T) {
+func TestMustRestore(t *testing.T) {
 	now := metav1.Now()
 	tests := map[string]struct {
 		change func(p *v1alpha1.AutoscalingPolicy)
 		want   bool
 	}{
-		"nothing was taken over": {func(*v1alpha1.AutoscalingPolicy) {}, false},
-		"it still takes over":    {func(p *v1alpha1.AutoscalingPolicy) { p.Status.TakenOver = &v1alpha1.TakenOver{} }, false},
+		"no takeover":           {func(*v1alpha1.AutoscalingPolicy) {}, false},
+		"it still has TakeOver": {func(p *v1alpha1.AutoscalingPolicy) { p.Status.TakenOver = &v1alpha1.TakenOver{} }, false},
 		"it refuses": {func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.TakenOver, p.Spec.ConflictPolicy = &v1alpha1.TakenOver{}, "Refuse"
 		}, true},

@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// world is one in which all is well, before an autoscaler was applied.
+// world is an observation without a problem, before an autoscaler was applied.
 func world() plan.Observed {
 	replicas := int32(3)
 	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
@@ -50,7 +50,7 @@ func applied(t testing.TB, w plan.Observed) *autoscalingv2.HorizontalPodAutoscal
 	return &live
 }
 
-func TestCheckNamesWhatToMendFirst(t *testing.T) {
+func TestCheckNamesTheFirstFix(t *testing.T) {
 	tests := map[string]struct {
 		change    func(*plan.Observed)
 		condition string
@@ -69,7 +69,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 			v1alpha1.ConditionTargetFound, "TargetNotFound",
 			"Function resize does not exist in namespace media: create it or correct spec.scaleTargetRef",
 		},
-		"its inputs cannot be told": {
+		"its inputs are unknown": {
 			func(w *plan.Observed) { w.Target.Invalid = "spec.input names no topics" },
 			v1alpha1.ConditionTargetFound, "TargetInvalid", "spec.input names no topics",
 		},
@@ -85,7 +85,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 				"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: " +
 				"FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
 		},
-		"the operator leaves it alone": {
+		"the operator ignores it": {
 			func(w *plan.Observed) { w.Target.Unmanaged = true },
 			v1alpha1.ConditionTargetFound, "Unmanaged",
 			`Function resize has the annotation compute.functionmesh.io/managed: "false", so scaling it has no effect: remove the annotation`,
@@ -113,7 +113,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 				"Mesh resets its replicas " +
 				"each time, so pods are DELETED AND RECREATED AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
 		},
-		"somebody else has our name": {
+		"another object has our name": {
 			func(w *plan.Observed) {
 				w.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: plan.AutoscalerName(
 					"resize")}}
@@ -137,7 +137,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 	}
 }
 
-func TestTheAutoscalerSetsExactlyWhatWasDecided(t *testing.T) {
+func TestTheAutoscalerSetsTheDecidedNumber(t *testing.T) {
 	w := world()
 	live := applied(t, w)
 	require.Equal(t, "1", live.Spec.Metrics[0].Object.Target.AverageValue.String())
@@ -158,10 +158,10 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 		change func(*autoscalingv2.HorizontalPodAutoscaler)
 		want   bool
 	}{
-		"as applied":            {func(*autoscalingv2.HorizontalPodAutoscaler) {}, true},
-		"another maxReplicas":   {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.MaxReplicas = 7 }, false},
-		"a label was taken off": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = nil }, false},
-		"a label of somebody else": {func(h *autoscalingv2.HorizontalPodAutoscaler) {
+		"as applied":          {func(*autoscalingv2.HorizontalPodAutoscaler) {}, true},
+		"another maxReplicas": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.MaxReplicas = 7 }, false},
+		"a label was removed": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = nil }, false},
+		"another writer's label": {func(h *autoscalingv2.HorizontalPodAutoscaler) {
 			h.Labels["team"] = "media"
 		}, true},
 		"a window was added": {func(h *autoscalingv2.HorizontalPodAutoscaler) {
@@ -187,7 +187,7 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 	require.False(t, current)
 }
 
-func TestAutoscalerNamesAreValidAndApart(t *testing.T) {
+func TestAutoscalerNamesAreValidAndDistinct(t *testing.T) {
 	long := strings.Repeat("a-very-long-name.", 14)
 	seen := map[string]string{}
 	for _, name := range []string{"a", "resize", long + "x", long + "y", strings.Repeat("b", 253)} {
@@ -325,7 +325,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		at    time.Duration
 		want  bool
 	}{
-		"nothing changed": {
+		"no change": {
 			decide(noon().Add(10*time.Second), reading(100, 200), nil),
 			10 * time.Second, false,
 		},
@@ -349,7 +349,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 			decide(noon().Add(time.Second), reading(100, 900), nil), time.Second,
 			true,
 		},
-		"the broker went away": {decide(noon().Add(time.Second), backlog.Reading{},
+		"the broker is down": {decide(noon().Add(time.Second), backlog.Reading{},
 			backlog.ErrUnreachable), time.Second, true},
 	}
 	for name, test := range tests {
@@ -359,7 +359,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnknownKeepsTheLastDecision(t *testing.T) {
+func TestUnknownValuesKeepTheLastDecision(t *testing.T) {
 	outcome := world()
 	decision, state := policy.Decide(input(3, reading(100, 500)), policy.State{Capacity: learned(100)})
 	before := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome,

@@ -14,8 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Field managers that write replicas, as the API server calls them by the name of the program where they do not name
-// themselves.
+// Field managers that write replicas. A program that does not name its manager gets its own name from the API server.
 const (
 	managerKubectl           = "kubectl"
 	managerClientSideApply   = "kubectl-client-side-apply"
@@ -34,7 +33,7 @@ const subresourceScale = "scale"
 // longestManager is the API server's limit.
 const longestManager = 128
 
-// Writer is what wrote the replicas of a target last, as the managed fields of the object say.
+// Writer is what last wrote the replicas of a target, by the managed fields of the object.
 type Writer struct {
 	// Manager is the field manager, such as kubectl.
 	Manager string
@@ -42,24 +41,24 @@ type Writer struct {
 	Operation metav1.ManagedFieldsOperationType
 	// Subresource that it wrote to, such as scale; empty for the object itself.
 	Subresource string
-	// At is when it wrote, to the second; zero where that is not told, as of a write to the scale subresource.
+	// At is when it wrote, to the second; zero if unknown, as for a write to the scale subresource.
 	At time.Time
 }
 
-// WriterLookup is what came of looking for the writer.
+// WriterLookup is the result of looking up the writer.
 type WriterLookup struct {
 	Writer Writer
-	// Failed is why the writer is not known; nil where it is.
+	// Failed is why the writer is unknown; nil if it is known.
 	Failed error
 }
 
-// ErrNoWriter says that no manager owns the field, as after a write of 0 to the scale subresource.
+// ErrNoWriter reports that no manager owns the field, as after a write of 0 to the scale subresource.
 //
-// Source: kube-apiserver 1.36, measured: a Scale leaves out replicas that are 0, and their owner with them.
+// Source: kube-apiserver 1.36, measured: a Scale omits replicas that are 0, and thereby their owner.
 var ErrNoWriter = errors.New("no field manager owns the field")
 
-// LastWriter decodes managed fields, and returns who changed the field last. A write of another value takes the field
-// from all other managers, and one of the same value adds the manager of an apply alone.
+// LastWriter decodes managed fields, and returns the last writer of the field. A write of another value removes the
+// field from all other managers; a write of the same value only adds the manager of an apply.
 func LastWriter(entries []metav1.ManagedFieldsEntry, path []string) (Writer, error) {
 	var last *metav1.ManagedFieldsEntry
 	for i := range entries {
@@ -84,8 +83,8 @@ func LastWriter(entries []metav1.ManagedFieldsEntry, path []string) (Writer, err
 	return writer, nil
 }
 
-// changedLater says which of two owners changed the field. Entries of the scale subresource have no time; one that owns
-// the field still is the last to have changed it.
+// changedLater returns the owner that changed the field later. Entries of the scale subresource have no time; one that
+// still owns the field made the last change.
 //
 // Source: kube-apiserver 1.36, measured with kubectl 1.36.
 func changedLater(a, b *metav1.ManagedFieldsEntry) bool {
@@ -95,7 +94,7 @@ func changedLater(a, b *metav1.ManagedFieldsEntry) bool {
 	return a.Time == nil || (b.Time != nil && !a.Time.Time.Before(b.Time.Time))
 }
 
-// owns says whether a set of fields has the one at the path, such as {"f:spec":{"f:replicas":{}}}.
+// owns reports whether a set of fields has the one at the path, such as {"f:spec":{"f:replicas":{}}}.
 func owns(set *metav1.FieldsV1, path []string) (bool, error) {
 	if set == nil {
 		return false, nil
@@ -114,7 +113,7 @@ func owns(set *metav1.FieldsV1, path []string) (bool, error) {
 	return true, nil
 }
 
-// Name is the tool as its user calls it, where the manager tells; else the manager.
+// Name is the tool as its user calls it, if the manager shows it; else the manager.
 func (w Writer) Name() string {
 	switch w.Manager {
 	case managerKubectl:
@@ -145,7 +144,7 @@ func (w Writer) Name() string {
 	return w.Manager
 }
 
-// String is the tool, and what tells it apart from others of its name.
+// String is the tool, with details that distinguish it from others of its name.
 func (w Writer) String() string {
 	name, details := w.Name(), []string{}
 	if name != w.Manager {
@@ -162,7 +161,7 @@ func (w Writer) String() string {
 	return text
 }
 
-// applies says that it writes a manifest, so that it writes the same number again.
+// applies reports whether the writer applies a manifest, so that it writes the same number again.
 func (w Writer) applies() bool {
 	return w.Operation == metav1.ManagedFieldsOperationApply || slices.Contains([]string{
 		managerClientSideApply, managerArgoCD, managerArgoCDClientSide, managerFluxKustomize, managerFluxHelm, managerHelm,

@@ -22,7 +22,7 @@ const (
 	ownsFunctions = `{"f:spec":{"f:functions":{}}}`
 )
 
-// entry of managed fields that was written so many seconds after noon.
+// entry is an entry of managed fields that was written a number of seconds after noon.
 func entry(manager string, operation metav1.ManagedFieldsOperationType, seconds int, fields string,
 ) metav1.ManagedFieldsEntry {
 	at := metav1.NewTime(noon().Add(time.Duration(seconds) * time.Second))
@@ -113,7 +113,7 @@ func TestTheLastWriterOwnsTheField(t *testing.T) {
 			},
 			"spec.replicas", "b (Apply) at 2026-11-21T12:00:09Z",
 		},
-		"who changed it before one that applies the same number": {
+		"the writer before an apply of the same number": {
 			[]metav1.ManagedFieldsEntry{entry("argocd-controller", apply, 60, ownsMore), scaled("kubectl")},
 			"spec.replicas", "kubectl scale (manager kubectl, Update, subresource scale)",
 		},
@@ -137,7 +137,7 @@ func TestTheLastWriterOwnsTheField(t *testing.T) {
 	}
 }
 
-func TestAWriterThatIsNotToldIsAnError(t *testing.T) {
+func TestAnUnknownWriterIsAnError(t *testing.T) {
 	const update = metav1.ManagedFieldsOperationUpdate
 	tests := map[string]struct {
 		entries []metav1.ManagedFieldsEntry
@@ -181,7 +181,7 @@ func TestAManagersNameIsBounded(t *testing.T) {
 	require.Equal(t, strings.Repeat("é", 64), writer.Manager)
 }
 
-// FuzzLastWriter decodes any managed fields: it returns one of the managers that are there, or an error.
+// FuzzLastWriter decodes any managed fields: it returns one of their managers, or an error.
 func FuzzLastWriter(f *testing.F) {
 	for _, entries := range [][]metav1.ManagedFieldsEntry{
 		{scaled("kubectl"), entry("argocd-controller", metav1.ManagedFieldsOperationApply, 3, ownsMore)},

@@ -56,7 +56,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"},
+	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "it is set in spec.actuator"},
 		p.Status.Actuator)
 	require.Empty(t, p.Status.HorizontalPodAutoscaler)
 	hpa, err := f.Autoscaler(t.Context())
