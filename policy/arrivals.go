@@ -19,13 +19,12 @@ type Arrivals struct {
 	Fast      float64 `json:"fast,omitempty" state:"rate"`
 	Slow      float64 `json:"slow,omitempty" state:"rate"`
 	Deviation float64 `json:"dev,omitempty" state:"rate"`
-	// Rise is the relative rise to expect, as the mean of a reaction time: the largest recent one, which decays
-	// over 40 min.
+	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 40 min.
 	Rise float64 `json:"rise,omitempty"`
-	// Peak is the highest recent Fast, which decays over an hour. Headroom covers a load that was seen before, not more.
+	// Peak is the highest recent Fast. It decays over an hour. Headroom covers a load that was seen before, not more.
 	Peak float64 `json:"peak,omitempty" state:"rate"`
-	// Rose says that the last rate was a step up. FellAt is since when rates have been far below Fast: a step down is
-	// confirmed by another low rate, one rate window later.
+	// Rose is true if the last rate was a step up. FellAt is when rates fell far below Fast: another low rate, one rate
+	// window later, confirms a step down.
 	Rose   bool      `json:"rose,omitempty"`
 	FellAt time.Time `json:"fell,omitzero"`
 	// Past has the values of Fast within the last reaction time, oldest first.
@@ -46,20 +45,20 @@ const (
 	// Rise starts at firstRise, moves half way to a larger rise at once, and stays within its bounds.
 	firstRise, riseWeight = 0.3, 0.5
 	minRise, maxRise      = 0.05, 6
-	// A change by this share and so many deviations is a step. A step up counts at once. A step down needs a second low
-	// rate, since a poll that missed messages looks the same.
+	// A change by this share and by this many deviations is a step. A step up counts at once. A step down needs a second
+	// low rate, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
-	// plungedShare: a rate that is less than this share of Fast is a step down however large the deviation is, because a
-	// wrong rate that was learned is in the deviation too.
+	// plungedShare: a rate below this share of Fast is a step down whatever the deviation, since a wrong rate that was
+	// learned also raised the deviation.
 	plungedShare = 0.01
-	// fallConfirmed is the window of a rate: rates closer together share measurements.
+	// fallConfirmed is the window of a rate: two rates that are closer share measurements.
 	fallConfirmed = 8 * time.Second
-	// surgeShare is more than the luck of independent messages.
+	// surgeShare exceeds the random variation of independent messages.
 	surgeShare = 0.2
 	// pastRates is how many rates of a reaction time Arrivals keeps.
 	pastRates = 16
-	// noise is how many deviations Fast has to be above Slow for a trend. The trend leads to a tenth above Peak at most:
-	// after a step it would rise for as long as Slow takes to follow.
+	// noise is the number of deviations by which Fast has to exceed Slow for a trend. A trend leads to at most a tenth
+	// above Peak: after a step it would otherwise rise for as long as Slow takes to follow.
 	noise, trendOverPeak = 1.5, 1.1
 )
 
@@ -71,8 +70,8 @@ type measuredRate struct {
 }
 
 // publishRate is the publish rate of a reading. A load step enters the rate window gradually, so the newest rate
-// replaces the window's while it is clearly higher, or higher at all right after a step. A lower bound counts if it is
-// above what was learned.
+// replaces the window's rate while it is clearly higher, or right after a step if it is higher at all. A lower bound
+// counts if it exceeds the learned rate.
 func (a *Arrivals) publishRate(r backlog.Reading) (measuredRate, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
@@ -108,7 +107,8 @@ func learnArrivals(before *Arrivals, p measuredRate, react float64) *Arrivals {
 	}
 	seconds := elapsed.Seconds()
 	after, gap := *before, p.rate-before.Fast
-	// Few messages are no step: the luck is that of the mean of both rates, for one of none would be 0.
+	// Few messages are no step. The deviation is that of the mean of both rates, since a rate of none has a deviation of
+	// 0.
 	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation,
 		stepDeviations*p.poissonDeviation((before.Fast+p.rate)/2))
 	after.At, after.Rose = p.at, step && gap > 0
@@ -149,8 +149,8 @@ func (a *Arrivals) confirmFall(before *Arrivals, p measuredRate, far bool) {
 	}
 }
 
-// learnRise compares the mean rate of a reaction time with the rate before: that is what has to be processed until new
-// replicas consume. A flood of a few seconds is less than its peak. After a gap there is none.
+// learnRise compares the mean rate of a reaction time with the rate before: replicas have to process the difference
+// until new ones consume. A flood of a few seconds counts less than its peak. After a gap there is no rise.
 func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
 	past := a.Past
 	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
@@ -186,15 +186,15 @@ func meanSince(past []RateAt, newest RateAt) float64 {
 	return sum / newest.At.Sub(past[0].At).Seconds()
 }
 
-// surge says that the load rose by a fifth within a reaction time.
+// surge reports whether the load rose by a fifth within a reaction time.
 func (a *Arrivals) surge() bool {
 	return a != nil && len(a.Past) > 0 && a.Fast > (1+surgeShare)*a.Past[0].Rate
 }
 
-// smoothing is the weight of a new value after so many seconds, for a time constant.
+// smoothing is the weight of a new value after an interval in seconds, for a time constant.
 func smoothing(seconds, constant float64) float64 { return 1 - math.Exp(-max(0, seconds)/constant) }
 
-// plannedRate is the rate to plan for: the current one, or where a clear trend leads within a reaction time.
+// plannedRate is the rate to plan for: the current one, or the one that a clear trend reaches within a reaction time.
 func (a *Arrivals) plannedRate(in Input, react float64) float64 {
 	up := a.Fast
 	if gap := a.Fast - a.Slow; gap > noise*a.Deviation && !in.without(PartTrend) {
@@ -205,8 +205,8 @@ func (a *Arrivals) plannedRate(in Input, react float64) float64 {
 }
 
 const (
-	// minUtilization leaves room for a sixfold rise. At 0.5, the first minute of each pulse was late where replicas take
-	// longer to start than the objective allows.
+	// minUtilization leaves room for a sixfold rise. At 0.5, messages were late in the first minute of each pulse where
+	// replicas take longer to start than the objective allows.
 	minUtilization = 0.15
 	maxUtilization = 0.93
 	// peakMargin is the useful headroom above Peak.

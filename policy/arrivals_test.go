@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// fed is what is learned of rates, one every ten seconds; a negative one is unknown.
+// fed is the learned state after rates, one every ten seconds; a negative one is unknown.
 func fed(rates ...float64) policy.Arrivals {
 	state := policy.State{}
 	for i, rate := range rates {
@@ -28,7 +28,7 @@ func fed(rates ...float64) policy.Arrivals {
 	return *state.Arrivals
 }
 
-// steadily is a rate so many times, and then others.
+// steadily is a rate repeated n times, followed by others.
 func steadily(rate float64, times int, then ...float64) []float64 {
 	var all []float64
 	for range times {
@@ -37,7 +37,7 @@ func steadily(rate float64, times int, then ...float64) []float64 {
 	return append(all, then...)
 }
 
-func TestWhatIsLearnedOfArrivals(t *testing.T) {
+func TestArrivalsAreLearned(t *testing.T) {
 	tests := map[string]struct {
 		rates []float64
 		check func(*testing.T, policy.Arrivals)
@@ -51,17 +51,17 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 				require.LessOrEqual(t, a.Deviation, 300.0)
 			},
 		},
-		"forgets one that was there for long": {
+		"forgets a wrong rate that lasted long": {
 			steadily(1e6, 30, 300, 300), func(t *testing.T, a policy.Arrivals) {
 				require.Equal(t, []float64{300, 300}, []float64{a.Fast, a.Slow})
 			},
 		},
-		"takes a step up at once": {steadily(100, 20, 300), func(t *testing.T, a policy.Arrivals) {
+		"accepts a step up at once": {steadily(100, 20, 300), func(t *testing.T, a policy.Arrivals) {
 			require.InDelta(t, 300, a.Fast, 1e-9)
 			require.True(t, a.Rose)
 			require.Less(t, a.Slow, 150.0)
 		}},
-		"takes one message after a minute of none for no step": {
+		"does not take one message after a minute of none for a step": {
 			append(steadily(0.1, 1), append(steadily(0, 6), 0.1)...),
 			func(t *testing.T, a policy.Arrivals) {
 				require.False(t, a.Rose)
@@ -79,12 +79,12 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 			require.InDelta(t, 300, a.Slow, 1e-9)
 			require.False(t, a.Rose)
 		}},
-		"does not believe one rate that is far below": {steadily(100, 20, 0), func(t *testing.T, a policy.Arrivals) {
+		"ignores one rate that is far below": {steadily(100, 20, 0), func(t *testing.T, a policy.Arrivals) {
 			require.Greater(t, a.Fast, 50.0)
 			require.Greater(t, a.Slow, 85.0)
 			require.NotZero(t, a.FellAt)
 		}},
-		"takes a step down when a second rate says so": {steadily(100, 20, 10, 10), func(t *testing.T, a policy.Arrivals) {
+		"accepts a step down at the second rate": {steadily(100, 20, 10, 10), func(t *testing.T, a policy.Arrivals) {
 			require.Equal(t, []float64{10, 10}, []float64{a.Fast, a.Slow})
 		}},
 		"forgets a fall that was none": {steadily(100, 20, 0, 100), func(t *testing.T, a policy.Arrivals) {
@@ -121,7 +121,7 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 				require.InDelta(t, 0.05, a.Rise, 0.02)
 			},
 		},
-		"expects seven times as much at most": {
+		"expects at most seven times the load": {
 			append(steadily(1, 20), steadily(10_000, 20)...),
 			func(t *testing.T, a policy.Arrivals) {
 				require.LessOrEqual(t, a.Rise, 6.0)
@@ -136,7 +136,7 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 	}
 }
 
-// stepping is what is learned at 100/s from readings with a rate over the window and one over the newest 2 s.
+// stepping is the state learned at 100/s from readings with a rate over the window and one over the newest 2 s.
 func stepping(readings ...[2]float64) policy.Arrivals {
 	state := policy.State{Arrivals: &policy.Arrivals{At: noon(), Fast: 100, Slow: 100, Peak: 100}}
 	for i, rates := range readings {
@@ -155,11 +155,11 @@ func TestArrivalsWhileTheWindowFills(t *testing.T) {
 		readings [][2]float64
 		want     float64
 	}{
-		"takes a step from the newest answers":           {[][2]float64{{120, 300}}, 300},
-		"takes the rest of a step with the next reading": {[][2]float64{{120, 200}, {165, 225}}, 225},
+		"reads a step from the newest answers":           {[][2]float64{{120, 300}}, 300},
+		"reads the rest of a step from the next reading": {[][2]float64{{120, 200}, {165, 225}}, 225},
 		"follows the window when both agree":             {[][2]float64{{100, 125}}, 100},
 		"does not fall with the newest answers":          {[][2]float64{{100, 10}}, 100},
-		"does not take what luck makes of few seconds":   {[][2]float64{{100, 121}}, 100},
+		"ignores the noise of a few seconds":             {[][2]float64{{100, 121}}, 100},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestArrivalsWhileTheWindowFills(t *testing.T) {
 	}
 }
 
-// planned is the rate that a decision is made for.
+// planned is the rate that a decision plans for.
 func planned(t *testing.T, in policy.Input, state policy.State) float64 {
 	t.Helper()
 	in.Reading.At = noon().Add(-time.Second)
@@ -184,7 +184,7 @@ func planned(t *testing.T, in policy.Input, state policy.State) float64 {
 	return 0
 }
 
-func TestTheRateThatIsPlannedFor(t *testing.T) {
+func TestThePlannedRate(t *testing.T) {
 	tests := map[string]struct {
 		arrivals policy.Arrivals
 		without  policy.Part

@@ -30,7 +30,7 @@ func TestFrozenReplicasStayWhateverTheBacklogAndTheBounds(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeWithoutReplicasKeepsOne(t *testing.T) {
+func TestNeverZeroKeepsOneReplica(t *testing.T) {
 	require.Equal(t, -1, wentToZero(func(_ int, in *policy.Input) { in.NeverZero = true }))
 	in := idle(0, 0)
 	in.NeverZero = true
@@ -38,10 +38,10 @@ func TestWhatMayNotBeWithoutReplicasKeepsOne(t *testing.T) {
 	require.Equal(t, int32(1), decision.Replicas, "it is woken to find its work")
 }
 
-func TestAKnownRestartOfAllReplicasIsMindedFromTheFirstChange(t *testing.T) {
+func TestAKnownRestartOfAllReplicasHoldsFromTheFirstChange(t *testing.T) {
 	in := input(10, reading(0, 750))
 	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(10), true
-	// 8 to 9 are enough: worth it, unless all restart
+	// 9 replicas instead of 8 save enough, unless a change restarts all.
 	state := policy.State{Capacity: learned(100), Arrivals: arrivals(750)}
 	gentle, _ := policy.Decide(in, state)
 	in.Restarts = true

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// normalBacklog is in flight at any time: five seconds of arrivals, or a quarter of a tight objective, need no drain.
+	// normalBacklog needs no drain: five seconds of arrivals, or a quarter of a tight objective, are always in flight.
 	normalBacklog = 5 * time.Second
 	// waitShare is the share of the objective that messages may wait before replicas are added: current replicas are used
 	// first.
 	waitShare = 0.4
 	// drainShare of the objective, but at least half a start, is the time to drain the backlog. Messages published while
-	// replicas start are near the objective already, and a shorter time than a start cannot be met.
+	// replicas start are already near the objective, and a time below a start cannot be met.
 	drainShare, drainStarts = 0.6, 0.5
 	// nearlyFull is the share of the capacity that arrivals may take for long before replicas are added, whatever the
 	// backlog.
 	nearlyFull = 0.97
-	// longBacklog: a backlog of more than ten seconds of arrivals means too few replicas of unknown capacity.
+	// longBacklog: while the capacity is unknown, a backlog of more than ten seconds of arrivals means too few replicas.
 	longBacklog = 10 * time.Second
 )
 
@@ -31,19 +31,19 @@ const unitRate = "messages/s"
 
 const publishRateUnknown = "the publish rate is unknown until Pulsar has answered twice"
 
-// load is what the capacity model works with: rates in messages per second, messages, seconds.
+// load is the input of the capacity model: rates in messages per second, messages, seconds.
 type load struct {
 	planned, utilization, capacity float64
-	// cautiousCapacity is capacity less its uncertainty: scale-down goes no further than it allows.
+	// cautiousCapacity is the capacity less its uncertainty. It limits scale-down.
 	cautiousCapacity float64
-	// work is the backlog that replicas can process, and excess what is beyond the normal one. waiting adds what joins it
-	// until new replicas consume.
+	// work is the backlog that replicas can process, and excess the part beyond the normal backlog. waiting adds the
+	// messages that arrive before new replicas consume.
 	work, excess, waiting float64
 	objective, drain      float64
 	current               float64
-	// consuming replicas process: those that should have started and do not consume are no capacity.
+	// consuming counts the replicas that process messages, and those that are still starting.
 	consuming float64
-	// aged says that messages that count are older than the objective, whatever the backlog is.
+	// aged is true if the messages of work are older than the objective, whatever the backlog.
 	aged         bool
 	start, react float64
 	without      Part
@@ -76,7 +76,7 @@ func capacity(in Input, state State) recommendation {
 	return a
 }
 
-// discountedHold says that the backlog that does not count as work decides; nil if it does not.
+// discountedHold reports that the discounted backlog changes the result; nil if it does not.
 func discountedHold(in Input, state State) *Hold {
 	ready, err := in.Reading.Ready.Value()
 	discounted := state.Floor.messages(in)
@@ -117,7 +117,7 @@ func newLoad(in Input, state State, ready float64) load {
 	return l
 }
 
-// consuming is how many of the current replicas consume, or are starting.
+// consuming is the number of current replicas that consume or are starting.
 func consuming(in Input, start Start) float64 {
 	current := float64(in.CurrentReplicas)
 	consumers, err := in.Reading.Consumers.Value()
@@ -129,7 +129,7 @@ func consuming(in Input, start Start) float64 {
 
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
 
-// recommended is what is needed, with a message for each replica.
+// recommended is the needed number, limited to one replica for each message.
 func (l load) recommended(in Input) recommendation {
 	return l.needed(in).withinMessages(l.work + l.planned*l.react)
 }
@@ -179,7 +179,7 @@ func (l load) wait() float64 {
 	return (l.excess + max(0, l.planned-have)*l.react) / have
 }
 
-// urgent says whether more replicas are worth an action. The utilization target alone does not justify one more
+// urgent reports whether more replicas justify a change. The utilization target alone does not justify one more
 // replica.
 func (l load) urgent(state State, wanted int32) bool {
 	have := l.consuming * l.capacity
@@ -214,7 +214,7 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 	}
 }
 
-// wait is how long the ready messages take with the replicas that consume now; at least so long, where some topics are
+// wait is how long the ready messages take with the replicas that consume now. It is a lower bound if some topics are
 // unknown.
 func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
 	ready, err := reading.Ready.Least()
@@ -238,12 +238,12 @@ func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity
 	return wait(reading, capacity)
 }
 
-// waitFor is how long so many messages take.
+// waitFor is how long this number of messages takes.
 func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) (seconds float64, err error) {
 	if ready < 1 {
 		return 0, nil
 	}
-	// Each replica consumes all topics, so that those on the known ones are all.
+	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
 	if consumers, err := reading.Consumers.Least(); err == nil && consumers > 0 && capacity != nil {
 		return ready / (consumers * capacity.MessagesPerSecond), nil
 	}

@@ -6,16 +6,16 @@ package policy
 import "fmt"
 
 const (
-	// contradictedFactor is how many times more messages than Pulsar counts there have to be for sure: after a change of
-	// the load the counts of the instances are of an earlier time.
+	// contradictedFactor is the factor by which the messages that were certainly there exceed Pulsar's count. After a
+	// change of the load, the counts of the instances are from an earlier time.
 	contradictedFactor = 10
-	// contradictedMessages within a rate window are more than counts of different times differ by at a low load.
+	// contradictedMessages within a rate window exceed the difference between counts of different times at a low load.
 	contradictedMessages = 50
 )
 
-// contradiction says that Pulsar's counters cannot be right: what the instances finished and what the backlog grew by
-// was published for sure, and what the instances finished was delivered. Nothing is learned from such a reading, and no
-// replica removed. It is nil where any of the numbers is unknown.
+// contradiction reports that Pulsar's counters cannot be right: messages that instances finished, and those that the
+// backlog grew by, were certainly published, and finished messages were delivered. The state learns nothing from such a
+// reading, and no replica is removed. It is nil if any of the numbers is unknown.
 func contradiction(in Input) *Hold {
 	r, seconds := in.Reading, in.Reading.Window.Seconds()
 	grown, err := r.GrowthRate.Value()

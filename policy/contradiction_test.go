@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestCountersThatWorkContradictsRemoveNoReplica(t *testing.T) {
+func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 	tests := map[string]struct {
 		published, processed, grown, finished backlog.Measurement
 		contradicted                          bool
@@ -33,7 +33,7 @@ func TestCountersThatWorkContradictsRemoveNoReplica(t *testing.T) {
 		"a backlog is worked off": {
 			backlog.Known(0), backlog.Known(300), backlog.Known(-300), backlog.Known(300), false,
 		},
-		"instances count what was before the load fell": {
+		"instances count messages from before the load fell": {
 			backlog.Known(40), backlog.Known(300), backlog.Known(-100), backlog.Known(300), false,
 		},
 		"a few messages are counted at different times": {
@@ -76,12 +76,12 @@ func TestAnAnswerInDoubtWakesOneReplica(t *testing.T) {
 		want           int32
 		equation       string
 	}{
-		"nothing waits": {want: 0, equation: "no backlog = 0"},
-		"a million wait by an answer in doubt": {
+		"an empty backlog": {want: 0, equation: "no backlog = 0"},
+		"a backlog of a million in doubt": {
 			doubted: 1e6, want: 1, equation: "woken from zero: 1000000 waiting by an answer in doubt = 1",
 		},
-		"but not while wakes were in vain":       {doubted: 1e6, backoff: time.Minute, want: 0, equation: "no backlog = 0"},
-		"what is believed decides how many wake": {ready: 36_000, doubted: 1e6, want: 11},
+		"but not while wakes were in vain":    {doubted: 1e6, backoff: time.Minute, want: 0, equation: "no backlog = 0"},
+		"the accepted backlog sizes the wake": {ready: 36_000, doubted: 1e6, want: 11},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

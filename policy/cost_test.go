@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// tide is a load that repeats itself every half hour, so that the same is to be decided at the same time of it.
+// tide is a load with a period of half an hour, so that the same decisions recur.
 type tide struct {
 	now   time.Time
 	in    policy.Input
@@ -41,7 +41,7 @@ func (d *tide) next(poll int) policy.Input {
 	return in
 }
 
-// run until a poll.
+// run runs up to a poll.
 func (d *tide) run(from, to int) {
 	for poll := from; poll < to; poll++ {
 		var decision policy.Decision
@@ -67,7 +67,7 @@ func TestADecisionAllocatesAsMuchAfterTenHoursAsAfterOne(t *testing.T) {
 	require.LessOrEqual(t, len(d.state.Arrivals.Past)+len(d.state.Recommendations), listed)
 }
 
-// bytesPerState is what the states of so many Functions keep in memory after an hour of decisions.
+// bytesPerState is the memory of the states of many Functions after an hour of decisions.
 func bytesPerState(functions int) float64 {
 	heap := func() uint64 {
 		runtime.GC()
@@ -93,8 +93,7 @@ func TestTheStatesOfTenThousandFunctionsFitInto50Megabytes(t *testing.T) {
 	require.Less(t, bytesPerState(100), 50e6/10_000)
 }
 
-// many has the inputs and states that cost the most: work at all times of a long window, and one of a Failover
-// subscription.
+// many has the most expensive inputs and states: work throughout a long window, and a Failover subscription.
 func many() map[string]poll {
 	l := newLife(1)
 	for range 360 {
@@ -132,9 +131,9 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// Whatever the load, and with everything that a state can hold.
+// For any load, and with every field of a state set.
 func TestADecisionAllocatesLittle(t *testing.T) {
-	// With the race detector there are a few more than without.
+	// The race detector adds a few allocations.
 	most := map[string]float64{
 		"steady": 30, "any": 40, "plateau": 40, "a window of an hour, falling": 40,
 		"64 partitions": 45,

@@ -11,13 +11,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas. Partial ones, whose sums
-// are lower bounds, may add replicas, and remove none.
+// Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas. Partial readings have
+// sums that are lower bounds: they may add replicas and remove none.
 //
 //	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
 	before = before.ofSubscription(in)
-	before.Decided = before.Decided.settle(in, before.ReadAt)
+	before.Decided = before.Decided.resolve(in, before.ReadAt)
 	if in.Unknown != nil {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
@@ -66,12 +66,12 @@ func Decide(in Input, before State) (Decision, State) {
 	return decision, after
 }
 
-// learnEvery is the minimum time between two readings that capacity is learned from: rates cover 10 s, so counters of
+// learnEvery is the minimum time between two readings that capacity is learned from. Rates cover 10 s, so counters of
 // consecutive polls would count one rate twice.
 const learnEvery = 5 * time.Second
 
-// learn learns from a reading, and says whether the pool was saturated. It learns from each reading once: decisions are
-// more frequent than readings.
+// learn learns from a reading, and reports whether the pool was saturated. Decisions are more frequent than readings,
+// so it learns from each reading once.
 func learn(in Input, before State) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
@@ -116,8 +116,8 @@ func learn(in Input, before State) (after State, saturated bool) {
 	return after, saturated
 }
 
-// stabilize returns the target from the replicas that were decided last, and the hold that keeps those. Without news,
-// which is a reading that no decision has seen, no replicas are removed.
+// stabilize returns the target, starting from the replicas that were decided last, and the hold that keeps those. It
+// removes replicas only if news is true: no earlier decision used the reading.
 func stabilize(in Input, after State, winner recommendation, kept int32, news bool) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.minReplicas() == 0 {
@@ -155,13 +155,13 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 	}
 	target, held = stabilizedDown(in, after, wanted)
 	if target < current && !news {
-		return current, &Hold{Reason: HoldStabilizing, Message: "replicas are removed on a new answer from Pulsar alone"}
+		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
 	}
 	return target, held
 }
 
 // holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At
-// zero, one replica recreates a subscription that Pulsar reports as missing, since messages would be lost meanwhile.
+// zero, it starts one replica if Pulsar reports a missing subscription: messages are lost until a replica creates it.
 func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)

@@ -25,22 +25,22 @@ func TestDecide(t *testing.T) {
 		cappedBy string
 		equation string
 	}{
-		"holds enough replicas for the arrivals with room for what may come": {
+		"holds enough replicas for the arrivals with headroom": {
 			in:    input(5, reading(0, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
 			want:  6, equation: "500/s arriving / (0.93 x 100/s per replica) = 5.38",
 		},
-		"adds what works the backlog off within the objective": {
+		"adds replicas that drain the backlog within the objective": {
 			in:    input(5, reading(62_500, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
 			want:  22, equation: "(500/s arriving + 60000 waiting / 36s) / 100/s per replica = 21.67",
 		},
-		"counts what will have joined the backlog when help is there": {
+		"counts messages that join the backlog during a start": {
 			in:    input(1, reading(0, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
 			want:  8, equation: "(500/s arriving + 10000 waiting / 36s) / 100/s per replica = 7.78",
 		},
-		"goes down to what the arrivals need": {
+		"scales down to what the arrivals need": {
 			in:    input(8, reading(0, 50)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)},
 			want:  1,
@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 			},
 			want: 3, hold: policy.HoldStabilizing,
 		},
-		"waits with a step down that saves little of what is soon to be saved": {
+		"delays a scale-down that saves little of the total": {
 			in: input(8, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 			},
 			want: 1,
 		},
-		"does not let an old recommendation raise replicas": {
+		"does not scale up for an old recommendation": {
 			in: input(2, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
@@ -104,7 +104,7 @@ func TestDecide(t *testing.T) {
 			}(),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 7, hold: policy.HoldOldReading,
 		},
-		"goes up on an old reading": {
+		"scales up on an old reading": {
 			in: func() policy.Input {
 				in := input(1, reading(0, 500))
 				in.Reading.At = noon().Add(-31 * time.Second)
@@ -136,7 +136,7 @@ func TestDecide(t *testing.T) {
 			}(),
 			want: 4, hold: policy.HoldLearning,
 		},
-		"tries one fewer when nothing waits and no replica was measured yet": {
+		"tries one fewer without a backlog or a measurement": {
 			in: input(4, reading(0, 50)), want: 3, equation: "no backlog at 50/s arriving: 1 fewer than 4 replicas",
 		},
 		"waits for a rate": {
@@ -147,7 +147,7 @@ func TestDecide(t *testing.T) {
 			}(),
 			state: policy.State{Capacity: learned(100)}, want: 4, hold: policy.HoldLearning,
 		},
-		"divides the backlog by what one replica may have waiting": {
+		"divides the backlog by the threshold of one replica": {
 			in: func() policy.Input {
 				in := input(1, reading(2001, 50))
 				in.Spec.Strategies = []v1alpha1.Strategy{{
@@ -157,7 +157,7 @@ func TestDecide(t *testing.T) {
 			}(),
 			want: 3, equation: "2001 waiting / 1000 per replica = 2.00",
 		},
-		"follows the strategy that asks for the most": {
+		"follows the largest recommendation": {
 			in: func() policy.Input {
 				in := input(1, reading(100, 500))
 				in.Spec.Strategies = []v1alpha1.Strategy{

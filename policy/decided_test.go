@@ -68,8 +68,8 @@ func (l *lag) follow(current, decided int32) int32 {
 	return decided
 }
 
-// Without news there is nothing to take a decision back for, whether it was carried out or not: not the time that
-// passes, and not that the autoscaler follows.
+// Without a new reading no decision is reversed, whether or not it was carried out: neither because time passes, nor
+// because the autoscaler follows.
 func TestNoDecisionIsReversedWithoutNews(t *testing.T) {
 	t.Parallel()
 	ups, downs := 0, 0
@@ -103,8 +103,8 @@ func TestNoDecisionIsReversedWithoutNews(t *testing.T) {
 	require.Greater(t, downs, 500)
 }
 
-// waiting is an input of six replicas at so many seconds after noon, one for each hundred messages, and a state in
-// which five were needed lately and are decided.
+// waiting is an input of six replicas a number of seconds after noon, one for each hundred messages, and a state in
+// which five were recently needed and are decided.
 func waiting(second int, messages float64) (policy.Input, policy.State) {
 	in := asking(6, reading(messages, 0), backlogStrategy(100))
 	in.Now = noon().Add(time.Duration(second) * time.Second)
@@ -116,8 +116,8 @@ func waiting(second int, messages float64) (policy.Input, policy.State) {
 	}
 }
 
-// A step from 6 to 5 was taken back before the autoscaler saw it: by a lighter load the step was a small part of what
-// was to be saved soon, and the window still needed the rest.
+// A scale-down from 6 to 5 was reversed before the autoscaler saw it: with a lighter load it was a small part of the
+// eventual saving, and the window still needed the rest.
 func TestHoldsKeepWhatWasDecided(t *testing.T) {
 	unknown := func(in *policy.Input) { in.Unknown = backlog.ErrUnreachable }
 	partial := func(in *policy.Input) { in.Reading.Ready = backlog.Unknown(backlog.ErrPartial) }
@@ -165,7 +165,7 @@ func TestAScaleUpOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-func TestAnotherLeaderCarriesOutWhatWasDecidedJustNow(t *testing.T) {
+func TestAnotherLeaderCarriesOutARecentDecision(t *testing.T) {
 	tests := map[string]struct {
 		second int
 		want   int32
@@ -186,7 +186,7 @@ func TestAnotherLeaderCarriesOutWhatWasDecidedJustNow(t *testing.T) {
 	}
 }
 
-// With a window of nothing, each decision on the same answer took one more replica.
+// With a window of 0, each decision on the same answer removed one more replica.
 func TestAnAnswerLowersReplicasOnce(t *testing.T) {
 	in, state := input(9, reading(0, 100)), policy.State{}
 	in.Reading.Consumers = backlog.Known(9)

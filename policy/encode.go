@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// stateVersion changes when a written field changes its meaning; the field is renamed then.
+	// stateVersion changes when a written field changes its meaning; that field then gets a new name.
 	stateVersion = 1
-	// maxEncodedBytes is the MaxLength of status.checkpoint; an encoded state has less than half of it.
+	// maxEncodedBytes is the MaxLength of status.checkpoint. An encoded state has less than half of it.
 	maxEncodedBytes = 4096
-	// maxEncodedEntries is how many entries of a list are written, and maxDecodedEntries how many are read.
+	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
 	maxEncodedEntries, maxDecodedEntries = 12, 64
-	// digits suffice: measurements are exact to two or three.
+	// digits: measurements are exact to two or three.
 	digits  = 6
 	largest = 1e15
-	// fastest is more messages per second than a Function has: a rate beyond it, tagged state:"rate", is wrong.
+	// fastest is more messages per second than a Function processes: a larger rate, tagged state:"rate", is wrong.
 	fastest = 1e9
 	maxInt  = 1_000_000
 	// maxTextBytes bounds a text.
@@ -33,7 +33,7 @@ const (
 	longest = 30 * 24 * time.Hour
 )
 
-// encoded is the written form: the fields of State beside the version.
+// encoded is the written form: the version and the fields of State.
 type encoded struct {
 	Version int `json:"v"`
 	State
@@ -112,7 +112,7 @@ func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructFi
 	return nil
 }
 
-// tags are the bounds of a field: strict refuses a number that is too large, instead of limiting it.
+// tags are the bounds of a field. strict refuses a number that is too large instead of limiting it.
 type tags struct {
 	name                 string
 	signed, rate, strict bool
@@ -235,7 +235,7 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	}
 	after := reflect.MakeSlice(from.Type(), kept, kept)
 	for i := range kept {
-		// Keeps the first, the last, and evenly spaced ones in between.
+		// Keep the first, the last, and evenly spaced ones in between.
 		value, err := round(from.Index(i*(from.Len()-1)/max(1, kept-1)), tags{name: tag.name, strict: tag.strict})
 		if err != nil {
 			return after, err
@@ -245,8 +245,8 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	return after, nil
 }
 
-// thinned merges neighbours of a long window: it holds the larger until the later time, so that replicas go down later
-// and never earlier.
+// thinned merges neighbors of a long window. It keeps the larger number until the later time, so that replicas go down
+// later and never earlier.
 func thinned(window []ReplicasAt) []ReplicasAt {
 	if len(window) <= maxEncodedEntries {
 		return window
@@ -262,11 +262,11 @@ func thinned(window []ReplicasAt) []ReplicasAt {
 const (
 	// minRate of a capacity and minCoverage of its coverage keep logarithms and quotients finite.
 	minRate, minCoverage = 1e-9, 1e-6
-	// maxVariance is reached after 47 years without an observation.
+	// maxVariance is the variance after 47 years without an observation.
 	maxVariance = 1e4
 )
 
-// check the numbers that a decision divides by.
+// check validates the numbers that a decision divides by.
 func (s State) check() error {
 	if c := s.Capacity; c != nil {
 		switch {

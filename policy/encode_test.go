@@ -62,7 +62,7 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 	require.Positive(t, ceilings, "some of the lives have a plateau")
 }
 
-// fill sets everything that a state consists of to something that is not zero.
+// fill sets every part of a state to a non-zero value.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch value := v.Addr().Interface().(type) {
@@ -96,7 +96,7 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// complete is a state in which every field is set, those that were added yesterday too.
+// complete is a state in which every field is set, including new ones.
 func complete() policy.State {
 	var state policy.State
 	n := 0
@@ -114,8 +114,8 @@ func TestEveryFieldOfAStateIsWrittenAndRead(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// The file is what the first version of the encoding wrote. When it differs because a field was added, write it anew
-// with -update; when something in it means another thing than before, raise the version.
+// The file is from the first version of the encoding. If it differs because a field was added, rewrite it with -update;
+// if a field has another meaning, raise the version.
 func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 	path := filepath.Join("testdata", "state-v1.json")
 	text, err := complete().Encode()
@@ -216,7 +216,7 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestAStateWithANumberThatNoneCanHaveIsNotWritten(t *testing.T) {
+func TestAnInvalidStateIsNotWritten(t *testing.T) {
 	for name, state := range map[string]policy.State{
 		"no number":              {Arrivals: &policy.Arrivals{Fast: math.NaN()}},
 		"a negative rate":        {Arrivals: &policy.Arrivals{Fast: -1}},
@@ -264,7 +264,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	}
 }
 
-func TestWhatIsDecidedAfterwardsDoesNotChangeAWrittenState(t *testing.T) {
+func TestLaterDecisionsDoNotChangeAWrittenState(t *testing.T) {
 	state := complete()
 	state.Arrivals.Past = append(state.Arrivals.Past, make([]policy.RateAt, 40)...)
 	before := complete()

@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// fingerprint distinguishes the subscriptions that policies name; empty where the target defines its subscription. The
-// long and the short form of a topic are equal, and the Pulsar cluster does not count.
+// fingerprint identifies the subscription that a policy names; empty if the target defines its subscription. The long
+// and the short form of a topic are equal, and the Pulsar cluster does not count.
 func fingerprint(s *v1alpha1.Subscription) string {
 	if s == nil {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// What tests of decisions and of plans share.
+// Fixtures of the tests of decisions and of plans.
 var (
 	noon, arrivals, learned = fixture.Noon, fixture.Arrivals, fixture.Capacity
 	spec, reading, input    = fixture.CapacitySpec, fixture.Reading, fixture.Input
 	randomInput             = fixture.RandomInput
 )
 
-// usual is how busy a replica with work all the time is taken to show before one was seen.
+// usual is the assumed busy time of a replica with work throughout, before one was seen.
 const usual = 0.95
 
 func backlogStrategy(messages int64) v1alpha1.Strategy {
@@ -46,14 +46,14 @@ func decided(from, replicas int32) policy.Decided {
 	return policy.Decided{ReplicasAt: policy.ReplicasAt{At: noon(), Replicas: replicas}, From: from}
 }
 
-// asking is an input under these strategies.
+// asking is an input with these strategies.
 func asking(current int32, r backlog.Reading, strategies ...v1alpha1.Strategy) policy.Input {
 	in := input(current, r)
 	in.Spec.Strategies = strategies
 	return in
 }
 
-// used is a reading of replicas that say how busy they are.
+// used is a reading of replicas that report this busy time.
 func used(consumers, busy float64) backlog.Reading {
 	r := reading(0, 500)
 	r.Consumers, r.SteadyConsumers = backlog.Known(consumers), true
@@ -61,7 +61,7 @@ func used(consumers, busy float64) backlog.Reading {
 	return r
 }
 
-// timed is a reading of so many replicas that report so much busy time for so many messages per second.
+// timed is a reading of replicas that report this busy time at this rate in messages per second.
 func timed(r backlog.Reading, replicas, busy, processed float64) backlog.Reading {
 	r.Instances.Busy, r.Instances.ProcessRate, r.Instances.Window = backlog.Known(busy), backlog.Known(processed), r.Window
 	r.Instances.ServiceTime = backlog.Unknown(backlog.ErrNoData)
@@ -71,7 +71,7 @@ func timed(r backlog.Reading, replicas, busy, processed float64) backlog.Reading
 	return r
 }
 
-// stuck is one of replicas that are busy, with work waiting all the time.
+// stuck is a reading of busy replicas with a backlog throughout.
 func stuck(consumers float64) backlog.Reading {
 	r := used(consumers, usual)
 	r.Ready, r.LeastReady = backlog.Known(20_000), backlog.Known(20_000)
@@ -79,7 +79,7 @@ func stuck(consumers float64) backlog.Reading {
 	return r
 }
 
-// covering is a capacity whose replicas show so much when they have work all the time.
+// covering is a capacity of replicas that report this busy time when they have work throughout.
 func covering(share float64) *policy.LearnedCapacity {
 	c := learned(100)
 	c.Coverage = share

@@ -9,23 +9,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Floor is backlog that replicas cannot process: held messages, messages that always fail, markers, and counts that
-// drifted. It is the backlog that remains while replicas are idle. KEDA's Kafka scaler has a similar rule,
+// Floor is backlog that replicas cannot process: the backlog that remains while replicas are idle. It consists of held
+// messages, messages that always fail, markers, and errors of counters. KEDA's Kafka scaler has a similar rule,
 // excludePersistentLag.
 type Floor struct {
 	// Messages of the backlog that no replica can process.
 	Messages float64 `json:"messages,omitempty"`
-	// Idle polls in a row, and the Least backlog of them.
+	// Idle counts consecutive idle polls, and Least is their smallest backlog.
 	Idle  int32   `json:"idle,omitempty"`
 	Least float64 `json:"least,omitempty"`
 }
 
 const (
-	// idleShare of the coverage: replicas that are less busy would take more work if there were any.
+	// idleShare of the coverage: replicas that are less busy would process more messages if there were any.
 	idleShare = 0.7
 	idlePolls = 2
-	// A backlog is work where replicas finish more than arrives, by shrinkingShare, and drain it within shrinkingSeconds.
-	// The messages in one replica's receive queue keep that one busy while all others are idle.
+	// A backlog is work if replicas finish more than arrives, by shrinkingShare, and drain it within shrinkingSeconds.
+	// Messages in the receive queue of one replica keep it busy while all others are idle.
 	shrinkingShare, shrinkingSeconds = 0.3, 600
 )
 
@@ -55,7 +55,7 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	return after
 }
 
-// late says that so many messages would wait for longer than the objective.
+// late reports whether this number of messages would wait for longer than the objective.
 func late(in Input, messages float64, capacity *LearnedCapacity) bool {
 	seconds, err := waitOf(messages, in.Reading, capacity).Value()
 	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
@@ -71,14 +71,14 @@ func drained(in Input) float64 {
 	return max(0, processed-arriving)
 }
 
-// shrinking says that replicas drain the backlog although they are idle on average: a few of them hold it.
+// shrinking reports whether replicas drain the backlog although they are idle on average: a few of them hold it.
 func shrinking(in Input) bool {
 	ready, err := in.Reading.Ready.Value()
 	arriving, unknown := in.Reading.PublishRate.Value()
 	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
-// idling says whether all replicas consume, keep up, and would take more work. It is unknown for a Failover
+// idling reports whether all replicas consume, keep up, and could process more. It is unknown for a Failover
 // subscription, where one replica may have all the work.
 func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	busy, timed := busyShare(in.Reading)
@@ -90,7 +90,7 @@ func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	return busy < idleShare*capacity.coverage(), true
 }
 
-// work is what replicas can process of so many messages.
+// work is the part of the messages that replicas can process.
 func (f Floor) work(in Input, ready float64) float64 { return max(0, ready-f.messages(in)) }
 
 func (f Floor) messages(in Input) float64 {
@@ -104,10 +104,10 @@ func (f Floor) messages(in Input) float64 {
 // acknowledgement.
 const failedFor = 2 * time.Minute
 
-// failingShare: more replicas do not help where this share of the attempts ends with an exception.
+// failingShare: if this share of the attempts ends with an exception, more replicas do not help.
 const failingShare = 0.5
 
-// failing says that the function mostly throws exceptions.
+// failing reports whether most attempts of the function end with an exception.
 func failing(in Input) bool {
 	failed, err := in.Reading.Instances.UserExceptionRate.Value()
 	processed, unknown := in.Reading.Instances.ProcessRate.Value()

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// resting are two replicas of which each is busy so much, while so many messages wait.
+// resting are two replicas with this busy time and this backlog.
 func resting(poll int, ready, busy float64) policy.Input {
 	in := showing(poll, 50, busy, false)
 	in.Reading.Ready, in.Reading.Total, in.Reading.LeastReady = backlog.Known(
@@ -28,15 +28,15 @@ func TestTheFloorOfABacklog(t *testing.T) {
 		change func(poll int, in *policy.Input)
 		want   float64
 	}{
-		"is what waits while replicas rest": {2, func(int, *policy.Input) {}, 500},
+		"is the backlog while replicas are idle": {2, func(int, *policy.Input) {}, 500},
 		"is nothing while a few replicas work it off": {9, func(_ int, in *policy.Input) {
 			in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(14), backlog.Known(10)
 		}, 0},
-		"is what waits while it is worked off too slowly to be all of it": {9, func(_ int, in *policy.Input) {
+		"is a backlog that is drained too slowly": {9, func(_ int, in *policy.Input) {
 			in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(10.5), backlog.Known(10)
 		}, 500},
-		"takes two polls": {1, func(int, *policy.Input) {}, 0},
-		"takes two polls in a row": {3, func(poll int, in *policy.Input) {
+		"needs two polls": {1, func(int, *policy.Input) {}, 0},
+		"needs two consecutive polls": {3, func(poll int, in *policy.Input) {
 			in.Reading.Instances.Busy = backlog.Known([]float64{0.1, 0.8, 0.1}[poll-1])
 		}, 0},
 		"is nothing while replicas are busy": {
@@ -58,13 +58,13 @@ func TestTheFloorOfABacklog(t *testing.T) {
 		"is the least of the last one too": {2, func(poll int, in *policy.Input) {
 			in.Reading.LeastReady = backlog.Known([]float64{400, 300}[poll-1])
 		}, 300},
-		"shrinks by what busy replicas finish beyond what arrives": {3, func(poll int, in *policy.Input) {
+		"shrinks by what busy replicas finish beyond the arrivals": {3, func(poll int, in *policy.Input) {
 			if poll == 3 {
 				*in = resting(3, 500, 0.9)
 				in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(30), backlog.Known(10)
 			}
 		}, 300},
-		"does not shrink while what is finished is unknown": {3, func(poll int, in *policy.Input) {
+		"does not shrink while the process rate is unknown": {3, func(poll int, in *policy.Input) {
 			if poll == 3 {
 				*in = resting(3, 500, 0.9)
 				in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate), backlog.Known(10)
@@ -80,7 +80,7 @@ func TestTheFloorOfABacklog(t *testing.T) {
 				in.Reading.Ready = backlog.Unknown(backlog.ErrPartial)
 			}
 		}, 500},
-		"is nothing where replicas do not say how busy they are": {
+		"is empty if replicas do not report busy time": {
 			9,
 			func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }, 0,
 		},
@@ -88,19 +88,19 @@ func TestTheFloorOfABacklog(t *testing.T) {
 			9,
 			func(_ int, in *policy.Input) { in.Reading.Instances.Asynchronous = true }, 0,
 		},
-		"is nothing while replicas start": {
+		"is empty while replicas start": {
 			9,
 			func(_ int, in *policy.Input) { in.CurrentReplicas = 3 }, 0,
 		},
-		"is nothing while consumers come and go": {
+		"is empty while consumers change": {
 			9,
 			func(_ int, in *policy.Input) { in.Reading.SteadyConsumers = false }, 0,
 		},
-		"is nothing of a Failover subscription": {
+		"is empty for a Failover subscription": {
 			9,
 			func(_ int, in *policy.Input) { in.Reading.Type = backlog.Failover }, 0,
 		},
-		"is nothing while less is done than arrives": {
+		"is empty while less is processed than arrives": {
 			9,
 			func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Known(130) }, 0,
 		},
@@ -118,20 +118,20 @@ func TestTheFloorOfABacklog(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatMostlyThrowsGetsNoReplicasForWhatWaits(t *testing.T) {
+func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 	rate := backlog.Known
 	unknown := backlog.Unknown(backlog.ErrNotAsked)
 	tests := map[string]struct {
 		failed, processed backlog.Measurement
 		want              int32
 	}{
-		"more fail than not":           {rate(60), rate(40), 2},
-		"as many fail as not":          {rate(50), rate(50), 13},
-		"nothing but failures":         {rate(60), rate(0), 2},
-		"nothing fails":                {rate(0), rate(100), 13},
-		"nothing happens":              {rate(0), rate(0), 13},
-		"how many fail is not known":   {unknown, rate(10), 13},
-		"how many do not is not known": {rate(60), unknown, 13},
+		"more fail than not":               {rate(60), rate(40), 2},
+		"as many attempts fail as succeed": {rate(50), rate(50), 13},
+		"all attempts fail":                {rate(60), rate(0), 2},
+		"no attempt fails":                 {rate(0), rate(100), 13},
+		"no attempts":                      {rate(0), rate(0), 13},
+		"the failures are unknown":         {unknown, rate(10), 13},
+		"the successes are unknown":        {rate(60), unknown, 13},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForWhatWaits(t *testing.T) {
 	}
 }
 
-// A pool whose calls are short shows half of the time at most. Before that was seen, what waited after a stop of 20
-// minutes counted as messages that no replica can process, and took hours.
+// A pool with short calls reports at most half of its time as busy. Before coverage was known, the backlog after a stop
+// of 20 minutes counted as messages that no replica can process, and took hours to drain.
 func TestABacklogIsWorkUntilCoverageIsKnown(t *testing.T) {
 	for _, covered := range []float64{0.3, 0.5, 0.6} {
 		for _, load := range []float64{0.75, 0.8, 0.9, 0.95} {

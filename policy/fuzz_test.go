@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// source makes values of bytes, and zeros when there are no more.
+// source makes values of bytes, and zeros if there are no more.
 type source struct{ left []byte }
 
 func (s *source) next() uint64 {
@@ -53,12 +53,12 @@ func (s *source) measurement() backlog.Measurement {
 	return backlog.Known(s.quantity())
 }
 
-// around noon, at most a day off.
+// around is a time near noon, at most a day off.
 func (s *source) around() time.Time {
 	return noon().Add(time.Duration(s.below(2*86_400)-86_400) * time.Second)
 }
 
-// set everything that a value consists of.
+// set sets every part of a value.
 func (s *source) set(v reflect.Value) {
 	switch value := v.Addr().Interface().(type) {
 	case *time.Time:
@@ -107,7 +107,7 @@ func (s *source) set(v reflect.Value) {
 	}
 }
 
-// input is any, for a spec that the CRD admits.
+// input is any input, for a spec that the CRD admits.
 func (s *source) input() policy.Input {
 	in := policy.Input{Spec: spec(), Now: s.around(), FreshFor: time.Duration(s.below(120)) * time.Second}
 	in.Spec.MinReplicas = new(int32(s.below(5)))

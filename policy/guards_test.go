@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// at moves an input, with its reading, to so many seconds after noon.
+// at moves an input, with its reading, to a number of seconds after noon.
 func at(in policy.Input, second int) policy.Input {
 	in.Now = noon().Add(time.Duration(second) * time.Second)
 	in.Reading.At = in.Now
@@ -36,7 +36,7 @@ func TestAnOutageKeepsTheWindowAlive(t *testing.T) {
 	require.Less(t, decision.Replicas, int32(4))
 }
 
-func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T) {
+func TestUnknownReadingsOnlyRecreateAMissingSubscription(t *testing.T) {
 	gone := fmt.Errorf("persistent://public/default/in: %w", backlog.ErrSubscriptionNotFound)
 	paused := &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
 	tests := map[string]struct {
@@ -51,10 +51,10 @@ func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T
 			0, fmt.Errorf("%w: %w", backlog.ErrStale, gone), nil,
 			0, policy.HoldUnknown,
 		},
-		"at zero, not while Pulsar does not answer":                  {0, backlog.ErrUnreachable, nil, 0, policy.HoldUnknown},
-		"at zero, not while they have to stay as they are":           {0, gone, paused, 0, policy.HoldRolloutPaused},
-		"those that run stay, whatever became of their subscription": {5, gone, nil, 5, policy.HoldUnknown},
-		"those that run stay, and it is said what for":               {5, gone, paused, 5, policy.HoldRolloutPaused},
+		"at zero, not while Pulsar does not answer":        {0, backlog.ErrUnreachable, nil, 0, policy.HoldUnknown},
+		"at zero, not while they have to stay as they are": {0, gone, paused, 0, policy.HoldRolloutPaused},
+		"running ones stay without their subscription":     {5, gone, nil, 5, policy.HoldUnknown},
+		"running ones stay, with the reason":               {5, gone, paused, 5, policy.HoldRolloutPaused},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T
 	}
 }
 
-func TestARaiseIsAskedForUntilAnAutoscalerHasHadTheTime(t *testing.T) {
+func TestAScaleUpIsRequestedUntilTheAutoscalerHadTime(t *testing.T) {
 	raised := func(second int, rate float64) (policy.Decision, policy.State) {
 		in, state := wanting(rate, 0)
 		state.Decided = decided(4, 8)
@@ -91,14 +91,14 @@ func TestARaiseIsAskedForUntilAnAutoscalerHasHadTheTime(t *testing.T) {
 	require.Equal(t, int32(1), after.Recommendations[0].Replicas)
 }
 
-func TestWhatPodsHaveAgainstABacklogTakesNoReplicasAway(t *testing.T) {
+func TestHoldsOfPodsRemoveNoReplicas(t *testing.T) {
 	tests := map[string]struct {
 		rate float64
 		pods policy.Pods
 		held bool
 	}{
 		"a replica crashes, and few messages arrive": {90, policy.Pods{CrashLooping: 1}, true},
-		"nothing is wrong with the pods":             {360, policy.Pods{}, false},
+		"the pods are ready":                         {360, policy.Pods{}, false},
 		"one has not started for a short time": {
 			360,
 			policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)},
@@ -122,7 +122,7 @@ func TestWhatPodsHaveAgainstABacklogTakesNoReplicasAway(t *testing.T) {
 	}
 }
 
-func TestABacklogThatIsNoWorkIsNotUnbearable(t *testing.T) {
+func TestADiscountedBacklogEndsNoHold(t *testing.T) {
 	in, state := wanting(800, 30_000)
 	in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(10*time.Second)
 	state.Floor.Messages = 30_000
@@ -131,7 +131,7 @@ func TestABacklogThatIsNoWorkIsNotUnbearable(t *testing.T) {
 	require.Equal(t, policy.HoldRebalancing, decision.Hold.Reason)
 }
 
-func TestNothingGoesDownWhileReplicasStart(t *testing.T) {
+func TestReplicasStayWhileOthersStart(t *testing.T) {
 	in, state := wanting(90, 0)
 	in.Reading.Consumers = backlog.Known(2)
 	state.Start.Open, state.Start.Changed, state.Start.From, state.Start.Least = true, ago(time.Minute), 2, 2
@@ -141,19 +141,19 @@ func TestNothingGoesDownWhileReplicasStart(t *testing.T) {
 	require.Contains(t, decision.Hold.Message, "replicas have been starting for 1m0s")
 }
 
-// What stays in the backlog of an idle Function does not keep its last replica, unless a replica holds it.
-func TestWhatIsLeftWhenTheLastReplicaGoes(t *testing.T) {
+// A remaining backlog of an idle Function does not keep its last replica, unless a replica holds it.
+func TestARemainingBacklogKeepsNoLastReplica(t *testing.T) {
 	tests := map[string]struct {
 		floor   float64
 		unacked backlog.Measurement
 		pause   bool
 		want    int
 	}{
-		"messages that nobody works on":                     {5, backlog.Known(0), false, 300},
-		"the same where Pulsar does not count what is held": {5, backlog.Unknown(backlog.ErrNoData), false, 300},
-		"messages that a replica holds":                     {5, backlog.Known(1), false, -1},
-		"more than nobody works on":                         {4, backlog.Known(0), false, -1},
-		"nothing was decided for a while":                   {5, backlog.Known(0), true, 540},
+		"messages that no replica processes":              {5, backlog.Known(0), false, 300},
+		"the same if Pulsar does not count held messages": {5, backlog.Unknown(backlog.ErrNoData), false, 300},
+		"messages that a replica holds":                   {5, backlog.Known(1), false, -1},
+		"more than replicas leave unprocessed":            {4, backlog.Known(0), false, -1},
+		"no decision for a while":                         {5, backlog.Known(0), true, 540},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestWhatIsLeftWhenTheLastReplicaGoes(t *testing.T) {
 	}
 }
 
-func TestTheLastReplicaSaysWhatItWaitsFor(t *testing.T) {
+func TestTheLastReplicaExplainsItsHold(t *testing.T) {
 	state := policy.State{
 		DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second),
 		Zero: policy.Zero{IdleSince: ago(100 * time.Second)},
@@ -211,7 +211,7 @@ func TestAPauseAfterAWakeInVainIsKept(t *testing.T) {
 	require.Equal(t, int32(1), decision.Replicas)
 }
 
-func TestWhatNobodyWorkedOnIsTriedAgainAfterTenMinutes(t *testing.T) {
+func TestDiscountedBacklogIsRetriedAfterTenMinutes(t *testing.T) {
 	state := policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}
 	woke := -1
 	for second := 0; second <= 900 && woke < 0; second += 10 {
@@ -225,7 +225,7 @@ func TestWhatNobodyWorkedOnIsTriedAgainAfterTenMinutes(t *testing.T) {
 	require.Equal(t, 600, woke)
 }
 
-func TestWhatARaiseIsComparedWith(t *testing.T) {
+func TestTheBaselineOfAnEpisode(t *testing.T) {
 	raise := func(rate float64, change func(in *policy.Input, state *policy.State)) policy.Plateau {
 		in := input(10, reading(0, rate))
 		in.Reading.Consumers, in.Reading.ProcessRate = backlog.Known(10), backlog.Known(700)
@@ -270,35 +270,35 @@ func TestTheWaitOfADecision(t *testing.T) {
 		want                        float64
 		unknown                     error
 	}{
-		"nothing waits": {
+		"an empty backlog": {
 			backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0,
 			nil,
 		},
-		"by what replicas can do": {
+		"by the capacity of the replicas": {
 			backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2,
 			nil,
 		},
-		"by what is done while that is not known": {
+		"by the process rate without a capacity": {
 			backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16,
 			nil,
 		},
-		"by what is done while nobody consumes": {
+		"by the process rate without a consumer": {
 			backlog.Known(800), backlog.Known(0), backlog.Known(50), capacity, 16,
 			nil,
 		},
-		"by what is done where consumers are unknown": {
+		"by the process rate if consumers are unknown": {
 			backlog.Known(800), backlog.Unknown(backlog.ErrPartial),
 			backlog.Known(50), capacity, 16, nil,
 		},
-		"not known where nothing moves": {
+		"unknown without a process rate": {
 			backlog.Known(800), backlog.Known(4), backlog.Known(0), nil, 0,
 			backlog.ErrNoRate,
 		},
-		"not known where what is done is not": {
+		"unknown if the process rate is unknown": {
 			backlog.Known(800), backlog.Known(4),
 			backlog.Unknown(backlog.ErrStale), nil, 0, backlog.ErrStale,
 		},
-		"not known where it is not known what waits": {
+		"unknown if the backlog is unknown": {
 			backlog.Unknown(backlog.ErrPartial), backlog.Known(4),
 			backlog.Known(50), capacity, 0, backlog.ErrPartial,
 		},
@@ -319,7 +319,7 @@ func TestTheWaitOfADecision(t *testing.T) {
 	}
 }
 
-func TestWhileAFunctionThrowsNothingIsLearnedOfIt(t *testing.T) {
+func TestNothingIsLearnedWhileAFunctionThrows(t *testing.T) {
 	in, state := wanting(300, 0)
 	in.Reading, in.Spec.MaxReplicas = stuck(4), 4
 	in.Reading.PublishRate, in.Reading.ProcessRate = backlog.Known(300), backlog.Known(300) // 75/s each

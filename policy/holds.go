@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// notStartedShare: where this share of the replicas has not started for notStartedFor, more would not start either.
+	// notStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
 	notStartedShare = 0.2
 	notStartedFor   = 5 * time.Minute
-	// keySharedInterval is the minimum time between changes of a Key_Shared subscription: each moves hashes, which wait
-	// for their former consumer.
+	// keySharedInterval is the minimum time between changes of a Key_Shared subscription. Each change moves hashes, which
+	// are blocked until their former consumer is done.
 	keySharedInterval = 2 * time.Minute
-	// restartStarts is the minimum time between changes that restart all replicas, in starts.
+	// restartStarts is the minimum time, in starts, between changes that restart all replicas.
 	restartStarts = 4
-	// minScaleDown is the share of the replicas that a scale-down has to save: each one moves messages between replicas.
-	// One that restarts all replicas has to save more.
+	// minScaleDown is the share of the replicas that a scale-down has to save, since each change moves messages between
+	// replicas. One that restarts all replicas has to save more.
 	minScaleDown, minRestartingScaleDown = 0.10, 0.3
 	// immediateShare is the share of the eventual saving that a scale-down has to save at once.
 	immediateShare = 0.7
 )
 
-// holdUp says why replicas are not added.
+// holdUp returns the reason not to add replicas; nil for none.
 func holdUp(in Input, state State) *Hold {
 	if in.Reading.Blocked {
 		return &Hold{
@@ -46,7 +46,7 @@ func holdUp(in Input, state State) *Hold {
 	return state.holdAfterChange(in)
 }
 
-// notStarting is NotStarting of the replicas that are.
+// notStarting is NotStarting for the target's current replicas.
 func notStarting(in Input) *Hold {
 	if in.without(PartPods) {
 		return nil
@@ -54,7 +54,8 @@ func notStarting(in Input) *Hold {
 	return NotStarting(in.Pods, in.CurrentReplicas, in.Now)
 }
 
-// NotStarting says why replicas do not start, so that more would not either; nil if they start, as far as is known.
+// NotStarting returns the reason that replicas do not start, so that more would not either; nil if they start or if
+// that is unknown.
 func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 	if pods == nil {
 		return nil
@@ -101,7 +102,7 @@ func (s State) holdAfterChange(in Input) *Hold {
 	return nil
 }
 
-// holdDown says why replicas are not removed.
+// holdDown returns the reason not to remove replicas; nil for none.
 func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
 		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
@@ -132,8 +133,8 @@ func holdPartial(in Input) *Hold {
 	return &Hold{Reason: HoldPartial, Message: in.Reading.Coverage.Err().Error()}
 }
 
-// stabilizedDown returns the largest number that was needed within the window, once that saves most of what scale-down
-// will save. A step that the autoscaler has not followed yet may become a larger one.
+// stabilizedDown returns the largest number that was needed within the window, once this saves most of what the
+// scale-down will save. A scale-down that the autoscaler has not followed yet may become larger.
 func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if ceiling := state.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
@@ -169,7 +170,8 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 	}
 }
 
-// explainManualRaise is the hold with what wrote the replicas, where the stabilization window keeps them for that.
+// explainManualRaise names the writer of the replicas in a hold, if the stabilization window keeps them for a manual
+// scale.
 func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
 	raise, window := in.ManualRaise, downWindow(in)
 	if raise == nil || held == nil || held.Reason != HoldStabilizing || target != in.CurrentReplicas ||

@@ -13,7 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// wanting is an input at four replicas of 100/s whose load needs more or fewer, and a state that has seen nothing else.
+// wanting is an input with four replicas of 100/s and a load that needs more or fewer, and a state that has seen only
+// this.
 func wanting(rate, ready float64) (policy.Input, policy.State) {
 	in := input(4, reading(ready, rate))
 	in.Reading.Consumers = backlog.Known(4)
@@ -25,7 +26,7 @@ func wanting(rate, ready float64) (policy.Input, policy.State) {
 
 func ago(t time.Duration) time.Time { return noon().Add(-t) }
 
-func TestWhatHoldsReplicas(t *testing.T) {
+func TestHolds(t *testing.T) {
 	const more, fewer = 800.0, 90.0
 	updating := &policy.Pods{Updating: true}
 	tests := map[string]struct {

@@ -78,7 +78,7 @@ func TestAnIdlePatternReachesZeroWhateverItsTopicsDo(t *testing.T) {
 	const everyFourMinutes = 240
 	tests := map[string]func(p *idlePattern, second int){
 		"no topic changes":                    func(*idlePattern, int) {},
-		"an empty topic comes every 4 min":    func(p *idlePattern, _ int) { p.add(0) },
+		"a new empty topic every 4 min":       func(p *idlePattern, _ int) { p.add(0) },
 		"an idle topic is unloaded each time": func(p *idlePattern, second int) { p.published[second/everyFourMinutes] = 0 },
 	}
 	for name, change := range tests {

@@ -16,32 +16,32 @@ type Input struct {
 	Spec v1alpha1.AutoscalingPolicySpec
 	// CurrentReplicas is the target's spec.replicas.
 	CurrentReplicas int32
-	// NeverZero says that the target needs a replica whatever minReplicas says: a batch source discovers its work with
-	// one, and the function worker runs at least one.
+	// NeverZero is true if the target needs a replica whatever minReplicas is: a batch source discovers its work with one,
+	// and the function worker runs at least one.
 	NeverZero bool
-	// Restarts says that each change of the replicas is known to restart all of them. Other restarts are learned.
+	// Restarts is true if each change of the replicas is known to restart all of them. Other restarts are learned.
 	Restarts bool
 	// Frozen keeps the current replicas whatever the bounds, such as during a paused rollout; nil if they may change.
 	Frozen *Hold
-	// Recreated says that the target was deleted and recreated since the last decision: no decision set its replicas, and
+	// Recreated is true if the target was deleted and recreated since the last decision: no decision set its replicas, and
 	// no change of their number restarted them.
 	Recreated bool
-	// ManualRaise is what a user or another controller raised the replicas to last; nil for nothing known. It explains a
-	// hold, and decides nothing.
+	// ManualRaise is the last increase of the replicas by a user or another controller; nil for none. It explains a hold,
+	// and does not change the decision.
 	ManualRaise *ManualRaise
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
-	// Promised is how the replicas subscribe by the target's fields. It counts while the broker does not know the type,
-	// such as at zero. Empty if the fields do not say.
+	// Promised is the subscription type that the target's fields define; empty if they do not. It counts while the broker
+	// does not report a type, such as at zero.
 	Promised backlog.SubscriptionType
 	// Partitions of the subscription: with Failover, replicas are sized for the busiest. Empty if they are unknown.
 	Partitions []backlog.PartitionReading
-	// Without leaves out parts of the algorithm; only the simulator sets it, to measure what each is worth.
+	// Without leaves out parts of the algorithm. Only the simulator sets it, to measure the effect of each.
 	Without Part
-	// Unknown is why there is no reading: one of the reasons of package backlog.
+	// Unknown is why there is no reading: one of the errors of package backlog.
 	Unknown error
-	// Own is how many replicas of the target may consume: its running pods, terminating ones included, or its replicas if
-	// the pods are unknown. Nil if all consumers count as the target's.
+	// Own is the number of the target's replicas that may consume: its running pods, terminating ones included, or its
+	// replicas if the pods are unknown. Nil if all consumers belong to the target.
 	Own *int32
 	// Pods of the target; nil if the controller may not read them.
 	Pods *Pods
@@ -57,7 +57,7 @@ func (in Input) SubscriptionType() backlog.SubscriptionType {
 	return in.Reading.Type
 }
 
-// minReplicas is the lower bound.
+// minReplicas is the lower bound of the policy.
 func (in Input) minReplicas() int32 {
 	bound := MinReplicas(in.Spec)
 	if in.NeverZero {
@@ -66,7 +66,7 @@ func (in Input) minReplicas() int32 {
 	return bound
 }
 
-// MinReplicas is minReplicas of the spec, or its default without an API server.
+// MinReplicas is minReplicas of the spec, or its default where no API server has set it.
 func MinReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
 	if spec.MinReplicas == nil {
 		return 1
@@ -74,7 +74,7 @@ func MinReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
 	return *spec.MinReplicas
 }
 
-// ManualRaise is a number of replicas, when it was noticed, and what wrote it, such as kubectl scale.
+// ManualRaise is a number of replicas, when it was noticed, and its writer, such as kubectl scale.
 type ManualRaise struct {
 	ReplicasAt
 	By string
@@ -87,9 +87,9 @@ type Pods struct {
 	UnreadySince time.Time
 	// CrashLooping pods ended with an error and wait for their next start.
 	CrashLooping int32
-	// Updating says that a rollout is replacing pods.
+	// Updating is true while a rollout is replacing pods.
 	Updating bool
-	// Running is how many have a running container, terminating ones included; nil if unknown.
+	// Running is the number of pods with a running container, terminating ones included; nil if unknown.
 	Running *int32
 }
 
@@ -108,15 +108,15 @@ type Decision struct {
 	Terms []Term
 	// CappedBy names the bound that changed the result; empty for none.
 	CappedBy string
-	// Hold says why the recommendation was not followed; nil when it was.
+	// Hold is the reason that the recommendation was not followed; nil if it was.
 	Hold *Hold
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
 	// Service is how the reading compares with the latency objective.
 	Service Service
-	// Discounted messages of the backlog do not count as work: replicas were idle while they waited.
+	// Discounted messages of the backlog do not count as work: replicas were idle while the messages were in the backlog.
 	Discounted float64
-	// Surplus is how many consumers are not the target's, once they have stayed for some time.
+	// Surplus is the number of consumers that are not the target's, once they have stayed for some time.
 	Surplus int32
 }
 
@@ -127,7 +127,7 @@ type Term struct {
 	Unit  string
 }
 
-// Hold says why replicas were kept.
+// Hold is the reason that replicas were kept.
 type Hold struct {
 	Reason  string
 	Message string
@@ -149,7 +149,7 @@ const (
 	HoldStabilizing = "ScaleDownStabilized"
 	// HoldWithinObjective: the current replicas meet the objective.
 	HoldWithinObjective = "WithinObjective"
-	// HoldDiscounted: more replicas would be needed if the backlog that no replica processes were work.
+	// HoldDiscounted: more replicas would be needed if the discounted backlog were work.
 	HoldDiscounted = "BacklogDiscounted"
 	// HoldIneffective: more replicas processed no more.
 	HoldIneffective = "ScalingIneffective"
@@ -163,7 +163,7 @@ const (
 	HoldBlocked = "DispatchBlocked"
 )
 
-// Reasons to hold that follow from the target's pods and from zero.
+// Reasons to hold that follow from the target's pods and from scaling to zero.
 const (
 	// HoldPodsPending: replicas do not start, so more would not either.
 	HoldPodsPending = "PodsPending"
@@ -171,7 +171,7 @@ const (
 	HoldCrashLooping = "CrashLooping"
 	// HoldUpdating: a rollout is replacing pods.
 	HoldUpdating = "Updating"
-	// HoldRebalancing: Key_Shared hashes wait for their former consumer after the last change.
+	// HoldRebalancing: after the last change, Key_Shared hashes are blocked until their former consumer is done.
 	HoldRebalancing = "KeySharedRebalancing"
 	// HoldRestarting: each change restarts all replicas, and the last one is recent.
 	HoldRestarting = "RestartsOnScale"
@@ -200,15 +200,15 @@ const (
 	CappedByMax        = "maxReplicas"
 )
 
-// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD. Tests and the simulator
-// use them, which have no API server.
+// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for tests and the
+// simulator, which have no API server.
 const (
 	defaultLatencyObjective = time.Minute
 	defaultDownWindow       = 45 * time.Second
 	defaultCooldown         = 5 * time.Minute
 )
 
-// downWindow is the stabilization window, which covers two slow polls at least.
+// downWindow is the stabilization window. It covers at least two slow polls.
 func downWindow(in Input) time.Duration {
 	window := defaultDownWindow
 	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {

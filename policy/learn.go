@@ -10,8 +10,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// LearnedCapacity is what one busy replica processes, and how certain that is: a Kalman filter on the logarithm of the
-// rate, since errors of a rate are factors.
+// LearnedCapacity is the rate that one busy replica processes, and its uncertainty: a Kalman filter on the logarithm of
+// the rate, since errors of a rate are factors.
 type LearnedCapacity struct {
 	MessagesPerSecond float64 `json:"rate,omitempty" state:"rate"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
@@ -19,28 +19,28 @@ type LearnedCapacity struct {
 	// Coverage is the share of a busy replica's time that its own metric measures, from 0 to 1; the rest is fetching,
 	// acknowledging and conversion. 0 before a replica was saturated.
 	Coverage float64 `json:"cover,omitempty"`
-	// Surprise is the direction of an outlier that waits for a second one: 1 up, -1 down, 0 for none.
+	// Surprise is the direction of an outlier that needs a second one: 1 up, -1 down, 0 for none.
 	Surprise     int8      `json:"surprise,omitempty" state:"signed"`
 	Observations int32     `json:"n,omitempty"`
 	LearnedAt    time.Time `json:"t,omitzero"`
-	// Probe is the capacity that an attempt with fewer replicas plans with, 0 for none. Failed counts such attempts in a
-	// row that were too few, up to maxFailed; -1 after one that was not.
+	// Probe is the capacity that an attempt with fewer replicas plans with; 0 for none. Failed counts consecutive attempts
+	// that had too few replicas, up to maxFailed; -1 after an attempt that had enough.
 	Probe  float64 `json:"probe,omitempty"`
 	Failed int8    `json:"failed,omitempty" state:"signed"`
-	// Turnover of the messages in hand before the last attempt that failed, 0 if unknown, and the Spare capacity then.
+	// Turnover of the messages in hand before the last failed attempt, 0 if unknown, and the Spare capacity at that time.
 	Turnover float64 `json:"turnover,omitempty"`
 	Spare    float64 `json:"spare,omitempty"`
 }
 
-// Tally counts what a pool has processed since capacity was last learned from it, in saturated polls or in others: a
-// few slow messages do not tell a rate over 10 s, and replicas that started together finish long calls together.
+// Tally counts the processed messages since capacity was last learned from them, in saturated polls or in others. Few
+// slow messages do not give a rate over 10 s, and replicas that started together finish long calls together.
 type Tally struct {
 	Saturated      bool    `json:"full,omitempty"`
 	Messages       float64 `json:"m,omitempty"`
 	ReplicaSeconds float64 `json:"s,omitempty"`
 }
 
-// enoughMessages to learn a rate from, and one of each replica: their count is exact to a third.
+// enoughMessages is the number to learn a rate from, and each replica needs one: their count is exact to a third.
 const enoughMessages = 10
 
 const (
@@ -53,35 +53,35 @@ const (
 	busyVariance       = 0.05 * 0.05
 	guessedVariance    = 0.15 * 0.15
 	minGuessedVariance = guessedVariance / 2
-	// surprise: two observations in a row, three deviations off, show another regime, such as new code or a slow
-	// dependency. A single one is a broker or a replica that paused.
+	// surprise: two consecutive observations that are three deviations off show a change, such as new code or a slow
+	// dependency. A single one shows that a broker or a replica paused.
 	surprise = 9
-	// firstCoverage is a little below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms). Coverage rises
+	// firstCoverage is slightly below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms). Coverage rises
 	// quickly and falls slowly, since barely saturated polls would lower it, and the capacity with it.
 	firstCoverage = 0.95
 	coverageRise  = 0.2
 	coverageFall  = 0.02
-	// saturatedShare of the coverage is as busy as a replica gets. minBusy suffices to learn a capacity from before a
-	// replica was saturated: an asynchronous one may show less below its limit.
+	// saturatedShare of the coverage means a fully busy replica. minBusy is enough to learn a capacity before a replica
+	// was saturated: an asynchronous replica may show less below its limit.
 	saturatedShare = 0.88
 	minBusy        = 0.1
 	// fallsBehindShare: replicas with a backlog that process less than this share of the arrivals are saturated, whatever
-	// they report. With very short calls they report half of it and less.
+	// they report. With very short calls they report at most half of their busy time.
 	fallsBehindShare = 0.85
-	// pendingWork is how much work has to be pending throughout the window for a saturated pool.
+	// pendingWork is the amount of work that is pending throughout the window of a saturated pool.
 	pendingWork = time.Second
 )
 
-// learning is what capacity is learned from: a reading, the time since the last one, and whether an external limit may
-// hide the capacity.
+// learning is the input to learn capacity from: a reading, the time since the last one, and whether an external limit
+// may hide the capacity.
 type learning struct {
 	in      Input
 	elapsed time.Duration
 	frozen  bool
 }
 
-// capacity learns from a reading, and says whether the pool was saturated: every replica had work throughout the
-// window. That is known only if the same replicas consumed throughout.
+// capacity learns from a reading, and reports whether the pool was saturated: every replica had work throughout the
+// window. This is known only if the same replicas consumed throughout.
 func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *LearnedCapacity, left Tally, saturated,
 	known bool,
 ) {
@@ -115,8 +115,8 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	return after, Tally{}, true, true
 }
 
-// timedCalls are how many calls ended within the window of the instances, and their mean time in seconds; 0 if unknown.
-// Both are of one window, which is as long as several calls.
+// timedCalls is the number of calls that ended within the window of the instances, and their mean time in seconds; 0 if
+// unknown. The window is as long as several calls.
 func timedCalls(r backlog.InstancesReading) (calls, serviceTime float64) {
 	serviceTime, err := r.ServiceTime.Value()
 	if err != nil {
@@ -126,12 +126,12 @@ func timedCalls(r backlog.InstancesReading) (calls, serviceTime float64) {
 	return processed * r.Window.Seconds(), serviceTime
 }
 
-// fullyBusy says that replicas that report so much busy time have work all the time.
+// fullyBusy reports whether replicas with this share of busy time always had work.
 func fullyBusy(before *LearnedCapacity, r backlog.Reading, busy float64) bool {
 	return busy >= saturatedShare*before.coverage() || (before.coverageUnknown() && busy > minBusy && fallsBehind(r))
 }
 
-// plus adds what was processed since, at first over the whole rate window.
+// plus adds what was processed since the last reading; for the first one, over the whole rate window.
 func (t Tally) plus(saturated bool, processed, consumers float64, first, elapsed time.Duration) Tally {
 	if t.Saturated != saturated {
 		t = Tally{Saturated: saturated}
@@ -154,8 +154,8 @@ func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	return &after
 }
 
-// steadyOutput is the process rate and the consumers, known only if the same consumers were there throughout and
-// neither a rate limit nor unacknowledged messages stopped dispatch.
+// steadyOutput is the process rate and the number of consumers. It is known only if the same consumers stayed
+// throughout, and neither a rate limit nor unacknowledged messages stopped dispatch.
 func steadyOutput(r backlog.Reading) (processed, consumers float64, known bool) {
 	processed, err := processRate(r)
 	if err != nil || processed < 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
@@ -165,8 +165,8 @@ func steadyOutput(r backlog.Reading) (processed, consumers float64, known bool) 
 	return processed, consumers, err == nil && consumers >= 1
 }
 
-// processRate is what replicas finish. For a Failover subscription Pulsar counts dispatched messages, which are more
-// while consumers fill their receive queues.
+// processRate is the rate at which replicas finish messages. For a Failover subscription Pulsar counts dispatched
+// messages, which are more while consumers fill their receive queues.
 func processRate(r backlog.Reading) (float64, error) {
 	if r.Type != backlog.Failover {
 		return r.ProcessRate.Value()
@@ -183,9 +183,9 @@ func busyShare(r backlog.Reading) (busy float64, timed bool) {
 	return busy, err == nil && !r.Instances.Asynchronous
 }
 
-// backlogThroughout says that a second of the pool's work was pending throughout the window. It may be in receive
-// queues if replicas measure their time, and must be undispatched otherwise: one replica may hold it all. On a Failover
-// subscription one of several may have it all in any case.
+// backlogThroughout reports whether a second of the pool's work was pending throughout the window. If replicas measure
+// their time, it may be in receive queues. Otherwise it must be undispatched, since one replica may hold it all. On a
+// Failover subscription one of several replicas may always hold it all.
 func backlogThroughout(r backlog.Reading, processed, consumers float64, timed bool) bool {
 	if r.Type == backlog.Failover && consumers > 1 {
 		return false
@@ -198,7 +198,7 @@ func backlogThroughout(r backlog.Reading, processed, consumers float64, timed bo
 	return err == nil && (timed || consumers == 1) && ready >= enough
 }
 
-// fallsBehind says that replicas process clearly less than arrives.
+// fallsBehind reports whether replicas process clearly less than arrives.
 func fallsBehind(r backlog.Reading) bool {
 	arriving, err := r.PublishRate.Value()
 	processed, unknown := processRate(r)
@@ -229,8 +229,8 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	}
 }
 
-// observeBusy learns from busy time. Without a known coverage all observations are wrong by one factor, so more of them
-// give no more certainty.
+// observeBusy learns from busy time. Without a known coverage all observations have the same factor as error, so more
+// of them do not reduce the uncertainty.
 func (c *LearnedCapacity) observeBusy(messagesPerSecond, countVariance float64, now time.Time) *LearnedCapacity {
 	if c != nil && c.Coverage > 0 {
 		return c.observe(messagesPerSecond, max(busyVariance, countVariance), now)
@@ -240,7 +240,7 @@ func (c *LearnedCapacity) observeBusy(messagesPerSecond, countVariance float64, 
 	return after
 }
 
-// coverage is the learned one, or the first estimate.
+// coverage is the learned coverage, or the first estimate.
 func (c *LearnedCapacity) coverage() float64 {
 	if c.coverageUnknown() {
 		return firstCoverage
@@ -248,11 +248,11 @@ func (c *LearnedCapacity) coverage() float64 {
 	return c.Coverage
 }
 
-// coverageUnknown says that no replica was saturated yet.
+// coverageUnknown reports whether no replica was saturated yet.
 func (c *LearnedCapacity) coverageUnknown() bool { return c == nil || c.Coverage == 0 }
 
-// cautious is the capacity less one standard deviation, of 20 % at most: a capacity that is not observed for long does
-// not hold more replicas.
+// cautious is the capacity less one standard deviation, at most 20 %: a capacity without recent observations does not
+// hold more replicas.
 func (c *LearnedCapacity) cautious(in Input) float64 {
 	if in.without(PartCautiousDown) {
 		return c.planned()
@@ -273,7 +273,7 @@ func updatedCoverage(before *LearnedCapacity, r backlog.Reading, busy float64) f
 	return min(1, coverage+weight*(busy-coverage))
 }
 
-// UncertaintyPercent is one deviation, at least 1.
+// UncertaintyPercent is one standard deviation in percent, at least 1.
 func (c *LearnedCapacity) UncertaintyPercent() *int32 {
 	most := 1000.0
 	rounded := int32(min(most, max(1, math.Round(percent*math.Sqrt(c.Variance)))))

@@ -29,14 +29,14 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 		) {
 			r.LeastUndispatched = backlog.Known(0)
 		}, 0},
-		"only what was published a moment ago": {func(
+		"only messages published a moment ago": {func(
 			r *backlog.Reading,
 		) {
 			r.LeastUndispatched = backlog.Known(5)
 		}, 0},
 		"a replica joined":     {func(r *backlog.Reading) { r.SteadyConsumers = false }, 0},
 		"dispatch was blocked": {func(r *backlog.Reading) { r.Blocked = true }, 0},
-		"nothing was processed": {
+		"no messages were processed": {
 			func(r *backlog.Reading) { r.ProcessRate = backlog.Known(0) },
 			0,
 		},
@@ -73,9 +73,9 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 	}
 }
 
-// Calls that take less than what passes between them show half of the time and less at most. Such a pool was taken for
-// one that idles, and its whole backlog for messages that nobody can process: it stayed at one replica for ever.
-func TestAPoolWhoseCallsAreShortIsSeenToBeBusy(t *testing.T) {
+// Calls that are shorter than the time between them show at most half of the time as busy. Such a pool counted as idle,
+// and its whole backlog as messages that no replica can process: it stayed at one replica forever.
+func TestAPoolWithShortCallsIsBusy(t *testing.T) {
 	for _, covered := range []float64{0.2, 0.35, 0.5, 0.6, 0.7, 0.85, 1} {
 		p := newPlant(1, 1000, 100)
 		p.covered = covered
@@ -111,7 +111,8 @@ func TestTheCapacityIsRightAfterThreeSaturatedPolls(t *testing.T) {
 	require.LessOrEqual(t, worse, 4, "one in a hundred, when the noise of all three goes the same way")
 }
 
-// What cannot be raised can be no plateau: at maxReplicas each poll opened an episode, in which nothing is learned.
+// At maxReplicas each poll opened an episode, in which nothing is learned. Replicas that cannot be added can be no
+// plateau.
 func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	p := newPlant(4, 1000, 100)
 	p.in.Spec.MaxReplicas = 4
@@ -124,8 +125,8 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	require.InEpsilon(t, 50, p.state.Capacity.MessagesPerSecond, 0.05)
 }
 
-// showing is a poll of two replicas, so many times ten seconds after noon, that process so much each and are so busy;
-// with work waiting all the time or never.
+// showing is a poll of two replicas, n times ten seconds after noon, with this rate and busy time each; with a backlog
+// throughout or never.
 func showing(poll int, each, busy float64, waiting bool) policy.Input {
 	in := input(2, reading(0, 2*each))
 	in.Spec.MinReplicas, in.Spec.MaxReplicas = new(int32(2)), 2
@@ -150,7 +151,7 @@ func untimed(in policy.Input) policy.Input {
 	return in
 }
 
-func TestWhatIsLearnedOfCapacity(t *testing.T) {
+func TestCapacityIsLearned(t *testing.T) {
 	known := policy.State{Capacity: covering(0.9)}
 	tests := map[string]struct {
 		state    policy.State
@@ -159,30 +160,30 @@ func TestWhatIsLearnedOfCapacity(t *testing.T) {
 		coverage float64
 		variance float64 // at least
 	}{
-		"one far off is not believed": {known, []policy.Input{showing(1, 20, 0.9, true)}, 100, 0.9, 0},
-		"the second far off is": {
+		"one outlier is ignored": {known, []policy.Input{showing(1, 20, 0.9, true)}, 100, 0.9, 0},
+		"the second outlier counts": {
 			known,
 			[]policy.Input{showing(1, 20, 0.9, true), showing(2, 20, 0.9, true)},
 			20.9, 0.9, 0,
 		},
-		"two far off in opposite directions are not": {
+		"two outliers in opposite directions do not count": {
 			known,
 			[]policy.Input{showing(1, 20, 0.9, true), showing(2, 500, 0.9, true)},
 			100, 0.9, 0,
 		},
-		"one far off is forgotten after a usual one": {
+		"an outlier is forgotten after a usual observation": {
 			known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 100, 0.9, true), showing(3, 20, 0.9, true)}, 100, 0.9, 0,
 		},
-		"busy time tells of a pool without work waiting": {known, []policy.Input{showing(1, 50, 0.45, false)}, 100, 0.9, 0},
-		"a pool that is hardly busy tells as much": {
+		"busy time shows the capacity without a backlog": {known, []policy.Input{showing(1, 50, 0.45, false)}, 100, 0.9, 0},
+		"low busy time shows the capacity too": {
 			known, []policy.Input{showing(1, 50, 0.09, false), showing(2, 50, 0.09, false)}, 497, 0.9, 0,
 		},
-		"a pool that is hardly busy tells nothing before it was saturated": {
+		"low busy time shows nothing before saturation": {
 			policy.State{Capacity: learned(100)},
 			[]policy.Input{showing(1, 50, 0.09, false), showing(2, 50, 0.09, false)},
 			100, 0, 0,
 		},
-		"replicas that finish more without busy time disprove the capacity": {
+		"more output without busy time disproves the capacity": {
 			known, []policy.Input{untimed(showing(1, 150, 0, false)), untimed(showing(2, 150, 0, false))}, 150, 0.9, 0,
 		},
 		"replicas that finish more once do not": {
@@ -190,7 +191,7 @@ func TestWhatIsLearnedOfCapacity(t *testing.T) {
 		},
 		"coverage rises by a fifth":    {known, []policy.Input{showing(1, 100, 1, true)}, 100, 0.92, 0},
 		"coverage falls by a fiftieth": {known, []policy.Input{showing(1, 100, 0.8, true)}, 100, 0.898, 0},
-		"busy time of unknown coverage makes nothing surer however often": {
+		"unknown coverage never reduces the uncertainty": {
 			policy.State{}, func() (polls []policy.Input) {
 				for poll := range 100 {
 					polls = append(polls, showing(poll, 50, 0.5, false))
@@ -212,7 +213,7 @@ func TestWhatIsLearnedOfCapacity(t *testing.T) {
 	}
 }
 
-// Of a Failover subscription Pulsar counts what was sent, which is more while receive queues fill.
+// For a Failover subscription Pulsar counts sent messages, which are more while receive queues fill.
 func TestTheRateOfAFailoverSubscriptionIsThatOfItsInstances(t *testing.T) {
 	in := showing(1, 300, 0.9, true)
 	in.CurrentReplicas, in.Reading.Consumers = 1, backlog.Known(1)

@@ -13,14 +13,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// life is a Function with a load and a capacity that nobody knows, decided for every poll.
+// life is a Function with a hidden load and capacity, with a decision for every poll.
 type life struct {
 	random  *rand.Rand
 	now     time.Time
 	in      policy.Input
 	state   policy.State
 	backlog float64
-	// rate wanders around mean, one is what a replica can do, and limit what all can, for what they wait for.
+	// rate varies around mean, one is the capacity of a replica, and limit that of all, for an external limit.
 	mean, rate, one, limit float64
 	poll                   time.Duration
 }
@@ -81,7 +81,7 @@ func (l *life) next() policy.Input {
 	return in
 }
 
-// step decides for the next poll and lets the decision come true.
+// step decides for the next poll and applies the decision.
 func (l *life) step() policy.Decision {
 	var decision policy.Decision
 	decision, l.state = policy.Decide(l.next(), l.state)

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestAPauseHoldsThePresentReplicasForAWindow(t *testing.T) {
+func TestAPauseHoldsTheCurrentReplicasForAWindow(t *testing.T) {
 	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
 	resumed := state.Continue(9, noon().Add(time.Hour))
 	require.Equal(t, state.Capacity, resumed.Capacity)
@@ -33,7 +33,8 @@ func TestAPauseHoldsThePresentReplicasForAWindow(t *testing.T) {
 	}
 }
 
-// meddled decides every ten seconds of two minutes for a pool of three that is right, and lets somebody else write.
+// meddled decides every ten seconds of two minutes for a pool of three that is right, while another writer changes the
+// replicas.
 func meddled(foreign func(second int, current int32) int32, mode v1alpha1.Mode) (decided []int32) {
 	state, current := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}, int32(3)
 	for second := 0; second <= 240; second += 10 {
@@ -52,7 +53,7 @@ func meddled(foreign func(second int, current int32) int32, mode v1alpha1.Mode) 
 	return decided
 }
 
-func TestWhatSomebodyElseRaisedIsHeldForAWindow(t *testing.T) {
+func TestAManualRaiseIsHeldForAWindow(t *testing.T) {
 	once := func(second int, current int32) int32 {
 		if second == 60 {
 			return 12
@@ -69,7 +70,7 @@ func TestWhatSomebodyElseRaisedIsHeldForAWindow(t *testing.T) {
 		"beside another autoscaler Recommend says what it would do itself")
 }
 
-func TestWhatSomebodyElseLoweredIsAddedAgain(t *testing.T) {
+func TestAManualReductionIsReverted(t *testing.T) {
 	decided := meddled(func(second int, current int32) int32 {
 		if second == 60 {
 			return 1
@@ -92,14 +93,14 @@ func TestTheCooldownPeriodIsThePolicys(t *testing.T) {
 	}
 }
 
-func TestAHoldNamesWhoRaisedTheReplicas(t *testing.T) {
+func TestAHoldNamesTheWriterOfTheReplicas(t *testing.T) {
 	const kept = "9 replicas were written by kubectl scale 20s ago, and are kept for the stabilization window of 45s"
 	tests := map[string]struct {
 		raise *policy.ManualRaise
 		want  string
 	}{
-		"kubectl scale": {raised(9, 20*time.Second), kept},
-		"nothing known": {nil, "9 replicas were needed 20s ago, within the stabilization window of 45s"},
+		"kubectl scale":    {raised(9, 20*time.Second), kept},
+		"no learned state": {nil, "9 replicas were needed 20s ago, within the stabilization window of 45s"},
 		"one of another number": {
 			raised(12, 20*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 45s",
 		},
@@ -119,7 +120,7 @@ func TestAHoldNamesWhoRaisedTheReplicas(t *testing.T) {
 	}
 }
 
-func TestWhoRaisedTheReplicasDecidesNothing(t *testing.T) {
+func TestTheWriterOfTheReplicasDecidesNothing(t *testing.T) {
 	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
 	for current := int32(1); current < 12; current++ {
 		in := input(current, reading(0, 200))
@@ -130,7 +131,7 @@ func TestWhoRaisedTheReplicasDecidesNothing(t *testing.T) {
 	}
 }
 
-// raised is what kubectl scale raised the replicas to some time ago.
+// raised is the number that kubectl scale set some time ago.
 func raised(replicas int32, ago time.Duration) *policy.ManualRaise {
 	return &policy.ManualRaise{
 		ReplicasAt: policy.ReplicasAt{At: noon().Add(-ago), Replicas: replicas}, By: "kubectl scale",

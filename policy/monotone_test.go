@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// times every measurement of load by factors; partitions keep their shares.
+// times multiplies every measurement of load by factors; partitions keep their shares.
 func times(in policy.Input, rate, waiting float64) policy.Input {
 	scaled := func(m backlog.Measurement, by float64) backlog.Measurement {
 		if value, err := m.Value(); err == nil {
@@ -34,7 +34,7 @@ func times(in policy.Input, rate, waiting float64) policy.Input {
 	return in
 }
 
-// withCapacity is a state with another capacity, and without an episode or a ceiling, which rest on the old one.
+// withCapacity is a state with another capacity, and without an episode or a ceiling of the earlier one.
 func withCapacity(state policy.State, times float64) policy.State {
 	changed := *state.Capacity
 	changed.MessagesPerSecond *= times
@@ -42,13 +42,13 @@ func withCapacity(state policy.State, times float64) policy.State {
 	return state
 }
 
-func TestMoreWorkAndLessCapacityNeverAskForFewerReplicas(t *testing.T) {
+func TestMoreWorkAndLessCapacityNeverNeedFewerReplicas(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State){
 		"more arrives": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
 			return times(in, 1+r.ExpFloat64(), 1), state
 		},
-		"more waits": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
+		"a larger backlog": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
 			return times(in, 1, 1+r.ExpFloat64()), state
 		},
 		"both": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
@@ -57,7 +57,7 @@ func TestMoreWorkAndLessCapacityNeverAskForFewerReplicas(t *testing.T) {
 		"each replica processes less": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
 			return in, withCapacity(state, 1/(1+r.ExpFloat64()))
 		},
-		"more waits in one partition": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
+		"more backlog in a partition": func(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
 			more := times(in, 1, 1)
 			if len(more.Partitions) == 0 {
 				return more, state
@@ -150,7 +150,7 @@ func TestALoadFourTimesAsLargeOfReplicasFourTimesAsFastIsScaledAlike(t *testing.
 	}
 }
 
-// Messages that nobody can process are no work, however many.
+// Messages that no replica can process are no work, however many.
 func TestABacklogThatIdleReplicasLeaveChangesNothing(t *testing.T) {
 	t.Parallel()
 	var want []int32

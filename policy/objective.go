@@ -13,31 +13,32 @@ import (
 // Service is how one reading compares with the latency objective; the zero value is unknown.
 type Service struct {
 	Objective Objective
-	// At is when that was measured.
+	// At is when the reading was measured.
 	At time.Time
-	// Failing says that most calls end with an exception.
+	// Failing is true if most calls end with an exception.
 	Failing bool
-	// Oldest is when the oldest message was published, where it has missed the objective and a message published now would
-	// not; zero elsewhere.
+	// Oldest is when the oldest message was published, if it has missed the objective and a message published now would
+	// not; zero otherwise.
 	Oldest time.Time
 }
 
 // Objective is how messages compare with the latency objective.
 type Objective int
 
-// The results of a comparison.
+// Results of the comparison.
 const (
-	// ObjectiveUnknown: the reading does not tell.
+	// ObjectiveUnknown: the reading is not sufficient.
 	ObjectiveUnknown Objective = iota
 	// ObjectiveMet: messages wait no longer than the objective.
 	ObjectiveMet
 	// ObjectiveMissed: a message published now would wait longer, or the oldest one has.
 	ObjectiveMissed
-	// ObjectiveStalled: messages wait and none is processed. They miss the objective once this lasts for longer.
+	// ObjectiveStalled: there is a backlog and no message is processed. Messages miss the objective once this lasts for
+	// longer than the objective.
 	ObjectiveStalled
 )
 
-// LatencyObjective is latencyObjective of the spec, or its default without an API server.
+// LatencyObjective is latencyObjective of the spec, or its default where no API server has set it.
 func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	if spec.LatencyObjective.Duration <= 0 {
 		return defaultLatencyObjective
@@ -45,8 +46,8 @@ func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return spec.LatencyObjective.Duration
 }
 
-// service compares a reading with the objective. Backlog that no replica can process delays no other message, so it
-// counts by the age of the oldest message alone.
+// service compares a reading with the objective. Backlog that no replica can process delays no other message, so only
+// the age of its oldest message counts.
 func service(in Input, state State) Service {
 	objective := LatencyObjective(in.Spec).Seconds()
 	found := Service{At: in.Reading.At, Failing: failing(in)}
@@ -78,21 +79,21 @@ func workWait(in Input, state State) backlog.Measurement {
 	return waitOf(state.Floor.work(in, ready), in.Reading, state.Capacity)
 }
 
-// oldestDue is the age of the oldest message in seconds. With delayed messages the age is no delay.
+// oldestDue is the age of the oldest message in seconds. It is unknown with delayed messages: their age is no delay.
 func oldestDue(r backlog.Reading) (seconds float64, known bool) {
 	delayed, err := r.Delayed.Value()
 	seconds, unknown := r.OldestAge.Value()
 	return seconds, err == nil && delayed == 0 && unknown == nil
 }
 
-// stalls says that there was work all the time, and none of it was processed.
+// stalls reports whether there was work throughout the window and none was processed.
 func stalls(in Input, floor Floor) bool {
 	least, err := in.Reading.LeastReady.Value()
 	processed, unknown := in.Reading.ProcessRate.Value()
 	return err == nil && unknown == nil && processed <= 0 && least-floor.messages(in) >= 1
 }
 
-// missesObjective says that the backlog takes longer than the objective, which justifies the cost of a change.
+// missesObjective reports whether the backlog takes longer than the objective, which justifies the cost of a change.
 func (s State) missesObjective(in Input) bool {
 	seconds, err := workWait(in, s).Least()
 	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()

@@ -46,9 +46,9 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 		},
 		"an old message behind many":        {ready: 6_100, change: []func(*policy.Input){aged(61)}, want: missed},
 		"a message that is young":           {ready: 100, change: []func(*policy.Input){aged(59)}, want: met},
-		"nothing is processed at zero":      {ready: 1, change: []func(*policy.Input){idle}, want: stalled},
-		"nothing to process at zero":        {ready: 0, change: []func(*policy.Input){idle}, want: met},
-		"only what cannot be done, at zero": {ready: 5, floor: 5, change: []func(*policy.Input){idle}, want: met},
+		"no processing at zero":             {ready: 1, change: []func(*policy.Input){idle}, want: stalled},
+		"no backlog at zero":                {ready: 0, change: []func(*policy.Input){idle}, want: met},
+		"only discounted messages, at zero": {ready: 5, floor: 5, change: []func(*policy.Input){idle}, want: met},
 		"a message that is delayed": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
 			in.Reading.Delayed = backlog.Known(1)
 		}}, want: met},
@@ -76,7 +76,7 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 			for _, change := range test.change {
 				change(&in)
 			}
-			// The reading is one that the state has learned from, so that it learns nothing here.
+			// The state has already learned from the reading, so that it learns nothing here.
 			state := policy.State{
 				Capacity: learned(100), Arrivals: arrivals(1), ReadAt: noon(), LearnedAt: noon(),
 				Floor: policy.Floor{Messages: test.floor},
@@ -104,14 +104,14 @@ func TestADecisionWithoutAReadingComparesNothing(t *testing.T) {
 	require.Zero(t, decision.Service)
 }
 
-// Receive queues of slow replicas hold old messages while the backlog as a whole is small: 22 replicas were held within
-// the objective for 58 minutes, with 20 % of the messages late.
+// Receive queues of slow replicas hold old messages while the whole backlog is small: 22 replicas were held within the
+// objective for 58 minutes, with 20 % of the messages late.
 func TestReplicasAreNotHeldWithinTheObjectiveWhileLate(t *testing.T) {
 	tests := map[string]struct {
 		change func(in *policy.Input, state *policy.State)
 		held   bool
 	}{
-		"holds while what waits is within it": {func(*policy.Input, *policy.State) {}, true},
+		"holds while the backlog is within it": {func(*policy.Input, *policy.State) {}, true},
 		"does not while the oldest message is late": {func(in *policy.Input, _ *policy.State) {
 			in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(300), in.Now
 		}, false},

@@ -71,7 +71,7 @@ func TestAPartialReadingHoldsTheRest(t *testing.T) {
 	require.Equal(t, state.Arrivals, after.Arrivals, "a lower bound lowers no rate")
 }
 
-func TestAPartialReadingTeachesNoCapacity(t *testing.T) {
+func TestNoCapacityIsLearnedFromAPartialReading(t *testing.T) {
 	t.Parallel()
 	eachInput(11, func(_ *rand.Rand, in policy.Input, state policy.State) {
 		if in.Unknown != nil {

@@ -20,16 +20,16 @@ import (
 type share struct {
 	index int
 	rate  float64
-	// load adds the rate that drains the backlog in time.
+	// load is the arrivals and the rate that drains the backlog in time.
 	load float64
 }
 
 func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
-// failoverReplicas is the minimum number of replicas at which none has more load than limit. If no number suffices, it
-// is the one with the least load on the busiest. A partition beyond the limit counts as the limit, so that its backlog
-// does not change what the other partitions need.
+// failoverReplicas is the minimum number of replicas at which no replica has more load than limit. If no number
+// suffices, it is the number with the least load on the busiest replica. A partition beyond the limit counts as the
+// limit, so that its backlog does not change the number that the other partitions need.
 func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
 	most, loads, total := 1, make([]float64, len(shares)), 0.0
 	for i, s := range shares {
@@ -66,7 +66,7 @@ func busiest(shares []share, loads, sums []float64, enough float64) float64 {
 	return top
 }
 
-// overloaded says that one of so many replicas has more load than limit.
+// overloaded reports whether one of the replicas has more load than limit.
 func overloaded(shares []share, of func(share) float64, replicas int, limit float64) bool {
 	loads := make([]float64, len(shares))
 	for i, s := range shares {
@@ -75,8 +75,8 @@ func overloaded(shares []share, of func(share) float64, replicas int, limit floa
 	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
-// indexOf the i-th partition of a reading. Non-partitioned topics count as partitions of one topic: Pulsar assigns them
-// in the order of subscription.
+// indexOf is the index of the i-th partition of a reading. Non-partitioned topics count as partitions of one topic:
+// Pulsar assigns them in the order of subscription.
 func indexOf(p backlog.PartitionReading, i int) int {
 	if p.Index < 0 {
 		return i
@@ -84,8 +84,8 @@ func indexOf(p backlog.PartitionReading, i int) int {
 	return p.Index
 }
 
-// partitionShares are the planned loads of the partitions; not ok while any is unknown, unless that is why the reading
-// is partial.
+// partitionShares are the planned loads of the partitions. ok is false while any is unknown, unless the reading is
+// partial for that reason.
 func partitionShares(in Input, l load) (shares []share, ok bool) {
 	total, err := in.Reading.PublishRate.Least()
 	if err != nil {
@@ -114,8 +114,8 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	return shares, len(shares) > 0
 }
 
-// usefulReplicas is how many replicas can have a partition; unknown without partitions. A Failover partition has one
-// active consumer, and an Exclusive subscription refuses all consumers but the first.
+// usefulReplicas is the number of replicas that can have a partition; unknown without partitions. A Failover partition
+// has one active consumer, and an Exclusive subscription refuses all consumers but the first.
 func usefulReplicas(in Input) (replicas int32, known bool) {
 	if in.Reading.Type == backlog.Exclusive {
 		return 1, true
@@ -131,8 +131,8 @@ func usefulReplicas(in Input) (replicas int32, known bool) {
 	return int32(in.replicasOf(float64(most))), limited
 }
 
-// unknownLoad is why the load is unknown that replicas are sized for; nil if it is known. An old load does not justify
-// a scale-down.
+// unknownLoad is the reason that the load to size for is unknown; nil if it is known. An old load does not justify a
+// scale-down.
 func unknownLoad(in Input) error {
 	if !slices.ContainsFunc(strategies(in.Spec), func(s v1alpha1.Strategy) bool {
 		return s.Type == v1alpha1.StrategyCapacity || s.Type == v1alpha1.StrategyRatePerReplica

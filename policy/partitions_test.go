@@ -15,8 +15,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// twin tries every number of replicas: the least with which nobody has more than one can, counting a partition that is
-// too much for one as all that one can; or else the least of those whose busiest has the least.
+// twin tries every number of replicas: the smallest at which no replica has more than it can process, counting a
+// partition that is too much for one as one replica's capacity; or else the smallest number with the least load on the
+// busiest replica.
 func twin(loads []float64, limit float64) int32 {
 	tops := make([]float64, len(loads)+1)
 	for n := 1; n <= len(loads); n++ {
@@ -36,7 +37,7 @@ func twin(loads []float64, limit float64) int32 {
 	panic("as many replicas as partitions are always enough")
 }
 
-func TestReplicasOfAFailoverSubscriptionAreThoseOfATwinThatTriesAll(t *testing.T) {
+func TestReplicasOfAFailoverSubscriptionMatchExhaustiveSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	seen := map[int32]bool{}
 	for range 5000 {
@@ -62,7 +63,7 @@ func TestReplicasOfAFailoverSubscriptionAreThoseOfATwinThatTriesAll(t *testing.T
 }
 
 func TestReplicasOfAFailoverSubscription(t *testing.T) {
-	// with has partitions with these rates, of which nothing waits.
+	// with has partitions with these rates and no backlog.
 	with := func(current int32, rates ...float64) policy.Input {
 		sum := 0.0
 		for _, rate := range rates {
@@ -88,33 +89,33 @@ func TestReplicasOfAFailoverSubscription(t *testing.T) {
 		in   policy.Input
 		want int32
 	}{
-		"spreads equal partitions evenly":                    {with(1, 60, 60, 60, 60), 4},
-		"puts two small partitions on each replica":          {with(1, 40, 40, 40, 40), 2},
-		"gives the busiest partition a replica of its own":   {with(1, 80, 20, 80, 20), 4},
-		"looks at who gets which partition, not at the sum":  {with(1, 70, 5, 70, 5, 5, 5), 3},
-		"adds none for a partition that is too much for one": {with(1, 900, 10), 2},
-		"counts what waits in the busiest partition":         {waiting(with(1, 40, 40, 40, 40), 0, 36*80), 4},
-		"has no more than partitions whatever waits":         {waiting(with(1, 40, 40, 40, 40), 0, 1e6), 4},
-		"leaves what waits in one partition to its consumer": {waiting(with(1, 0, 0, 0), 0, 1e6), 1},
+		"spreads equal partitions evenly":                     {with(1, 60, 60, 60, 60), 4},
+		"puts two small partitions on each replica":           {with(1, 40, 40, 40, 40), 2},
+		"gives the busiest partition a replica of its own":    {with(1, 80, 20, 80, 20), 4},
+		"sizes for the busiest replica, not for the sum":      {with(1, 70, 5, 70, 5, 5, 5), 3},
+		"adds none for a partition that exceeds one replica":  {with(1, 900, 10), 2},
+		"counts the backlog of the busiest partition":         {waiting(with(1, 40, 40, 40, 40), 0, 36*80), 4},
+		"has no more than partitions whatever the backlog":    {waiting(with(1, 40, 40, 40, 40), 0, 1e6), 4},
+		"leaves the backlog of one partition to its consumer": {waiting(with(1, 0, 0, 0), 0, 1e6), 1},
 		"has no more than partitions when these are not known": {change(waiting(with(1, 100, 100), 0, 1e6),
 			func(in *policy.Input) { in.Partitions = nil }), 2},
 		"wakes no more than partitions": {change(waiting(with(0, 100, 100), 0, 1e6),
 			func(in *policy.Input) { in.Spec.MinReplicas = new(int32) }), 2},
-		"wakes no more than partitions before the broker knows the type": {change(waiting(with(0, 100, 100), 0, 1e6),
+		"wakes at most the partitions before the broker knows the type": {change(waiting(with(0, 100, 100), 0, 1e6),
 			func(in *policy.Input) {
 				in.Spec.MinReplicas, in.Reading.Type, in.Promised = new(int32), backlog.NoType, backlog.Failover
 			}), 2},
-		"follows the broker where it knows another type": {change(waiting(with(1, 100, 100), 0, 1e4), func(in *policy.Input) {
+		"follows the type that the broker reports": {change(waiting(with(1, 100, 100), 0, 1e4), func(in *policy.Input) {
 			in.Reading.Type, in.Promised = backlog.Shared, backlog.Failover
 		}), 6},
 		"has one replica of an Exclusive subscription": {change(waiting(with(1, 100, 100), 0, 1e6),
 			func(in *policy.Input) { in.Reading.Type = backlog.Exclusive }), 1},
-		"goes down to the one that an Exclusive one has": {change(with(3, 90, 90),
+		"scales down to one with an Exclusive subscription": {change(with(3, 90, 90),
 			func(in *policy.Input) { in.Reading.Type = backlog.Exclusive }), 1},
-		"goes down to as many as can have a partition": {with(9, 90, 90), 2},
-		"keeps to what there is while a partition of several is not known": {change(with(4, 40, 40, 40, 40),
+		"scales down to the partitions": {with(9, 90, 90), 2},
+		"holds replicas while a partition is unknown": {change(with(4, 40, 40, 40, 40),
 			func(in *policy.Input) { in.Partitions[3].PublishRate = backlog.Unknown(backlog.ErrNoRate) }), 4},
-		"numbers topics that are not partitioned as if they were one topic": {change(with(1, 60, 60, 60),
+		"numbers non-partitioned topics as one topic": {change(with(1, 60, 60, 60),
 			func(in *policy.Input) {
 				in.Partitions[0].Index, in.Partitions[1].Index, in.Partitions[2].Index = -1, -1, -1
 			}), 3},

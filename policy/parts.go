@@ -50,5 +50,5 @@ func ParsePart(name string) (Part, error) {
 	return 0, fmt.Errorf("%q is no part of the algorithm: use one of %s", name, strings.Join(PartNames(), ", "))
 }
 
-// without says whether a part is left out.
+// without reports whether a part is left out.
 func (in Input) without(p Part) bool { return in.Without&p != 0 }

@@ -46,7 +46,7 @@ func TestTheNamesOfPartsAreInTheOrderOfTheirBits(t *testing.T) {
 	}
 }
 
-// troubled is an input with something of everything that a part is for.
+// troubled is an input with a case for every part.
 func troubled(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, policy.State) {
 	if r.IntN(3) == 0 {
 		in.Reading.Type = backlog.KeyShared
@@ -66,7 +66,7 @@ func troubled(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, 
 	return in, state
 }
 
-// A part that changes nothing when it is left out is none.
+// A part without any effect is no part.
 func TestEachPartChangesADecision(t *testing.T) {
 	for _, name := range policy.PartNames() {
 		part, err := policy.ParsePart(name)

@@ -13,30 +13,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// plant is the simplest Function that a decision can be followed by: one queue, replicas that are alike and consume
-// some time after they were asked for, and an autoscaler that copies the last decision from time to time. All in steps
-// of a second.
+// plant is a simple model of a Function: one queue, equal replicas that consume some time after they were requested,
+// and an autoscaler that copies the last decision periodically. It runs in steps of a second.
 type plant struct {
-	// rate of what arrives at a second, and one that a replica processes, in messages per second; limit of all replicas.
+	// rate is the arrival rate at a second, one the rate that a replica processes, in messages per second; limit that of
+	// all replicas.
 	rate       func(second int) float64
 	one, limit float64
-	// stuck messages are in the queue and are nobody's work.
+	// stuck messages are in the queue and no replica can process them.
 	stuck float64
-	// start is how long a replica takes, poll the time between two readings, sync that between two looks of the
+	// start is the start time of a replica, poll the time between two readings, sync that between two syncs of the
 	// autoscaler, which acts at once with 0; in seconds.
 	start, poll, sync int
-	// dead replicas of those that are asked for never consume.
+	// dead replicas are requested and never consume.
 	dead int
-	// covered is the share of its time that a busy replica reports, 0 for replicas that do not say; noise is the relative
-	// deviation of what is measured.
+	// covered is the share of its time that a busy replica reports, 0 for replicas that do not report it; noise is the
+	// relative deviation of measurements.
 	covered, noise float64
 	random         *rand.Rand
-	// exact says that parts of messages count too.
+	// exact is true if fractions of messages count.
 	exact bool
-	// acked is how many seconds after its call a message is acknowledged. Pulsar then counts messages in hand, which are
-	// part of its backlog; 0 for a Pulsar that counts only messages that wait.
+	// acked is how many seconds after its call a message is acknowledged. Pulsar then counts messages in hand as part of
+	// its backlog; 0 for a Pulsar that counts only undispatched messages.
 	acked float64
-	// change the input before it is decided on.
+	// change changes the input before a decision.
 	change func(second int, in *policy.Input)
 
 	in     policy.Input
@@ -45,7 +45,7 @@ type plant struct {
 	queue  float64
 	// ready has the second from which each replica consumes.
 	ready []int
-	// desired is what was decided last.
+	// desired is the last decided number.
 	desired int32
 	// window since the last poll.
 	window struct {
@@ -56,7 +56,7 @@ type plant struct {
 	log []poll
 }
 
-// poll is one decision with what it was made on.
+// poll is one decision with its input.
 type poll struct {
 	second   int
 	in       policy.Input
@@ -78,7 +78,7 @@ func newPlant(current int32, rate, one float64) *plant {
 	return p
 }
 
-// run for so many seconds.
+// run runs for a number of seconds.
 func (p *plant) run(seconds int) *plant {
 	for range seconds {
 		p.second++
@@ -113,7 +113,7 @@ func (p *plant) work() {
 	w.least = min(w.least, p.queue)
 }
 
-// measured is a number with the noise of measuring it.
+// measured is a number with measurement noise.
 func (p *plant) measured(value float64) backlog.Measurement {
 	return backlog.Known(max(0, value*(1+p.noise*p.random.NormFloat64())))
 }
@@ -150,10 +150,10 @@ func (p *plant) decide() {
 	p.window.published, p.window.processed, p.window.could, p.window.least, p.window.unsteady = 0, 0, 0, math.Inf(1), false
 }
 
-// receiveQueue is how many messages a replica holds in advance.
+// receiveQueue is the number of messages that a replica prefetches.
 const receiveQueue = 1000
 
-// holding is the reading of a Pulsar that counts what is with consumers: in calls, not acknowledged, or prefetched.
+// holding is the reading of a Pulsar that counts messages of consumers: in calls, unacknowledged, or prefetched.
 func (p *plant) holding(r backlog.Reading) backlog.Reading {
 	rate := p.window.processed / float64(p.poll)
 	busy := min(0.98, rate/(p.one*float64(p.window.running)))
@@ -165,7 +165,7 @@ func (p *plant) holding(r backlog.Reading) backlog.Reading {
 	return r
 }
 
-// scale to what was decided last.
+// scale sets the last decided number.
 func (p *plant) scale() {
 	p.in.CurrentReplicas = p.desired
 	for len(p.ready) < int(p.desired) {
@@ -174,7 +174,7 @@ func (p *plant) scale() {
 	p.ready = p.ready[:p.desired]
 }
 
-// actions are the seconds at which replicas were seen to be others than before, from a second on.
+// actions are the seconds at which the number of replicas changed, from a second on.
 func (p *plant) actions(from int) []int {
 	var at []int
 	for i := 1; i < len(p.log); i++ {
@@ -185,7 +185,7 @@ func (p *plant) actions(from int) []int {
 	return at
 }
 
-// replicas at every poll.
+// replicas is the number of replicas at every poll.
 func (p *plant) replicas() []int32 {
 	all := make([]int32, len(p.log))
 	for i, one := range p.log {

@@ -12,35 +12,36 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Plateau watches whether more replicas process more. A pool that waits for an external limit, such as a database,
-// looks like one that is too small: it is busy and has a backlog. Adding replicas distinguishes the two.
+// Plateau detects whether more replicas process more. A pool with an external limit, such as a database, looks like a
+// pool that is too small: it is busy and has a backlog. Adding replicas distinguishes the two.
 //
 //	scale-up -> episode -> throughput grows with the replicas: verified | it does not: ceiling
 //	ceiling -> fewer replicas process less: false alarm | throughput grew, or no backlog: lifted | now and then: probe
 //
 // A single poll is never enough for a conclusion.
 type Plateau struct {
-	// Open is an episode since a scale-up at Since. Before it, From replicas processed Did messages per second, and the
-	// capacity of one was Each. Asked replicas were requested.
+	// Open is true during an episode, which begins with a scale-up at Since. Before it, From replicas processed Did
+	// messages per second, and the capacity of one was Each. Asked is the requested number of replicas.
 	Open  bool      `json:"open,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	From  float64   `json:"from,omitempty"`
 	Did   float64   `json:"did,omitempty" state:"rate"`
 	Each  float64   `json:"each,omitempty" state:"rate"`
 	Asked int32     `json:"asked,omitempty"`
-	// Good, Bad and Slow count consecutive polls: the new replicas add what they should, do not, or all together process
-	// less than before. Sum is the throughput of the bad polls.
+	// Good, Bad and Slow count consecutive polls: the new replicas add what they should, they do not, or all replicas
+	// together process less than before. Sum is the throughput of the bad polls.
 	Good int     `json:"good,omitempty"`
 	Bad  int     `json:"bad,omitempty"`
 	Slow int     `json:"slow,omitempty"`
 	Sum  float64 `json:"sum,omitempty"`
 
-	// Ceiling of replicas since Since, 0 for none. When it was set, BeforeN replicas processed Before messages per second.
+	// Ceiling is the limit of the replicas since Since, 0 for none. When it was set, BeforeN replicas processed Before
+	// messages per second.
 	Ceiling int32   `json:"ceiling,omitempty"`
 	Before  float64 `json:"before,omitempty" state:"rate"`
 	BeforeN float64 `json:"beforeN,omitempty"`
-	// More and Less count consecutive polls with clearly more and less than Before, and Checked those of this stage.
-	// Probing says that the stage is a probe. Block is the time until the next one.
+	// More and Less count consecutive polls with clearly more and less than Before, and Checked all polls of this stage.
+	// Probing is true if the stage is a probe. Block is the time until the next one.
 	More    int           `json:"more,omitempty"`
 	Less    int           `json:"less,omitempty"`
 	Checked int           `json:"checked,omitempty"`
@@ -55,32 +56,33 @@ const (
 	verifiedGain = 0.5
 	goodPolls    = 2
 	badPolls     = 3
-	// slowedShare: replicas became slower themselves if all process less than this share of the throughput before.
+	// slowedShare: replicas became slower themselves if all of them process less than this share of the earlier
+	// throughput.
 	slowedShare = 0.85
-	// unverifiedGrowth is how far replicas may grow beyond the first request before they are verified: the first reading
-	// saw a part of the load step, and the backlog grows while replicas start.
+	// unverifiedGrowth limits how far replicas may grow beyond the first request before they are verified: the first
+	// reading saw only a part of the load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
-	// significantShare is the minimum growth of the replicas that stands out from the noise of a rate.
+	// significantShare is the minimum growth of the replicas that is distinguishable from the noise of a rate.
 	significantShare = 1.15
-	// An episode judges the replicas that have started after so many starts, and ends after twice that.
+	// An episode judges the replicas that have started after episodeStarts starts, and ends after twice that time.
 	episodeStarts = 3
 	// fullShare is the utilization of replicas under a ceiling.
 	fullShare = 0.9
 	// liftedShare is the growth of the throughput that lifts a ceiling.
 	liftedShare = 1.08
 	probeStep   = 1.25
-	// A wrong ceiling is expensive: the first probe is early, later ones are rarer. Without slack a probe alone shows that
-	// a limit was lifted, and one in 15 min costs less than slack does.
+	// A wrong ceiling is expensive: the first probe is early, later ones are rarer. Without slack only a probe shows that
+	// a limit was lifted, and one probe in 15 min costs less than slack.
 	firstBlock   = 4 * time.Minute
 	longestBlock = 15 * time.Minute
 	falseAlarm   = 30 * time.Minute
 )
 
-// active says that an external limit may bound the throughput.
+// active reports whether an external limit may bound the throughput.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
 
-// blocksLearning says that the capacity cannot be learned now. Until the first new replica consumes, the pool still
-// shows its own capacity: the episode has not begun.
+// blocksLearning reports whether the capacity cannot be learned now. Until the first new replica consumes, the pool
+// still shows its own capacity: the episode has not begun.
 func (p Plateau) blocksLearning(r backlog.Reading) bool {
 	consumers, missing := r.Consumers.Value()
 	processed, err := processRate(r)
@@ -90,8 +92,8 @@ func (p Plateau) blocksLearning(r backlog.Reading) bool {
 // reset returns a plateau without an episode or a ceiling.
 func (p Plateau) reset() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet} }
 
-// begin opens an episode at a scale-up. A pool that was not saturated counts with its learned capacity, if enough
-// replicas are added to tell.
+// begin opens an episode at a scale-up. For a pool that was not saturated it uses the learned capacity, if the new
+// replicas are enough to show an effect.
 func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plateau {
 	did, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
@@ -110,8 +112,8 @@ func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plat
 	return after
 }
 
-// expire ends an episode that did not get all its replicas in time, and a ceiling that could not be checked. In mode
-// Recommend, where no autoscaler follows the ceiling, it ends both.
+// expire ends an episode that did not get all its replicas in time, and a ceiling that could not be checked. It ends
+// both in mode Recommend, where no autoscaler follows the ceiling.
 func (p Plateau) expire(in Input, start Start) Plateau {
 	switch {
 	case in.without(PartPlateau), p.active() && in.Spec.Mode == v1alpha1.ModeRecommend:
@@ -153,17 +155,17 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// keepsUp says that replicas process what arrives, and that what waits is in receive queues: new replicas have nothing
-// to add. With messages to dispatch, it may be a limit that is no lower than the arrivals.
+// keepsUp reports whether replicas process what arrives and the backlog is in receive queues: new replicas have nothing
+// to add. If there are messages to dispatch, a limit just above the arrivals is possible.
 func keepsUp(in Input, arrivals *Arrivals, processed float64) bool {
 	undispatched, err := in.Reading.LeastUndispatched.Value()
 	return err == nil && undispatched < max(1, processed*pendingWork.Seconds()) &&
 		arrivals != nil && processed >= arrivals.Fast
 }
 
-// rebase restarts an episode from its current replicas while others are still to come: if they process what they
-// should, or clearly less, of which the cause is older. Otherwise a Function that becomes slower meanwhile would look
-// like one with an external limit.
+// rebase restarts an episode from its current replicas while others are still to come, if the current ones process what
+// they should, or clearly less for an older cause. Otherwise a Function that becomes slower meanwhile would look like
+// one with an external limit.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	if !complete && (processed < slowedShare*p.Did || consumers > p.From && p.gain(processed, consumers) >= verifiedGain) {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
@@ -171,13 +173,13 @@ func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	return p
 }
 
-// gain is what the new replicas of an episode add, as a share of what as many processed before.
+// gain is what the new replicas of an episode add, as a share of what the same number processed before.
 func (p Plateau) gain(processed, consumers float64) float64 {
 	return (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From))
 }
 
-// judge what the new replicas of an episode add, compared with the throughput of each before. A dependency that slows
-// each call is no plateau: it is learned as capacity.
+// judge compares what the new replicas of an episode add with the earlier throughput of each replica. A dependency that
+// slows each call is no plateau: it is learned as capacity.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 	switch {
 	case processed < slowedShare*p.Did:
@@ -199,7 +201,7 @@ func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 	return after
 }
 
-// output is what so many consumers processed, and whether all had work all the time.
+// output is the throughput of a number of consumers, and whether all had work throughout.
 type output struct {
 	processed, consumers float64
 	saturated            bool
@@ -234,7 +236,7 @@ func (p Plateau) evaluateCeiling(in Input, floor Floor, o output) Plateau {
 	return p
 }
 
-// fewerDoLess says that clearly fewer replicas process less than those at the plateau, about in proportion.
+// fewerDoLess reports whether clearly fewer replicas process less than those at the plateau, about in proportion.
 func (p Plateau) fewerDoLess(o output) bool {
 	return !p.Probing && significantShare*o.consumers <= p.BeforeN && o.processed < p.Before*(1+o.consumers/p.BeforeN)/2
 }
@@ -247,7 +249,7 @@ func consecutive(before int, again bool) int {
 	return min(before+1, badPolls)
 }
 
-// limit keeps a recommendation below the ceiling. During an episode it lets replicas grow for arrivals alone.
+// limit keeps a recommendation below the ceiling. During an episode replicas may grow for arrivals only.
 func (p Plateau) limit(a recommendation, kept int32) recommendation {
 	switch {
 	case p.Ceiling > 0 && a.replicas > p.Ceiling:

@@ -14,8 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// doing is an input of so many replicas that have work all the time and process so much; one more poll makes ten
-// seconds.
+// doing is an input of replicas with work throughout that process this rate; one more poll adds ten seconds.
 func doing(current int32, processed float64, polls int) policy.Input {
 	in := input(current, stuck(float64(current)))
 	in.Reading.ProcessRate = backlog.Known(processed)
@@ -24,7 +23,7 @@ func doing(current int32, processed float64, polls int) policy.Input {
 	return in
 }
 
-// after so many polls of the same.
+// after is the state after a number of equal polls.
 func after(state policy.State, polls int, in func(poll int) policy.Input) policy.State {
 	for poll := 1; poll <= polls; poll++ {
 		_, state = policy.Decide(in(poll), state)
@@ -32,12 +31,12 @@ func after(state policy.State, polls int, in func(poll int) policy.Input) policy
 	return state
 }
 
-// with is a state that knows 100/s of a replica, and this of a plateau.
+// with is a state that knows 100/s of a replica, and this plateau.
 func with(p policy.Plateau) policy.State {
 	return policy.State{Capacity: covering(0.95), Arrivals: arrivals(500), Plateau: p}
 }
 
-// justChanged is a state in which replicas became as many as they are a moment ago.
+// justChanged is a state in which the replicas reached their number a moment ago.
 func justChanged(state policy.State) policy.State {
 	state.Start = policy.Start{Replicas: 5, Changed: noon()}
 	return state
@@ -79,11 +78,11 @@ func TestAnEpisode(t *testing.T) {
 				require.False(t, p.Open)
 			},
 		},
-		"goes on after one good poll": {with(open), 1, same(10, 900), func(t *testing.T, p policy.Plateau) {
+		"continues after one good poll": {with(open), 1, same(10, 900), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 1, p.Good)
 		}},
-		"goes on while not all new replicas consume": {with(open), 5, func(poll int) policy.Input {
+		"continues while some new replicas do not consume": {with(open), 5, func(poll int) policy.Input {
 			in := doing(10, 500, poll)
 			in.Reading.Consumers = backlog.Known(7)
 			return in
@@ -91,7 +90,7 @@ func TestAnEpisode(t *testing.T) {
 			require.True(t, p.Open)
 			require.Zero(t, p.Bad)
 		}},
-		"begins again from what is done when each became slower before the new ones came": {
+		"restarts if each became slower before the new ones consume": {
 			with(open), 2,
 			func(poll int) policy.Input {
 				if poll == 1 {
@@ -105,7 +104,7 @@ func TestAnEpisode(t *testing.T) {
 				require.Equal(t, 1, p.Good, "5 more do 230 more, of 250")
 			},
 		},
-		"ends with a ceiling when less came out before the new ones came, and no more since": {
+		"ends with a ceiling if all processed less before and since": {
 			with(open), 4,
 			func(poll int) policy.Input {
 				in := doing(10, 400, poll)
@@ -115,7 +114,7 @@ func TestAnEpisode(t *testing.T) {
 				return in
 			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") },
 		},
-		"compares with the replicas that came so far": {with(open), 3, func(poll int) policy.Input {
+		"compares with the replicas that consume so far": {with(open), 3, func(poll int) policy.Input {
 			in := doing(10, []float64{690, 430, 430}[poll-1], poll)
 			in.Spec.MaxReplicas = 10
 			if poll == 1 {
@@ -126,7 +125,7 @@ func TestAnEpisode(t *testing.T) {
 			require.False(t, p.Open, "10 do less than 7 did: each became slower")
 			require.Zero(t, p.Ceiling)
 		}},
-		"ends when replicas keep up and what waits is in receive queues": {with(open), 1, func(poll int) policy.Input {
+		"ends if replicas keep up and the backlog is in receive queues": {with(open), 1, func(poll int) policy.Input {
 			in := doing(10, 510, poll)
 			in.Spec.MaxReplicas = 10
 			in.Reading.LeastUndispatched = backlog.Known(0)
@@ -135,7 +134,7 @@ func TestAnEpisode(t *testing.T) {
 			require.False(t, p.Open)
 			require.Zero(t, p.Ceiling)
 		}},
-		"goes on after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
+		"continues after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 2, p.Bad)
 		}},
@@ -144,13 +143,13 @@ func TestAnEpisode(t *testing.T) {
 			require.Equal(t, 4*time.Minute, p.Block)
 			require.Equal(t, []float64{500, 10}, []float64{p.Before, p.BeforeN})
 		}},
-		"counts bad polls in a row alone": {with(open), 4, func(poll int) policy.Input {
+		"counts only consecutive bad polls": {with(open), 4, func(poll int) policy.Input {
 			return doing(10, []float64{500, 500, 900, 500}[poll-1], poll)
 		}, func(t *testing.T, p policy.Plateau) {
 			require.Zero(t, p.Ceiling)
 			require.Equal(t, 1, p.Bad)
 		}},
-		"goes on when one poll shows that more do less": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
+		"continues if one poll shows that more do less": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Zero(t, p.Bad)
 		}},
@@ -166,7 +165,7 @@ func TestAnEpisode(t *testing.T) {
 				500),
 			func(t *testing.T, p policy.Plateau) { require.Equal(t, 40*time.Minute, p.Block) },
 		},
-		"teaches nothing of the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
+		"does not change the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +197,7 @@ func TestACeiling(t *testing.T) {
 		in      func(poll int) policy.Input
 		want    policy.Plateau
 	}{
-		"stays while as much comes out": {
+		"stays while the output is equal": {
 			found, 20, func(poll int) policy.Input { return doing(6, 500, poll) },
 			func() policy.Plateau {
 				p := found
@@ -206,11 +205,11 @@ func TestACeiling(t *testing.T) {
 				return p
 			}(),
 		},
-		"is lifted when more comes out three times": {
+		"is lifted after three polls with more output": {
 			found, 3, func(poll int) policy.Input { return doing(6, 541, poll) },
 			policy.Plateau{Block: 10 * time.Minute},
 		},
-		"stays when more comes out once": {
+		"stays after one poll with more output": {
 			found, 4,
 			func(poll int) policy.Input { return doing(6, []float64{541, 541, 500, 541}[poll-1], poll) }, func() policy.Plateau {
 				p := found
@@ -218,7 +217,7 @@ func TestACeiling(t *testing.T) {
 				return p
 			}(),
 		},
-		"is lifted when nothing waits": {found, 1, func(poll int) policy.Input {
+		"is lifted without a backlog": {found, 1, func(poll int) policy.Input {
 			in := doing(6, 500, poll)
 			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(
 				10), backlog.Known(0), backlog.Known(0)
@@ -249,7 +248,7 @@ func TestACeiling(t *testing.T) {
 				Probing: true,
 			},
 		},
-		"goes back after a probe in vain, for longer": {
+		"returns after a failed probe, for longer": {
 			policy.Plateau{
 				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
 				Probing: true,
@@ -273,7 +272,7 @@ func TestACeiling(t *testing.T) {
 				Checked: 3,
 			},
 		},
-		"is lifted by a probe that brings more": {
+		"is lifted by a probe that processes more": {
 			policy.Plateau{
 				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
 				Probing: true,
@@ -296,7 +295,7 @@ func TestACeiling(t *testing.T) {
 	}
 }
 
-func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
+func TestReplicasGrowToFourTimesTheRequestUntilVerified(t *testing.T) {
 	state := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 8})
 	in := doing(8, 700, 1)
 	in.Reading.Consumers = backlog.Known(6)
@@ -310,9 +309,9 @@ func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
 	require.Equal(t, int32(10), decision.Replicas, "not after a poll that showed no gain")
 }
 
-// A step raised the pool before a poll showed it with work all the time, and the first polls that do come while the new
-// replicas start: on a real Pulsar nothing was learned from them, and 46/s were known of replicas that did 50/s for as
-// long as none waited again.
+// A scale-up came before a poll showed the pool saturated; the first such polls come while the new replicas start. On a
+// real Pulsar nothing was learned from them, and 46/s were learned for replicas that process 50/s until there was a
+// backlog again.
 func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 	before := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 460, Each: 92, Asked: 10})
 	before.Capacity = learned(92)
@@ -331,8 +330,8 @@ func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "what comes out may be somebody else's limit now")
 }
 
-// lifted is how many seconds a pool that an external limit kept below a ceiling for so many minutes takes from the end
-// of the limit until messages no longer wait.
+// lifted is the number of seconds from the end of an external limit, which kept a pool below a ceiling for some
+// minutes, until messages no longer wait.
 func lifted(t *testing.T, minutes int, ceiling int32, limit float64, dead int) int {
 	t.Helper()
 	const load, one, hour = 900.0, 50.0, 3600

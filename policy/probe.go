@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// firstPause is how long a confirmed capacity stands before fewer replicas are tried. It doubles with each attempt
-	// that fails, to an hour.
+	// firstPause is how long a confirmed capacity is used before an attempt with fewer replicas. It doubles with each
+	// failed attempt, up to an hour.
 	firstPause = 15 * time.Minute
 	maxFailed  = 2
-	// disprovedDeviations of a count are more than luck.
+	// disprovedDeviations of a count exceed random variation.
 	disprovedDeviations = 2
-	// inHandPolls are remembered of what replicas have in hand. A turnover that is quicker times what it was when fewer
-	// replicas were too few does not wait: they may be enough now.
+	// inHandPolls limits the polls that InHand sums up. quicker is the factor by which a turnover has to exceed that of
+	// the last failed attempt to end the pause: the smaller number may be enough now.
 	inHandPolls, quicker = 12, 1.1
 )
 
-// InHand sums up polls without a backlog since replicas last came or went: messages that were sent to replicas and are
-// not acknowledged, and what they finish per second. The quotient is how long a message is with one (Little's law).
+// InHand sums up polls without a backlog since the number of replicas last changed: messages that were sent to replicas
+// and are not acknowledged, and the rate of finished messages. The quotient is how long a message is with a replica
+// (Little's law).
 type InHand struct {
 	Messages  float64 `json:"m,omitempty"`
 	PerSecond float64 `json:"rate,omitempty"`
 	Replicas  float64 `json:"n,omitempty"`
 }
 
-// observe adds a poll. It forgets the others where receive queues are full or replicas came or went, but for those of
-// an attempt, which hold more. Busy time tells more than it does.
+// observe adds a poll. It discards the sum where receive queues are full or the replicas changed, except in an attempt,
+// which has more in hand. Busy time is more exact where it is known.
 func (h InHand) observe(r backlog.Reading, steady, saturated, attempt bool) InHand {
 	messages, err := r.Unacked.Value()
 	processed, unknown := r.ProcessRate.Value()
@@ -50,21 +51,21 @@ func (h InHand) observe(r backlog.Reading, steady, saturated, attempt bool) InHa
 	}
 }
 
-// turnover is what is finished for each message in hand, as a share of the capacity: 1 where a message is with a
-// replica for no longer than its call. The count of messages may be so many deviations too low.
+// turnover is the finished rate for each message in hand, as a share of the capacity: 1 if a message is with a replica
+// only for its call. The count of messages may be this number of deviations too low.
 func (h InHand) turnover(c *LearnedCapacity, deviations float64) float64 {
 	most := h.Messages + 1 // a message may be missed by all polls
 	return h.PerSecond / (most + deviations*math.Sqrt(most)) / c.MessagesPerSecond
 }
 
-// spare is the share of their capacity that replicas have left, as much as is planned for at least. The less, the more
-// messages wait for the one before.
+// spare is the share of their capacity that replicas have left, at least as much as is planned for. With less spare
+// capacity more messages queue.
 func (h InHand) spare(c *LearnedCapacity) float64 {
 	return max(1-maxUtilization, 1-h.PerSecond/(h.Replicas*c.MessagesPerSecond))
 }
 
-// quicker says that messages are with replicas for clearly shorter than at the last attempt that failed, by more than
-// the change of the load per replica explains.
+// quicker reports whether messages are with replicas for clearly less time than at the last failed attempt, beyond the
+// effect of the load per replica.
 func (h InHand) quicker(c *LearnedCapacity) bool {
 	if c.Turnover == 0 {
 		return false
@@ -72,7 +73,8 @@ func (h InHand) quicker(c *LearnedCapacity) bool {
 	return h.turnover(c, disprovedDeviations)*min(1, c.Spare/h.spare(c)) > quicker*c.Turnover
 }
 
-// reference is the turnover, 0 if too few messages were seen to compare others with, and the spare capacity.
+// reference is the turnover and the spare capacity to compare later ones with. The turnover is 0 if there were too few
+// messages.
 func (h InHand) reference(c *LearnedCapacity) (turnover, spare float64) {
 	if h.Messages < enoughMessages || h.Replicas == 0 {
 		return 0, 0
@@ -81,8 +83,8 @@ func (h InHand) reference(c *LearnedCapacity) (turnover, spare float64) {
 }
 
 // probe tries fewer replicas where nothing else can show that they became faster: their busy time is unknown, and
-// without a backlog they are never saturated. It plans with a capacity at which fewer are enough. A backlog ends the
-// attempt, and what they finish without one disproves the capacity.
+// without a backlog they are never saturated. It plans with a capacity at which fewer replicas are enough. A backlog
+// ends the attempt, and the rate that they finish without a backlog disproves the capacity.
 func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedCapacity {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil || before == nil || s.Arrivals == nil {
@@ -104,15 +106,15 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 	return &after
 }
 
-// mayProbe says that the autoscaler can follow, and that an overload would show: on a Failover subscription one replica
-// may have it alone.
+// mayProbe reports whether the autoscaler can follow and an overload would show. On a Failover subscription one replica
+// may be overloaded alone.
 func mayProbe(in Input, s State, fewer int32) bool {
 	return fewer >= max(1, in.minReplicas()) && in.Reading.Type != backlog.Failover && !s.Plateau.active() &&
 		in.Spec.Mode != v1alpha1.ModeRecommend
 }
 
-// fewer replicas to try, 0 for none: as few as still meet the objective if the confirmed capacity is right, and half at
-// least, if they are known to be faster; else one step.
+// fewer is the number of replicas to try, 0 for none. If replicas are known to be faster it is the smallest number that
+// meets the objective with the confirmed capacity, and at least half; otherwise one step.
 func (l load) fewer(confirmed float64, faster bool) int32 {
 	least := replicasFor(max(l.current/2, l.planned/(confirmed*(1+l.objective/l.react))))
 	fewer := int32(l.current / probeStep)
@@ -125,8 +127,8 @@ func (l load) fewer(confirmed float64, faster bool) int32 {
 	return fewer
 }
 
-// disproved is the capacity after replicas without a backlog finished more than it. They have room, so they are as busy
-// as is planned for at most.
+// disproved is the capacity after replicas without a backlog finished more than it. They are at most as busy as is
+// planned for.
 func (c *LearnedCapacity) disproved(t Tally, now time.Time) *LearnedCapacity {
 	each := t.Messages / t.ReplicaSeconds
 	if c == nil || each <= c.MessagesPerSecond*(1+disprovedDeviations/math.Sqrt(t.Messages)) {
@@ -139,8 +141,8 @@ func (c *LearnedCapacity) disproved(t Tally, now time.Time) *LearnedCapacity {
 	return after
 }
 
-// pause is how long a confirmed capacity stands: not at all after an attempt that was not too few, and where messages
-// are with replicas for clearly shorter than at the last one that was.
+// pause is how long a confirmed capacity is used. There is no pause after an attempt that had enough replicas, and
+// where messages are with replicas for clearly less time than at the last attempt that did not.
 func (c *LearnedCapacity) pause(h InHand) time.Duration {
 	if c.Failed < 0 || h.quicker(c) {
 		return 0

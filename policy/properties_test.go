@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// partitioned makes a reading one of a Failover subscription with so many partitions that have different shares of all.
+// partitioned makes a reading one of a Failover subscription with partitions of different shares.
 func partitioned(r *rand.Rand, in policy.Input, partitions int) policy.Input {
 	in.Reading.Type, in.Reading.Partitions = backlog.Failover, partitions
 	in.Reading.Unacked, in.Reading.Undispatched = backlog.Unknown(backlog.ErrNoData), backlog.Unknown(backlog.ErrNoData)
@@ -38,7 +38,7 @@ func partitioned(r *rand.Rand, in policy.Input, partitions int) policy.Input {
 	return in
 }
 
-// eachInput calls for random inputs, and for those of simulated lives with the states that real decisions led to.
+// eachInput calls f for random inputs, and for those of simulated lives with the states of real decisions.
 func eachInput(seed uint64, check func(r *rand.Rand, in policy.Input, state policy.State)) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range 4000 {
@@ -68,13 +68,13 @@ func eachInput(seed uint64, check func(r *rand.Rand, in policy.Input, state poli
 	}
 }
 
-// unlearnable is an input that teaches nothing of capacity, so that two of them differ in the load alone.
+// unlearnable is an input that does not change the capacity, so that two of them differ only in the load.
 func unlearnable(in policy.Input) policy.Input {
 	in.Reading.SteadyConsumers = false
 	return in
 }
 
-// capacityAlone asks the capacity model and no other strategy.
+// capacityAlone evaluates only the capacity model.
 func capacityAlone(in policy.Input) policy.Input {
 	in.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
 	return in
@@ -91,7 +91,7 @@ func TestReplicasAreWithinTheirBounds(t *testing.T) {
 	})
 }
 
-func TestTheCapacityModelAsksForNoMoreReplicasThanPartitions(t *testing.T) {
+func TestTheCapacityModelRecommendsNoMoreReplicasThanPartitions(t *testing.T) {
 	t.Parallel()
 	eachInput(2, func(r *rand.Rand, in policy.Input, state policy.State) {
 		partitions := 1 + r.IntN(12)
@@ -117,19 +117,19 @@ func TestTheCapacityModelAsksForNoMoreReplicasThanPartitions(t *testing.T) {
 	})
 }
 
-// Each way in which a reading is not whole: none of it may take replicas away.
-func TestWhatIsUnknownOldOrIncompleteNeverLowersReplicas(t *testing.T) {
+// The ways in which a reading is not complete: none of them may remove replicas.
+func TestUnknownOldOrPartialReadingsNeverRemoveReplicas(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*policy.Input){
-		"there is no reading": func(in *policy.Input) { in.Unknown = backlog.ErrUnreachable },
-		"it is old":           func(in *policy.Input) { in.Reading.At = in.Now.Add(-in.FreshFor - time.Second) },
+		"no reading": func(in *policy.Input) { in.Unknown = backlog.ErrUnreachable },
+		"it is old":  func(in *policy.Input) { in.Reading.At = in.Now.Add(-in.FreshFor - time.Second) },
 		"it is old, with trouble": func(in *policy.Input) {
 			in.Reading.At, in.Reading.Trouble = in.Now.Add(-in.FreshFor-time.Second), errors.New("connection refused")
 		},
 		"the backlog is unknown": func(in *policy.Input) {
 			in.Reading.Ready, in.Reading.Total = backlog.Unknown(backlog.ErrPartial), backlog.Unknown(backlog.ErrPartial)
 		},
-		"what arrives is unknown": func(in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) },
+		"the arrivals are unknown": func(in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) },
 		"a topic is unknown": func(in *policy.Input) {
 			in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
 		},

@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// What a raise asks for stays asked until the autoscaler has acted on it. With a window shorter than that a Function
-// went 8, 6, 8, 6... every two seconds: at 8 the raise was done and 6 were enough, and at 6 it looked as if it was
-// still to come.
-func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
+// A requested scale-up stays until the autoscaler has acted on it. With a window shorter than that a Function went 8,
+// 6, 8, 6... every two seconds: at 8 the scale-up was done and 6 were enough, and at 6 it looked as if it was still
+// pending.
+func TestACompletedScaleUpIsNotRequestedAgain(t *testing.T) {
 	window := int32(0)
 	state := policy.State{
 		DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100),
@@ -41,8 +41,8 @@ func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
 	require.Equal(t, []int32{5}, seen, "400/s at 100/s and 0.93 are 5 replicas")
 }
 
-// A reconciler decides more often than Pulsar answers: at every poll, at news of it and when an object changes. The
-// same answer is no second witness.
+// A reconciler decides more often than Pulsar answers: at every poll, at each notification and when an object changes.
+// The same answer is no second observation.
 func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	saturated := reading(10_000, 1000)
 	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
@@ -71,9 +71,9 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	require.Zero(t, state.Plateau.Ceiling)
 }
 
-// The load rises at once, so that the raise comes before any reading shows replicas with work all the time. What the
-// new ones wait for has a limit of its own: they must not be taken for slow ones, of which more are needed.
-func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
+// The load rises at once, so the scale-up comes before any reading shows replicas with work throughout. The new
+// replicas share an external limit: they must not be taken for slow ones, of which more are needed.
+func TestAScaleUpBeforeSaturationOpensAnEpisode(t *testing.T) {
 	const one, limit, most, seconds = 50.0, 120.0, 20, 10
 	state, queue, current, had := policy.State{DecidedAt: noon(), Capacity: learned(one)}, 0.0, int32(1), int32(1)
 	state.Capacity.Coverage = 1
@@ -110,8 +110,7 @@ func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
 	require.Less(t, largest, int32(most))
 }
 
-// Replicas of a raise are still starting when the next one comes: those that do not consume yet were not restarted by
-// it.
+// Replicas of a scale-up are still starting at the next one: those that do not consume yet were not restarted by it.
 func TestReplicasThatAreStillStartingWereNotRestarted(t *testing.T) {
 	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50)}
 	seen := []struct {
@@ -136,9 +135,9 @@ func TestReplicasThatAreStillStartingWereNotRestarted(t *testing.T) {
 	require.Equal(t, int32(1), state.Start.Restarts)
 }
 
-// Readings tell of a window, so after a step a pool that is full looks half idle for a while. That says nothing of the
-// replicas of a raise that are not there yet, and nothing of what waits only since then.
-func TestWhatIsMeasuredOverAWindowIsNotHeldAgainstAStep(t *testing.T) {
+// Readings cover a window, so after a step a saturated pool looks half idle for a while. This shows nothing about
+// replicas that do not consume yet, or about a backlog that is newer.
+func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 	halfBusy := func(second int, ready, least float64, current int32, consumers float64) policy.Input {
 		in := input(current, reading(ready, 250))
 		in.Now = noon().Add(time.Duration(second) * time.Second)
@@ -161,8 +160,8 @@ func TestWhatIsMeasuredOverAWindowIsNotHeldAgainstAStep(t *testing.T) {
 	require.False(t, state.Plateau.Open, "all are there and not busy: something else is in the way")
 }
 
-// Pulsar and the instances are asked at different moments, and instances with long calls are measured over several of
-// them. 10 s of the one with the busy time of the other made a capacity 10 to 23 times too high.
+// Pulsar and the instances are read at different times, and instances with long calls are measured over several calls.
+// 10 s of one with the busy time of the other gave a capacity that was 10 to 23 times too high.
 func TestCapacityIsTheTimeOfACall(t *testing.T) {
 	for _, busy := range []float64{0.95, 0.5} {
 		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(0.1), Capacity: learned(0.0033)}

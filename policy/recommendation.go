@@ -18,15 +18,15 @@ type recommendation struct {
 	steady, drain int32
 	equation      string
 	terms         []Term
-	// overloaded says that one replica has too much load although the total is within the capacity of all.
+	// overloaded is true if one replica has too much load although the total is within the capacity of all.
 	overloaded bool
 	cappedBy   string
-	// unknown says that the strategy could not compute a number.
+	// unknown is true if the strategy could not compute a number.
 	unknown bool
 	hold    *Hold
 }
 
-// needed is what a scale-down leaves.
+// needed is the number that a scale-down keeps.
 func (a recommendation) needed() int32 { return max(a.steady, a.drain) }
 
 // recommend returns a recommendation with one number for everything.
@@ -54,8 +54,8 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 	return a
 }
 
-// withinMessages limits a recommendation to one replica for each message that is there, or arrives until they are: with
-// long calls more would have none.
+// withinMessages limits a recommendation to one replica for each message that is in the backlog or arrives before new
+// replicas consume. With long calls more replicas would have no message.
 func (a recommendation) withinMessages(messages float64) recommendation {
 	most := max(1, replicasFor(messages))
 	if a.unknown || a.replicas <= most {

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// Recurrence is a load that came back soon after its replicas had been removed. It lengthens the stabilization window
-// to its period: a sawtooth of a few minutes would change the replicas several times in each.
+// Recurrence is a load that returned soon after its replicas had been removed. It lengthens the stabilization window to
+// its period, since a sawtooth of a few minutes would change the replicas several times in each period.
 type Recurrence struct {
-	// At is when replicas were added again, and After how long after they had been needed last.
+	// At is when replicas were added again, and After the time since they were needed before.
 	At    time.Time     `json:"at,omitzero"`
 	After time.Duration `json:"after,omitempty"`
 }
 
 const (
 	// longestRecurrence is the longest period to hold replicas for, and recurrenceWindows the same in stabilization
-	// windows: between rarer peaks, holding costs more than the changes.
+	// windows: between less frequent peaks, holding costs more than the changes.
 	longestRecurrence, recurrenceWindows = 5 * time.Minute, 7
 	// recurrenceMargin is the share of the period by which the window exceeds it.
 	recurrenceMargin = 0.1
-	// recurrenceForgotten is how long a window stays longer: while it is, the load shows no period.
+	// recurrenceForgotten is how long the window stays longer: the load shows no period meanwhile.
 	recurrenceForgotten = 40 * time.Minute
 )
 
-// recurrence learns from a scale-up for a surge, after what was recommended lately. Replicas that became slower for a
-// while need more of them too, but come back at no time of their own.
+// recurrence learns from a scale-up for a surge, using the recent recommendations. Replicas that were slower for a
+// while also need more of them, but do not do so periodically.
 func (s State) recurrence(in Input, recommended []ReplicasAt, from, to int32) Recurrence {
 	r := s.Recurrence
 	if to <= from || !s.Arrivals.surge() {
@@ -55,7 +55,7 @@ func (r Recurrence) after(in Input) time.Duration {
 	return r.After
 }
 
-// window is the stabilization window, as long as the load takes to come back.
+// window is the stabilization window, lengthened to the period of the load.
 func (r Recurrence) window(in Input) time.Duration {
 	after := r.after(in)
 	return max(downWindow(in), min(recurrenceWindow(in), after+time.Duration(recurrenceMargin*float64(after))))

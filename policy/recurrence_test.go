@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestTheWindowIsAsLongAsALoadTakesToComeBack(t *testing.T) {
+func TestTheWindowCoversThePeriodOfTheLoad(t *testing.T) {
 	tests := map[string]struct {
 		lately []policy.ReplicasAt
 		before policy.Recurrence
@@ -22,8 +22,8 @@ func TestTheWindowIsAsLongAsALoadTakesToComeBack(t *testing.T) {
 		rise   float64
 		want   time.Duration
 	}{
-		"nothing was needed before": {window: 45},
-		"as many were needed": {
+		"no earlier need": {window: 45},
+		"the same number was needed": {
 			lately: []policy.ReplicasAt{{At: ago(100 * time.Second), Replicas: 9}}, window: 45, want: 100 * time.Second,
 		},
 		"the last time counts": {
@@ -37,7 +37,7 @@ func TestTheWindowIsAsLongAsALoadTakesToComeBack(t *testing.T) {
 		"that was long ago": {lately: []policy.ReplicasAt{{At: ago(300 * time.Second), Replicas: 9}}, window: 45},
 		"a short window":    {lately: []policy.ReplicasAt{{At: ago(100 * time.Second), Replicas: 9}}, window: 10},
 		"no window":         {lately: []policy.ReplicasAt{{At: ago(time.Second), Replicas: 9}}},
-		"the load is what it was": {
+		"the load did not change": {
 			lately: []policy.ReplicasAt{{At: ago(100 * time.Second), Replicas: 9}}, window: 45, rise: 1.1,
 		},
 		"a long period stays": {

@@ -15,8 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// recorded are the inputs of a life with what was decided on each, some of it Failover, with pods and with minReplicas
-// 0.
+// recorded are the inputs of a life with the decision on each, some with Failover, with pods and with minReplicas 0.
 func recorded(seed uint64, polls int) (inputs []policy.Input, decisions []policy.Decision, states []policy.State) {
 	l := newLife(seed)
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -52,7 +51,7 @@ func TestTheSameInputsGiveTheSameDecisions(t *testing.T) {
 	}
 }
 
-// A controller that restarts now and then, at any poll, goes on as if it had not, but for what rounding does.
+// A controller that restarts at any poll continues as if it had not restarted, except for rounding.
 func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
 	t.Parallel()
 	decided, differing := 0, 0
@@ -83,8 +82,8 @@ func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
 	require.Greater(t, decided, 4000)
 }
 
-// copied is a value that shares nothing with another. Slices have room left, as they have after an append, so that one
-// that writes there is found too.
+// copied is a value that shares nothing with another. Slices have spare capacity, as after an append, so that writes
+// into it are found.
 func copied(v reflect.Value) reflect.Value {
 	after := reflect.New(v.Type()).Elem()
 	after.Set(v)      // what is not exported too
@@ -112,7 +111,7 @@ func copied(v reflect.Value) reflect.Value {
 	return after
 }
 
-// roomy are the slices of a state and an input with all of their room.
+// roomy are the slices of a state and an input with their spare capacity.
 func roomy(in policy.Input, state policy.State) []any {
 	past := []policy.RateAt(nil)
 	if state.Arrivals != nil {
@@ -123,7 +122,7 @@ func roomy(in policy.Input, state policy.State) []any {
 	}
 }
 
-func TestWhatADecisionIsGivenIsNotChanged(t *testing.T) {
+func TestDecideDoesNotChangeItsInput(t *testing.T) {
 	t.Parallel()
 	deep := func(in policy.Input, state policy.State) (policy.Input, policy.State) {
 		copiedIn, _ := copied(reflect.ValueOf(in)).Interface().(policy.Input)

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestOneObservationAfterARestartDoesNotReplaceWhatWasLearned(t *testing.T) {
+func TestOneObservationAfterARestartDoesNotReplaceTheCapacity(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 90}}
 	status.Capacity.MessagesPerSecond.SetMilli(100_000)
 	state, err := policy.Resume(status, 1, noon())
@@ -27,7 +27,7 @@ func TestOneObservationAfterARestartDoesNotReplaceWhatWasLearned(t *testing.T) {
 	require.InDelta(t, 100, after.Capacity.MessagesPerSecond, 1e-9, "one that is far off is not believed on its own")
 }
 
-func TestNothingGoesDownWithinAWindowOfARestart(t *testing.T) {
+func TestReplicasStayForAWindowAfterARestart(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 9}}
 	status.Capacity.MessagesPerSecond.SetMilli(98_500)
 	state, err := policy.Resume(status, 9, noon())

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// anyPlant has a constant rate, from one replica's work to that of 60, and everything else at random. Its stabilization
-// window is no shorter than a reaction time: one that is makes replicas go before those that were added consume.
+// anyPlant has a constant rate, from one replica's work to that of 60, and otherwise random values. Its stabilization
+// window is at least a reaction time: with a shorter one replicas are removed before added ones consume.
 func anyPlant(r *rand.Rand) *plant {
 	one := math.Exp(math.Log(2) + r.Float64()*math.Log(250)) // 2 to 500
 	load := math.Exp(r.Float64() * math.Log(60))
@@ -41,7 +41,7 @@ func (p *plant) String() string {
 		p.start, p.covered)
 }
 
-// knowing what a replica does and how long it takes to start.
+// knowing is a state that knows the capacity and the start time.
 func (p *plant) knowing() *plant {
 	p.state.Capacity = learned(p.one)
 	p.state.Capacity.Coverage = p.covered
@@ -49,7 +49,7 @@ func (p *plant) knowing() *plant {
 	return p
 }
 
-// attempts with fewer replicas from a second on: each takes an action down, and one or two up again.
+// attempts are attempts with fewer replicas from a second on: each takes one scale-down, and one or two scale-ups.
 func (p *plant) attempts(from int) (count int) {
 	for _, one := range p.log {
 		if one.second >= from && one.after.Capacity != nil && one.after.Capacity.Probe > 0 &&
@@ -60,13 +60,13 @@ func (p *plant) attempts(from int) (count int) {
 	return count
 }
 
-// changes of the number of replicas, with the numbers.
+// changes are the changes of the number of replicas, with the numbers.
 func (p *plant) changes() []int32 {
 	return slices.Compact(p.replicas())
 }
 
-// With a poll each second an autoscaler that is 10 s late or more makes a second raise of what waits meanwhile, and in
-// a few such cases replicas go in two steps.
+// With a poll each second, an autoscaler that is 10 s late or more scales up a second time for the backlog of that
+// time, and in a few such cases replicas are removed in two steps.
 func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
@@ -83,8 +83,8 @@ func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
 	}
 }
 
-// What is not known costs some actions more, and comes to an end all the same.
-func TestAConstantLoadSettlesWithoutAnythingKnown(t *testing.T) {
+// Without a learned state there are a few more actions, which also end.
+func TestAConstantLoadSettlesWithoutALearnedState(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(23, 24))
 	few := 0
@@ -102,7 +102,7 @@ func TestAConstantLoadSettlesWithoutAnythingKnown(t *testing.T) {
 	require.Greater(t, few, 54)
 }
 
-// A load that goes down is followed when the window is over, and one that only dips is not.
+// A load that falls is followed after the window, and a short dip is not.
 func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(25, 26))
@@ -124,7 +124,7 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 		p.run(window - p.poll)
 		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
 		p.run(1200)
-		// A rise to ten times as much was seen, and the room for another goes as it is forgotten: in one step more.
+		// After a rise to ten times the load, the headroom for another one shrinks as it is forgotten: in one more step.
 		require.LessOrEqual(t, len(p.actions(end)), 4+3*p.attempts(end), "%v: %d", p, p.changes())
 		if replicas := math.Ceil(high / p.one / 0.9); replicas > 3 {
 			require.Less(t, p.in.CurrentReplicas, int32(replicas), "%v: %d", p, p.changes())
@@ -132,9 +132,8 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 	}
 }
 
-// Needs of every poll are written down by a twin that forgets nothing, and each way down is compared with all of its
-// window.
-func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
+// A reference records the needs of every poll, and each scale-down is compared with its whole window.
+func TestNoDecisionGoesBelowTheWindow(t *testing.T) {
 	t.Parallel()
 	downs := 0
 	for seed := range uint64(60) {

@@ -5,8 +5,8 @@ package policy
 
 import "time"
 
-// Start is what was learned of scaling itself: the time from the write of spec.replicas until a replica consumes, and
-// whether such a write restarts the other replicas.
+// Start is what was learned about scaling: the time from the write of spec.replicas until a replica consumes, and
+// whether the write restarts the other replicas.
 type Start struct {
 	// Seconds a start takes, the mean of Count starts; startSeconds before the first.
 	Seconds float64 `json:"s,omitempty"`
@@ -18,9 +18,9 @@ type Start struct {
 	// Replicas of the last poll, and Changed, the time of their last change.
 	Replicas int32     `json:"replicas,omitempty"`
 	Changed  time.Time `json:"changed,omitzero"`
-	// Consuming is how many consumed at the last poll without a change.
+	// Consuming is the number of consumers at the last poll without a change.
 	Consuming float64 `json:"consuming,omitempty"`
-	// Open while a change from From replicas is watched. Least is the minimum number of consumers meanwhile.
+	// Open is true while a change from From replicas is watched. Least is the minimum number of consumers meanwhile.
 	Open  bool    `json:"open,omitempty"`
 	From  int32   `json:"from,omitempty"`
 	Least float64 `json:"least,omitempty"`
@@ -32,11 +32,11 @@ const (
 	// syncSeconds is the HPA's sync period, added to a start and a poll for the reaction time.
 	syncSeconds = 15
 	startWeight = 0.3
-	// longestStart is how long to wait for a start; a longer one is not learned.
+	// longestStart is the maximum time of a start; a longer one is not learned.
 	longestStart = 5 * time.Minute
 	// coarsePoll is a poll interval that is too long to measure a start.
 	coarsePoll = time.Minute
-	// dipped: a restart shows as less than half of the replicas that ran before and after.
+	// dipped: a restart shows as fewer than half of the replicas that ran before and after.
 	dipped      = 0.5
 	maxRestarts = 3
 )
@@ -51,7 +51,7 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
-		if s.Open { // the last change is not over: those that it removed are not consumers of others
+		if s.Open { // replicas that the last change removes may still consume
 			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
 		}
 		after.Changed, after.From = in.Now, s.Replicas
@@ -99,12 +99,12 @@ func (s Start) seconds(in Input) float64 {
 	return s.Seconds
 }
 
-// react is the seconds from a change of the load to a new replica that consumes.
+// react is the time in seconds from a change of the load until a new replica consumes.
 func (s Start) react(in Input) float64 {
 	return s.seconds(in) + in.pollInterval().Seconds() + syncSeconds
 }
 
-// restarts says that a change of the number of replicas restarts them all.
+// restarts reports whether a change of the number of replicas restarts them all.
 func (s Start) restarts(in Input) bool {
 	return (s.Restarts > 0 || in.Restarts) && !in.without(PartRestarts)
 }

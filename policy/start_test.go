@@ -14,13 +14,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// look is what a poll, ten seconds after the one before, sees; a negative number of consumers is unknown.
+// look is a poll, ten seconds after the previous one; a negative number of consumers is unknown.
 type look struct {
 	replicas  int32
 	consumers float64
 }
 
-// watched is what is learned of starts from polls.
+// watched is the Start learned from polls.
 func watched(looks ...look) policy.Start {
 	state := policy.State{}
 	for i, one := range looks {
@@ -35,7 +35,7 @@ func watched(looks ...look) policy.Start {
 	return state.Start
 }
 
-func TestWhatIsLearnedOfStarts(t *testing.T) {
+func TestStartsAreLearned(t *testing.T) {
 	tests := map[string]struct {
 		looks             []look
 		count, restarting int32
@@ -56,9 +56,9 @@ func TestWhatIsLearnedOfStarts(t *testing.T) {
 			looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10,
 			most: 20,
 		},
-		"nothing of a way down":                       {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
-		"nothing while they still start":              {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
-		"nothing of a change without consumers known": {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
+		"nothing after a scale-down":           {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
+		"nothing while they still start":       {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
+		"nothing if the consumers are unknown": {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
 		"the time since the last of several changes": {
 			looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1,
 			least: 10, most: 20,
@@ -96,7 +96,7 @@ func TestWhatIsLearnedOfStarts(t *testing.T) {
 	}
 }
 
-func TestAStartThatNeverEndsTeachesNothing(t *testing.T) {
+func TestAStartThatNeverEndsIsNotLearned(t *testing.T) {
 	looks := []look{{2, 2}}
 	for range 60 {
 		looks = append(looks, look{4, 3})

@@ -10,9 +10,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// State is what one decision hands to the next. It is never modified: a decision returns a new one. Encode writes all
+// State is what one decision passes to the next. It is never modified: a decision returns a new one. Encode writes all
 // exported fields. They are not negative, and no time is after the decision, unless tagged state:"signed" or "until".
-// What is tagged state:"rate" has a lower bound than other numbers.
+// Fields tagged state:"rate" have a lower upper bound than other numbers.
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed. Learning continues from there.
 	DecidedAt time.Time `json:"at,omitzero"`
@@ -37,7 +37,7 @@ type State struct {
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
 	Recurrence      Recurrence   `json:"recurrence,omitzero"`
 	Surplus         Surplus      `json:"surplus,omitzero"`
-	// Subscription is the fingerprint of the one that this was learned of; empty if the policy names none.
+	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
 }
 
@@ -89,7 +89,7 @@ const (
 	maxAhead = time.Hour
 )
 
-// resumedAt is the state for a process that starts now. The clock of the last process may have been ahead.
+// resumedAt is the state for a process that starts now. The clock of the earlier process may have been ahead.
 func (s State) resumedAt(now time.Time) State {
 	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(maxAhead))
 	if s.DecidedAt.IsZero() {
@@ -152,11 +152,11 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 	return resumed
 }
 
-// Decided is the last decision that changed the replicas. Holds keep what was decided, not what is there, until the
+// Decided is the last decision that changed the replicas. Holds keep the decided number, not the current one, until the
 // autoscaler has followed.
 type Decided struct {
 	ReplicasAt
-	// From is how many replicas there were; the same as Replicas once the autoscaler has followed.
+	// From is the number of replicas before; the same as Replicas once the autoscaler has followed.
 	From int32 `json:"from,omitempty"`
 }
 
@@ -165,10 +165,10 @@ func (d Decided) pending() bool { return d.From != d.Replicas }
 // followTimeout is how long an autoscaler may take to follow a decision: three syncs of the HPA controller.
 const followTimeout = 45 * time.Second
 
-// settle ends the wait for an autoscaler that has followed or is late. Then a scale-up is decided anew on the next
-// whole reading after readAt, and a scale-down is not carried out on a load that is unknown in part. Time alone takes
-// no decision back.
-func (d Decided) settle(in Input, readAt time.Time) Decided {
+// resolve ends the wait for an autoscaler that has followed or is late. A late scale-up is decided again on the next
+// complete reading after readAt, and a late scale-down is dropped while a part of the load is unknown. Time alone
+// reverses no decision.
+func (d Decided) resolve(in Input, readAt time.Time) Decided {
 	late, current := in.Now.Sub(d.At) >= followTimeout, in.CurrentReplicas
 	known := in.Unknown == nil && in.Reading.Coverage.Whole()
 	var ended bool
@@ -183,7 +183,7 @@ func (d Decided) settle(in Input, readAt time.Time) Decided {
 	return d
 }
 
-// from is how many replicas there were before a scale-down that is pending, and the current ones otherwise.
+// from is the number of replicas before a pending scale-down, and the current number otherwise.
 func (d Decided) from(current int32) int32 {
 	if d.pending() {
 		return d.From
@@ -191,7 +191,7 @@ func (d Decided) from(current int32) int32 {
 	return current
 }
 
-// or is what was decided while the autoscaler may not have followed it, and the current replicas otherwise.
+// or is the decided number while the autoscaler may not have followed it, and the current number otherwise.
 func (d Decided) or(current int32) int32 {
 	if d.pending() {
 		return d.Replicas
@@ -199,8 +199,8 @@ func (d Decided) or(current int32) int32 {
 	return current
 }
 
-// manualScale is the current number where it was raised by anything but a decision, 0 otherwise. It is held for a
-// stabilization window, as if it had been needed. A lowered one is not: missing replicas are added again.
+// manualScale is the current number if another writer raised it, 0 otherwise. It is held for a stabilization window, as
+// if it had been needed. A lowered number is not held: missing replicas are added again.
 func (s State) manualScale(in Input) int32 {
 	before := s.Start.Replicas
 	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Decided.Replicas) {
@@ -209,8 +209,8 @@ func (s State) manualScale(in Input) int32 {
 	return in.CurrentReplicas
 }
 
-// unseenLoad is the current number after some time in which no rate of all topics was learned, 0 otherwise: it is held
-// for a stabilization window when they are known again.
+// unseenLoad is the current number if no rate of all topics was learned for some time, 0 otherwise. It is held for a
+// stabilization window once all rates are known again.
 func (s State) unseenLoad(in Input) int32 {
 	if in.Reading.Coverage.Whole() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.FreshFor {
 		return 0
@@ -230,7 +230,7 @@ func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []Repli
 	return append(after, newest)
 }
 
-// largestWithin is the largest recommendation of a window, and the newest one in any case.
+// largestWithin is the largest recommendation of a window, which always includes the newest one.
 func largestWithin(recommended []ReplicasAt, now time.Time, window time.Duration) ReplicasAt {
 	for _, r := range recommended {
 		if now.Sub(r.At) < window {

@@ -16,11 +16,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// polled is a Function whose topic and instances are polled at different times, in ticks of a tenth of a second. A load
-// step enters the rate window in pieces, and a decision is made on each of them.
+// polled is a Function with a topic and instances that are polled at different times, in ticks of a tenth of a second.
+// A load step enters the rate window in pieces, and a decision is made on each of them.
 type polled struct {
 	rate func(at time.Duration) float64
-	// one is what a replica processes, in messages per second.
+	// one is the rate that a replica processes, in messages per second.
 	one                float64
 	poll, sync, offset time.Duration
 
@@ -29,9 +29,9 @@ type polled struct {
 	subscription backlog.Subscription
 	state        policy.State
 	now          time.Duration
-	// published and delivered messages, and those that wait, most of them in receive queues.
+	// published and delivered messages, and those in the queue, most of them in receive queues.
 	published, delivered, queue float64
-	// ready is from when each replica consumes, done and busy what it finished and for how many seconds.
+	// ready is when each replica starts to consume, done its finished messages and busy the seconds of work.
 	ready      []time.Duration
 	done, busy []float64
 	desired    int32
@@ -40,7 +40,7 @@ type polled struct {
 
 const (
 	tick = 100 * time.Millisecond
-	// startsIn is how long a replica takes to consume, answersIn the most that an answer is late.
+	// startsIn is how long a replica takes to consume, answersIn the maximum delay of an answer.
 	startsIn, answersIn = 5 * time.Second, 300 * time.Millisecond
 	receiverQueue       = 1000
 	polledTopic         = "persistent://public/default/in"
@@ -71,7 +71,7 @@ func (p *polled) scaleTo(replicas int32, startsIn time.Duration) {
 	p.ready, p.done, p.busy = p.ready[:replicas], p.done[:replicas], p.busy[:replicas]
 }
 
-// due says that something that happens once a period, so long after another, happens now.
+// due reports whether a periodic action, with a delay after another, is due now.
 func (p *polled) due(period, after time.Duration) bool { return (p.now-p.offset-after)%period == 0 }
 
 func (p *polled) run(until time.Duration) {

@@ -49,8 +49,8 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 	return a
 }
 
-// respectsCeiling says whether a ceiling limits a strategy. RatePerReplica has no ceiling: it follows the publish rate
-// alone, by the user's number.
+// respectsCeiling reports whether a ceiling limits a strategy. RatePerReplica has no ceiling: it follows only the
+// publish rate, by the user's number.
 func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	switch strategy {
 	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
@@ -60,7 +60,7 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	}
 }
 
-// backlogPerReplica recommends one replica for each so many ready messages.
+// backlogPerReplica recommends one replica for each messages ready messages.
 func backlogPerReplica(in Input, messages int64) recommendation {
 	ready, err := in.Reading.Ready.Least()
 	if err != nil {
@@ -71,7 +71,7 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 		fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
-// ratePerReplica recommends one replica for each so many messages per second. It adds no trend: the user's number
+// ratePerReplica recommends one replica for each messagesPerSecond of arrivals. It adds no trend: the user's number
 // includes headroom.
 func ratePerReplica(in Input, state State, messagesPerSecond float64) recommendation {
 	if state.Arrivals == nil {
@@ -84,7 +84,7 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) recommenda
 }
 
 const (
-	// defaultTarget is the CRD's default, for policies without an API server.
+	// defaultTarget is the CRD's default, for policies that no API server has defaulted.
 	defaultTarget = 0.7
 	// tolerance is the relative deviation from the target that changes nothing: the HPA's default.
 	tolerance = 0.1
@@ -99,7 +99,7 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 }
 
 // utilization recommends the replicas that bring the mean utilization to the target. Replicas that do not consume yet
-// count as idle when scaling up and as busy to the target when scaling down, so that they reverse no decision.
+// count as idle for a scale-up and as busy to the target for a scale-down, so that they reverse no decision.
 //
 // Source: Kubernetes' replica_calculator.go, which treats pods without metrics in the same way.
 func utilization(in Input, state State, target float64) recommendation {
@@ -132,7 +132,7 @@ func utilization(in Input, state State, target float64) recommendation {
 	}
 }
 
-// utilized is the share of its time that a replica uses, from 0 to 1: 1 is a saturated replica.
+// utilized is the share of its time that a replica uses, from 0 to 1. A saturated replica has 1.
 func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (float64, error) {
 	const fix = "use strategy Capacity or RatePerReplica"
 	busy, err := instances.Busy.Value()

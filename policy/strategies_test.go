@@ -30,11 +30,11 @@ func TestStrategies(t *testing.T) {
 		message  string
 		equation string
 	}{
-		"divides the publish rate by what one replica is for": {
+		"divides the publish rate by the rate of a replica": {
 			in: asking(1, reading(0, 1000), rateStrategy("100")), state: policy.State{Arrivals: arrivals(1000)},
 			want: 10, equation: "1000/s arriving / 100/s per replica = 10.00",
 		},
-		"takes rates below one message per second": {
+		"accepts rates below one message per second": {
 			in: asking(1, reading(0, 1), rateStrategy("250m")), state: policy.State{Arrivals: arrivals(1)},
 			want: 4, equation: "1/s arriving / 0.25/s per replica = 4.00",
 		},
@@ -61,11 +61,11 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(10, 0.72), utilizationStrategy(50)), state: policy.State{Capacity: covering(0.9)},
 			want: 16, equation: "10 replicas x 80% busy / 50% = 16.00",
 		},
-		"takes what a busy replica usually shows before it was seen": {
+		"uses the usual busy time before saturation": {
 			in: asking(10, used(10, usual),
 				utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
 		},
-		"never takes a replica for busier than all the time": {
+		"limits the busy time of a replica to 1": {
 			in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10,
 		},
 		"has a target of 70 percent": {
@@ -77,11 +77,11 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(10, 0.2*usual),
 				utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
 		},
-		"leaves a tenth above the target alone": {
+		"keeps replicas a tenth above the target": {
 			in: asking(10, used(10, usual*0.54), utilizationStrategy(50)), want: 10,
 			equation: "10 replicas x 54% busy / 50% = 10.80, within a tenth of the target",
 		},
-		"leaves a tenth below the target alone": {
+		"keeps replicas a tenth below the target": {
 			in: asking(10, used(10, usual*0.46), utilizationStrategy(50)), want: 10,
 		},
 		"does not go down because few of the replicas consume yet": {
@@ -92,7 +92,7 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(6, 0.2*usual), utilizationStrategy(50)), want: 7,
 			equation: "6 replicas x 20% busy / 50% = 2.40, and 4 are starting",
 		},
-		"goes on above the replicas that start": {
+		"scales up beyond the replicas that start": {
 			in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18,
 		},
 		"holds before a replica consumes": {
@@ -107,7 +107,7 @@ func TestStrategies(t *testing.T) {
 			}(),
 			want: 3, hold: policy.HoldUnknown,
 		},
-		"holds for an asynchronous function and says what to use": {
+		"holds for an asynchronous function and names the fix": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.01), utilizationStrategy(50))
 				in.Reading.Instances.Asynchronous = true
@@ -115,7 +115,7 @@ func TestStrategies(t *testing.T) {
 			}(),
 			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
 		},
-		"holds where instances are not asked and says how to ask": {
+		"holds without instance metrics and names the fix": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.01), utilizationStrategy(50))
 				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
@@ -123,7 +123,7 @@ func TestStrategies(t *testing.T) {
 			}(),
 			want: 3, hold: policy.HoldNotTimed, message: "--instance-metrics",
 		},
-		"holds where instances do not time themselves and says what to use": {
+		"holds if instances do not time themselves and names the fix": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.01), utilizationStrategy(50))
 				in.Reading.Instances.Busy = backlog.Unknown(errors.New("sinks and sources do not measure their calls"))
@@ -131,7 +131,7 @@ func TestStrategies(t *testing.T) {
 			}(),
 			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
 		},
-		"goes no further down than the strategy that needs the most": {
+		"scales down to the strategy that needs the most": {
 			in:    asking(10, used(10, 0.085), utilizationStrategy(50), rateStrategy("100")),
 			state: policy.State{Arrivals: arrivals(500)}, want: 5, equation: "500/s arriving / 100/s per replica = 5.00",
 		},
@@ -143,7 +143,7 @@ func TestStrategies(t *testing.T) {
 			}(),
 			state: policy.State{Arrivals: arrivals(500)}, want: 10, hold: policy.HoldNotTimed,
 		},
-		"goes up while one of several strategies is unknown": {
+		"scales up while one of several strategies is unknown": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.085), utilizationStrategy(50), rateStrategy("100"))
 				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNoRate)
@@ -197,7 +197,7 @@ func TestStrategies(t *testing.T) {
 			},
 			want: 10,
 		},
-		"leaves replicas that rate asks for although use has a ceiling": {
+		"keeps the replicas of RatePerReplica above a ceiling": {
 			in: asking(10, stuck(10), utilizationStrategy(50), rateStrategy("100")),
 			state: policy.State{
 				Capacity: covering(0.85), Arrivals: arrivals(1000),
@@ -224,8 +224,8 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-func TestAPoolWhoseUseStaysHighGetsACeilingInsteadOfAllReplicas(t *testing.T) {
-	// Whatever the replicas, 500 messages per second come out and all are busy: a database has that limit.
+func TestABusyPoolGetsACeilingInsteadOfAllReplicas(t *testing.T) {
+	// With any number of replicas, 500 messages per second are processed and all are busy: a database has that limit.
 	for name, strategy := range map[string]v1alpha1.Strategy{
 		"by use":     utilizationStrategy(50),
 		"by backlog": backlogStrategy(100),
@@ -250,7 +250,7 @@ func TestAPoolWhoseUseStaysHighGetsACeilingInsteadOfAllReplicas(t *testing.T) {
 	}
 }
 
-func TestAddingAStrategyNeverAsksForFewerReplicas(t *testing.T) {
+func TestAddingAStrategyNeverRemovesReplicas(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 20_000 {
 		in, state := randomInput(r)

@@ -13,9 +13,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// A message that takes long, or that no replica can finish, is work for one replica: with no arrivals and nothing
-// learned it took a new policy from 1 to 50 replicas within a minute.
-func TestReplicasDoNotOutgrowTheMessagesThatWait(t *testing.T) {
+// A message that takes long, or that no replica can finish, is work for one replica: without arrivals and a learned
+// state it scaled a new policy from 1 to 50 replicas within a minute.
+func TestReplicasDoNotExceedTheMessages(t *testing.T) {
 	for ready, most := range map[float64]int32{1: 1, 3: 3, 40: 40} {
 		state, current := policy.State{DecidedAt: noon()}, int32(1)
 		for second := 10; second <= 100; second += 10 {

@@ -11,16 +11,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// surplusFor is how long surplus consumers have to stay before they are reported: those of terminating pods disconnect
-// after a grace period, those of a lost node after a keep-alive of the broker.
+// surplusFor is how long surplus consumers have to stay before they are reported. Those of terminating pods disconnect
+// after a grace period, and those of a lost node after a keep-alive of the broker.
 const surplusFor = 2 * time.Minute
 
-// Surplus is since when the subscription has had more consumers than the target's replicas open; zero for none.
+// Surplus is when the subscription began to have more consumers than the target's replicas open; zero for none.
 type Surplus struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// learn learns from a poll. While replicas start or stop, consumers come and go.
+// learn learns from a poll. While replicas start or stop, the number of consumers is not stable.
 func (s Surplus) learn(in Input, start Start) Surplus {
 	switch {
 	case in.surplus() < 1 || start.Open:
@@ -32,7 +32,7 @@ func (s Surplus) learn(in Input, start Start) Surplus {
 	}
 }
 
-// reported is how many consumers are not the target's; 0 before they have stayed.
+// reported is the number of consumers that are not the target's; 0 until they have stayed for surplusFor.
 func (s Surplus) reported(in Input) int32 {
 	if s.Since.IsZero() || in.Now.Sub(s.Since) < surplusFor {
 		return 0
@@ -40,7 +40,7 @@ func (s Surplus) reported(in Input) int32 {
 	return int32(min(in.surplus()*float64(in.perReplica()), math.MaxInt32))
 }
 
-// perReplica is how many consumers a replica opens.
+// perReplica is the number of consumers that a replica opens.
 func (in Input) perReplica() int32 {
 	if s := in.Spec.Subscription; s != nil {
 		return max(1, s.ConsumersPerReplica)
@@ -48,12 +48,12 @@ func (in Input) perReplica() int32 {
 	return 1
 }
 
-// replicasOf is how many replicas so many consumers or partitions correspond to.
+// replicasOf is the number of replicas that a number of consumers or partitions corresponds to.
 func (in Input) replicasOf(consumers float64) float64 {
 	return math.Ceil(consumers / float64(in.perReplica()))
 }
 
-// inReplicas is the input with consumers counted in replicas, as the algorithm does.
+// inReplicas is the input with consumers counted in replicas.
 func (in Input) inReplicas() Input {
 	if consumers, err := in.Reading.Consumers.Value(); err == nil {
 		in.Reading.Consumers = backlog.Known(in.replicasOf(consumers))
@@ -61,7 +61,7 @@ func (in Input) inReplicas() Input {
 	return in
 }
 
-// surplus is how many consumers, in replicas, are not the target's own; 0 if unknown.
+// surplus is the number of consumers, in replicas, that are not the target's; 0 if unknown.
 func (in Input) surplus() float64 {
 	consuming, err := in.Reading.Consumers.Value()
 	if err != nil || in.Own == nil {
@@ -70,8 +70,8 @@ func (in Input) surplus() float64 {
 	return max(0, consuming-float64(*in.Own))
 }
 
-// withoutSurplus leaves out surplus consumers with their share of the process rate: they may disconnect at any time, so
-// the target must manage alone.
+// withoutSurplus leaves out surplus consumers and their share of the process rate. They may disconnect at any time, so
+// the target has to process the load alone.
 func (in Input) withoutSurplus() Input {
 	surplus := in.surplus()
 	if surplus == 0 {
@@ -86,8 +86,8 @@ func (in Input) withoutSurplus() Input {
 	return in
 }
 
-// ofSubscription is the state, or a new one where the policy names another subscription than the learned one. How long
-// replicas take to start stays known.
+// ofSubscription is the state, or a new one if the policy names another subscription than the learned one. The learned
+// start time stays.
 func (s State) ofSubscription(in Input) State {
 	wanted := fingerprint(in.Spec.Subscription)
 	if s.Subscription == wanted {
@@ -98,7 +98,7 @@ func (s State) ofSubscription(in Input) State {
 	return fresh.holding(in.CurrentReplicas, in.Now)
 }
 
-// Forgets says that the next decision on this spec forgets what the state has learned, since the spec names another
+// Forgets reports whether the next decision on this spec discards the learned state, since the spec names another
 // subscription.
 func (s State) Forgets(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return s.Subscription != fingerprint(spec.Subscription) && s.Arrivals != nil

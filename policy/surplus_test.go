@@ -15,8 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// consumed is the input of a target that does not say what it consumes: so many consumers, all with work, finish 100/s
-// each of 400/s.
+// consumed is the input of a target with spec.subscription: its consumers all have work and finish 100/s each of 400/s.
 func consumed(replicas int32, consumers float64, subscription v1alpha1.Subscription) policy.Input {
 	r := reading(20_000, 400)
 	r.Consumers, r.SteadyConsumers = backlog.Known(consumers), true
@@ -34,7 +33,7 @@ func billing() v1alpha1.Subscription {
 	}
 }
 
-// polls decides for so long, every 10 s, with the same input but for the time.
+// polls decides for a time, every 10 s, with the same input except for the time.
 func polls(in policy.Input, state policy.State, until time.Duration) (decision policy.Decision, after policy.State) {
 	for at := time.Duration(0); at <= until; at += 10 * time.Second {
 		in.Now, in.Reading.At = noon().Add(at), noon().Add(at)
@@ -49,19 +48,19 @@ func TestASurplusOfConsumersIsReportedAndNoCapacity(t *testing.T) {
 		in      policy.Input
 		after   time.Duration
 		surplus int32
-		// each is what one replica does, and wait what the backlog takes the target alone, in seconds.
+		// each is the rate of one replica, and wait the time in seconds that the target alone needs for the backlog.
 		each, wait float64
 	}{
-		"as many consumers as replicas":     {consumed(4, 4, billing()), 3 * time.Minute, 0, 100, 50},
-		"fewer consumers than replicas":     {consumed(4, 3, billing()), 3 * time.Minute, 0, 100, 67},
-		"another workload on it":            {consumed(4, 6, billing()), 3 * time.Minute, 2, 100, 50},
-		"another workload for a minute":     {consumed(4, 6, billing()), time.Minute, 0, 100, 50},
-		"pods that a rolling update adds":   {owned(consumed(3, 4, billing()), &four), 3 * time.Minute, 0, 100, 50},
-		"what is not told apart":            {owned(consumed(3, 4, billing()), nil), 3 * time.Minute, 0, 100, 50},
-		"two consumers in each replica":     {consumed(2, 4, perReplica(2)), 3 * time.Minute, 0, 200, 50},
-		"a replica that opened half":        {consumed(2, 3, perReplica(2)), 3 * time.Minute, 0, 150, 67},
-		"two in each, and another workload": {consumed(1, 6, perReplica(2)), 3 * time.Minute, 4, 200, 100},
-		"no replica, and another workload":  {consumed(0, 2, billing()), 3 * time.Minute, 2, 0, 0},
+		"one consumer for each replica":          {consumed(4, 4, billing()), 3 * time.Minute, 0, 100, 50},
+		"fewer consumers than replicas":          {consumed(4, 3, billing()), 3 * time.Minute, 0, 100, 67},
+		"another workload on it":                 {consumed(4, 6, billing()), 3 * time.Minute, 2, 100, 50},
+		"another workload for a minute":          {consumed(4, 6, billing()), time.Minute, 0, 100, 50},
+		"pods that a rolling update adds":        {owned(consumed(3, 4, billing()), &four), 3 * time.Minute, 0, 100, 50},
+		"consumers that are not distinguishable": {owned(consumed(3, 4, billing()), nil), 3 * time.Minute, 0, 100, 50},
+		"two consumers in each replica":          {consumed(2, 4, perReplica(2)), 3 * time.Minute, 0, 200, 50},
+		"a replica that opened half":             {consumed(2, 3, perReplica(2)), 3 * time.Minute, 0, 150, 67},
+		"two in each, and another workload":      {consumed(1, 6, perReplica(2)), 3 * time.Minute, 4, 200, 100},
+		"no replica, and another workload":       {consumed(0, 2, billing()), 3 * time.Minute, 2, 0, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +89,7 @@ func perReplica(consumers int32) v1alpha1.Subscription {
 	return s
 }
 
-// TestAStartIsNotTakenForDoneByOthers: those that consume beside the target are there already.
+// TestAStartIsNotTakenForDoneByOthers: other consumers of the subscription are connected already.
 func TestAStartIsNotTakenForDoneByOthers(t *testing.T) {
 	in := consumed(2, 4, billing())
 	_, state := polls(in, policy.State{}, time.Minute)
@@ -107,7 +106,7 @@ func TestAStartIsNotTakenForDoneByOthers(t *testing.T) {
 	require.InDelta(t, 27.5, state.Start.Seconds, 1, "between what was guessed, 25 s, and 30 s")
 }
 
-func TestWhatWasLearnedIsForgottenWithItsSubscription(t *testing.T) {
+func TestTheStateIsDiscardedWithItsSubscription(t *testing.T) {
 	changes := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicySpec)
 		forget bool
@@ -174,7 +173,7 @@ func TestReplicasWithSeveralConsumersShareThePartitions(t *testing.T) {
 	require.Equal(t, int32(3), decision.Replicas, "six consumers, of which each has a partition")
 }
 
-// subscriptionOf is how a state names the subscription of the input.
+// subscriptionOf is the fingerprint of the input's subscription.
 func subscriptionOf(t *testing.T, in policy.Input) string {
 	t.Helper()
 	_, state := policy.Decide(in, policy.State{})

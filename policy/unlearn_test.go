@@ -15,17 +15,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// speedUp is code that was slow for an hour and is so many times as fast since; its replicas are then busy for a share
-// of their time, or have the same load as before with a share of 0.
+// speedUp is code that was slow for an hour and became faster by a factor; its replicas are then busy for a share of
+// their time, or have the same load as before with a share of 0.
 type speedUp struct {
 	covered, slow, times, busy float64
-	// acked is as that of a plant.
+	// acked is that of plant.
 	acked float64
 }
 
 const hour = 3600
 
-// used is how many seconds after the change no more replicas run than the faster code needs, with one to spare.
+// used is how many seconds after the change at most one replica more runs than the faster code needs.
 func (s speedUp) used(t *testing.T, forget bool) int {
 	t.Helper()
 	load := 15 * s.slow
@@ -56,8 +56,8 @@ func (s speedUp) follow(p *plant, load float64) int {
 	return math.MaxInt
 }
 
-// Where Pulsar counts messages in hand as backlog, a Function without a capacity keeps its replicas: so the run that
-// forgets has a Pulsar that does not.
+// If Pulsar counts messages in hand as backlog, a Function without a capacity keeps its replicas: so the run without a
+// learned state has a Pulsar that does not.
 func TestACapacityThatIsTooLowIsUnlearned(t *testing.T) {
 	t.Parallel()
 	const minute = 60
@@ -83,7 +83,7 @@ func TestACapacityThatIsTooLowIsUnlearned(t *testing.T) {
 	}
 }
 
-// With shorter calls more of the time in hand is that until the acknowledgement, which tells less.
+// With shorter calls more of the time in hand is the time until the acknowledgement, which shows less.
 func TestMessagesInHandShowThatReplicasBecameFaster(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []float64{0.5, 4, 20, 100} {
@@ -108,8 +108,8 @@ func TestMessagesInHandShowThatReplicasBecameFaster(t *testing.T) {
 // uncounted messages in hand are those of Failover.
 func uncounted(r *backlog.Reading) { r.Unacked = backlog.Unknown(backlog.ErrNoData) }
 
-// Busy time and saturation tell more; of a queue that is full nothing follows.
-func TestMessagesInHandCountOnlyWhereNothingElseTells(t *testing.T) {
+// Busy time and saturation are more exact, and a full queue shows nothing.
+func TestMessagesInHandCountOnlyWithoutOtherSigns(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		covered float64
@@ -119,7 +119,7 @@ func TestMessagesInHandCountOnlyWhereNothingElseTells(t *testing.T) {
 		"untimed replicas":               {0, func(*backlog.Reading) {}, true},
 		"replicas that report busy time": {0.98, func(*backlog.Reading) {}, false},
 		"unknown, as of Failover":        {0, uncounted, false},
-		"consumers that come and go":     {0, func(r *backlog.Reading) { r.SteadyConsumers = false }, false},
+		"changing consumers":             {0, func(r *backlog.Reading) { r.SteadyConsumers = false }, false},
 		"a backlog all the time":         {0, func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(1000) }, false},
 	}
 	for name, test := range tests {
@@ -147,7 +147,7 @@ func TestMessagesInHandOfNoReplicaAreNoReference(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Code that was fast, became slow and is fast again: the comparison is with what was last, not with the best.
+// Code that was fast, became slow and is fast again: the comparison is with the last state, not with the best.
 func TestMessagesInHandShowThatASlowDependencyIsOver(t *testing.T) {
 	t.Parallel()
 	const fast, slow = 100.0, 4.0
@@ -160,8 +160,8 @@ func TestMessagesInHandShowThatASlowDependencyIsOver(t *testing.T) {
 	require.LessOrEqual(t, speedUp{slow: slow, times: fast / slow}.follow(p, 60), 600)
 }
 
-// An attempt with fewer replicas that are too few is over before a message is late, and the next one waits longer.
-func TestFewerReplicasAreTriedMoreAndMoreRarely(t *testing.T) {
+// An attempt with too few replicas ends before a message is late, and the next pause is longer.
+func TestFewerReplicasAreTriedLessAndLessOften(t *testing.T) {
 	for _, acked := range []float64{0, 0.05} {
 		p := newPlant(10, 93, 10).knowing()
 		p.covered, p.state.Capacity.Coverage, p.acked = 0, 0, acked
@@ -176,8 +176,8 @@ func TestFewerReplicasAreTriedMoreAndMoreRarely(t *testing.T) {
 	}
 }
 
-// changingLoads follows random loads for four hours each: how many attempts there are in an hour, replicas on average,
-// and the share of the time in which messages wait for longer than the objective.
+// changingLoads follows random loads for four hours each: the attempts in an hour, the mean number of replicas, and the
+// share of the time in which messages wait for longer than the objective.
 func changingLoads(inHand bool) (attempts, replicas, late float64) {
 	const loads, hours = 16, 4
 	for seed := range uint64(loads) {
@@ -226,7 +226,7 @@ func changingRate(random *rand.Rand, one float64) func(int) float64 {
 	}
 }
 
-// A load that falls shortens the time in hand too: that costs attempts, and must not cost more.
+// A load that falls also shortens the time in hand: this costs attempts, which must not cost more.
 func TestMessagesInHandCostFewAttemptsOnLoadsThatChange(t *testing.T) {
 	t.Parallel()
 	without, replicas, late := changingLoads(false)

@@ -14,12 +14,12 @@ import (
 
 // Zero is the state of scaling to zero and back, for policies with minReplicas 0.
 type Zero struct {
-	// IdleSince is since when the Function has been idle: no arrivals, no processing, no backlog. Zero while it is not.
+	// IdleSince is when the Function became idle: no arrivals, no processing, no backlog. Zero while it is not idle.
 	IdleSince time.Time `json:"idle,omitzero"`
-	// IdleAt is when it was last seen idle. It counts as idle for FreshFor after that, unless it is seen not to be: a new
+	// IdleAt is when it was last seen idle. It counts as idle for FreshFor after that, unless a reading shows work: a new
 	// topic, or one that was loaded again, is counted exactly at the next poll.
 	IdleAt time.Time `json:"idleAt,omitzero"`
-	// Worked says that replicas have processed messages since they woke.
+	// Worked is true if replicas have processed messages since they woke.
 	Worked bool `json:"worked,omitempty"`
 	// Since is when the last replica was removed.
 	Since time.Time `json:"since,omitzero"`
@@ -33,7 +33,7 @@ const (
 	wakeWindow = 5 * time.Second
 	// Each wake that processed nothing doubles the pause before the next one.
 	firstBackoff, longestBackoff = 30 * time.Second, time.Hour
-	// retryAfter is the minimum time before replicas retry messages that they did not process: the cause may be gone.
+	// retryAfter is the minimum time before replicas retry messages that they did not process: the cause may be fixed.
 	retryAfter = 10 * time.Minute
 )
 
@@ -51,7 +51,7 @@ func (z Zero) learn(in Input, before State) Zero {
 	return z.learnIdle(in, before, quiet && rests, arrives || works)
 }
 
-// learnIdle learns whether the Function is idle; quiet rates are 0, and busy ones above.
+// learnIdle learns whether the Function is idle. quiet means that all rates are 0, busy that one is above 0.
 func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
 	unseen := in.Now.Sub(z.IdleAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
 	contradicted := contradiction(in) != nil
@@ -66,7 +66,7 @@ func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
 	return z
 }
 
-// flows says whether a rate is above 0 at least, and whether it is 0.
+// flows reports whether a rate is certainly above 0, and whether it is 0.
 func flows(rate backlog.Measurement) (some, none bool) {
 	if least, err := rate.Least(); err == nil && least > 0 {
 		return true, false
@@ -75,7 +75,7 @@ func flows(rate backlog.Measurement) (some, none bool) {
 	return false, err == nil
 }
 
-// hasBacklog says that messages wait on the topics that are known.
+// hasBacklog reports whether the known topics have a backlog.
 func hasBacklog(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Least()
 	return err == nil && total > floor.messages(in)
@@ -94,8 +94,8 @@ func (z Zero) atZero(in Input) Zero {
 	return z
 }
 
-// empty says that nothing is left to process, by a fresh, complete and exact count: nothing delayed, and nothing held
-// by a replica that may hang.
+// empty reports whether a fresh, complete and exact count shows nothing left to process: nothing delayed, and nothing
+// held by a replica that may hang.
 func empty(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Value()
 	if err != nil || in.Reading.Trouble != nil || in.Reading.ExactAt.IsZero() || in.Now.Sub(in.Reading.At) > in.FreshFor {
@@ -108,13 +108,13 @@ func empty(in Input, floor Floor) bool {
 	return total == 0 || (total <= floor.messages(in) && unacked == 0)
 }
 
-// readyForZero says that the last replica may be removed.
+// readyForZero reports whether the last replica may be removed.
 func (z Zero) readyForZero(in Input) bool {
 	return in.minReplicas() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= Cooldown(in.Spec) &&
 		z.IdleAt.Equal(in.Now)
 }
 
-// idleHold says why an idle Function keeps its last replica.
+// idleHold is the reason that an idle Function keeps its last replica.
 func (z Zero) idleHold(in Input) *Hold {
 	ready, err := in.Reading.Ready.Least()
 	switch {
@@ -129,7 +129,7 @@ func (z Zero) idleHold(in Input) *Hold {
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
 }
 
-// zeroEquation is the equation of a decision about zero, which follows from no strategy; empty for other decisions.
+// zeroEquation is the equation of a decision about zero, which no strategy made; empty for other decisions.
 func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 	ready, err := in.Reading.Ready.Least()
 	switch work := ready - s.Floor.messages(in); {
@@ -154,7 +154,7 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 	}
 }
 
-// wake returns all replicas that the arrivals and the backlog need, not one and then more.
+// wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
 func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	ready, err := in.Reading.Ready.Least()
 	if err != nil {
@@ -183,8 +183,8 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
 }
 
-// wakeReplicas is how many replicas the backlog needs at zero, by their capacity and by the policy's thresholds, and
-// the equation; empty where neither gives a number.
+// wakeReplicas is the number of replicas that the backlog needs at zero, by their capacity and by the policy's
+// thresholds, and the equation; empty if neither gives a number.
 func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation string) {
 	if work < 1 {
 		return 0, ""
@@ -205,7 +205,7 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 	return replicas, equation
 }
 
-// wakeReplicasByCapacity is how many replicas the backlog needs by their capacity.
+// wakeReplicasByCapacity is the number of replicas that the backlog needs by their capacity.
 func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, equation string) {
 	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// idle is a policy with minReplicas 0 at so many seconds after noon, with nothing to do.
+// idle is a policy with minReplicas 0 a number of seconds after noon, with nothing to do.
 func idle(current int32, seconds int) policy.Input {
 	in := input(current, reading(0, 0))
 	in.Spec.MinReplicas = new(int32)
@@ -27,8 +27,8 @@ func idle(current int32, seconds int) policy.Input {
 	return in
 }
 
-// wentToZero is after how many seconds the last replica went, of ten minutes with a poll every ten seconds; -1 for
-// never.
+// wentToZero is after how many seconds the last replica was removed, of ten minutes with a poll every ten seconds; -1
+// for never.
 func wentToZero(change func(second int, in *policy.Input)) int {
 	state, current := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}, int32(1)
 	for second := 0; second <= 600; second += 10 {
@@ -44,13 +44,13 @@ func wentToZero(change func(second int, in *policy.Input)) int {
 	return -1
 }
 
-func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
+func TestTheLastReplicaIsRemovedOnAnExactCountOnly(t *testing.T) {
 	some := backlog.Known(0.1)
 	tests := map[string]struct {
 		change func(second int, in *policy.Input)
 		want   int
 	}{
-		"goes after five minutes without anything": {func(int, *policy.Input) {}, 300},
+		"scales to zero after five idle minutes": {func(int, *policy.Input) {}, 300},
 		"stays where minReplicas is 1": {func(_ int,
 			in *policy.Input,
 		) {
@@ -68,7 +68,7 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 			in.Reading.Total,
 				in.Reading.Ready = backlog.Known(1), backlog.Known(1)
 		}, -1},
-		"stays while the backlog was counted quickly alone": {func(_ int,
+		"stays while the backlog has only a quick count": {func(_ int,
 			in *policy.Input,
 		) {
 			in.Reading.ExactAt = time.Time{}
@@ -81,12 +81,12 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 		) {
 			in.Reading.Total = backlog.Unknown(backlog.ErrPartial)
 		}, -1},
-		"stays while what arrives is unknown": {func(_ int,
+		"stays while the arrivals are unknown": {func(_ int,
 			in *policy.Input,
 		) {
 			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
 		}, -1},
-		"stays while what is processed is unknown": {func(_ int,
+		"stays while the process rate is unknown": {func(_ int,
 			in *policy.Input,
 		) {
 			in.Reading.ProcessRate = backlog.Unknown(backlog.ErrNoRate)
@@ -105,22 +105,22 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 		) {
 			in.Reading.Trouble = errors.New("connection refused")
 		}, -1},
-		"begins anew after a message": {func(second int, in *policy.Input) {
+		"restarts the cooldown after a message": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.PublishRate = some
 			}
 		}, 510},
-		"goes in spite of an answer that was old": {func(second int, in *policy.Input) {
+		"scales to zero despite one old answer": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.At = in.Now.Add(-time.Minute)
 			}
 		}, 300},
-		"begins anew after answers that were old for longer": {func(second int, in *policy.Input) {
+		"restarts the cooldown after a long time of old answers": {func(second int, in *policy.Input) {
 			if 170 <= second && second <= 200 {
 				in.Reading.At = in.Now.Add(-time.Minute)
 			}
 		}, 510},
-		"goes in spite of a topic that is unknown for a moment": {func(second int, in *policy.Input) {
+		"scales to zero despite a topic that was briefly unknown": {func(second int, in *policy.Input) {
 			if second%60 == 20 {
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrNoData)
 			}
@@ -130,12 +130,12 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
 			}
 		}, -1},
-		"begins anew after a topic was unknown for longer": {func(second int, in *policy.Input) {
+		"restarts the cooldown after a topic was unknown for long": {func(second int, in *policy.Input) {
 			if 170 <= second && second <= 200 {
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
 			}
 		}, 510},
-		"begins anew after backlog on the topics that are known": {func(second int, in *policy.Input) {
+		"restarts the cooldown after a backlog on the known topics": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.Total = backlog.Known(1)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
@@ -147,7 +147,7 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 	}
 }
 
-func TestReplicasWakeForWhatWaits(t *testing.T) {
+func TestReplicasWakeForABacklog(t *testing.T) {
 	waiting := func(messages float64) policy.Input {
 		in := idle(0, 0)
 		in.Reading = reading(messages, 0)
@@ -161,19 +161,19 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 		want  int32
 		hold  string
 	}{
-		"stays at zero when nothing waits":                {in: waiting(0), state: known},
-		"wakes one for one message":                       {in: waiting(1), state: known, want: 1},
-		"wakes one when nothing is known of the Function": {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
-		"wakes all that work it off within the objective": {in: waiting(36_000), state: known, want: 10},
-		"adds those for what arrived until then": {
+		"stays at zero without a backlog":                       {in: waiting(0), state: known},
+		"wakes one for one message":                             {in: waiting(1), state: known, want: 1},
+		"wakes one without a learned state":                     {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
+		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: 10},
+		"adds replicas for the arrivals until then": {
 			in:    waiting(36_000),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20,
 		},
-		"believes no rate that what waits does not bear out": {
+		"ignores a rate that the backlog contradicts": {
 			in:    waiting(500),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2,
 		},
-		"does not wake for messages that are nobody's work": {
+		"does not wake for discounted messages": {
 			in: waiting(500),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(0),
@@ -187,7 +187,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 				return in
 			}(), state: known, hold: policy.HoldUnknown,
 		},
-		"wakes all for what waits on the topics that are known": {
+		"wakes all for the backlog on the known topics": {
 			in: func() policy.Input {
 				in := waiting(36_000)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
@@ -195,7 +195,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			}(),
 			state: known, want: 10,
 		},
-		"stays at zero while nothing waits on the topics that are known": {
+		"stays at zero without a backlog on the known topics": {
 			in: func() policy.Input {
 				in := waiting(0)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
@@ -203,7 +203,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			}(),
 			state: known, hold: policy.HoldPartial,
 		},
-		"wakes one that creates the subscription on a topic that lacks it": {
+		"wakes one that creates a missing subscription": {
 			in: func() policy.Input {
 				in := waiting(0)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrSubscriptionNotFound)
@@ -219,7 +219,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			}(),
 			state: known, hold: policy.HoldPartial,
 		},
-		"does not wake during a back-off for what waits on the topics that are known": {
+		"does not wake in a back-off for the known topics": {
 			in: func() policy.Input {
 				in := waiting(9)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
@@ -230,7 +230,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
 			}, hold: policy.HoldWakeBackoff,
 		},
-		"keeps what minReplicas asks for while a topic is unknown": {
+		"keeps minReplicas while a topic is unknown": {
 			in: func() policy.Input {
 				in := waiting(9)
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
@@ -245,7 +245,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
 			}, hold: policy.HoldWakeBackoff,
 		},
-		"wakes as soon as messages arrive, whatever the back-off": {
+		"wakes on new messages, whatever the back-off": {
 			in: func() policy.Input { in := waiting(9); in.Reading.PublishRate = backlog.Known(1); return in }(),
 			state: policy.State{
 				Capacity: learned(100),
@@ -274,7 +274,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 	}
 }
 
-// wakesInVain lets replicas that process nothing of what waits come and go, and returns the pauses between.
+// wakesInVain starts and stops replicas that process no message, and returns the pauses between.
 func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) {
 	var pauses []time.Duration
 	second := 0
@@ -293,7 +293,7 @@ func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) 
 	return pauses, state
 }
 
-func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
+func TestReplicasWakeByAThresholdWithoutACapacity(t *testing.T) {
 	tests := map[string]struct {
 		strategies []v1alpha1.Strategy
 		want       int32
@@ -334,7 +334,7 @@ func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
 	}
 }
 
-func TestDecisionsAboutZeroSayWhy(t *testing.T) {
+func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 	waiting := idle(0, 0)
 	waiting.Reading.Ready, waiting.Reading.Total = backlog.Known(36_000), backlog.Known(36_000)
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}
