@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Run is a benchmark. Tables go to out; progress, and help, to progress.
+// Run is a benchmark. Tables go to out; progress and help go to progress.
 type Run func(ctx context.Context, args []string, out, progress io.Writer) error
 
 // Main runs a benchmark as the whole program. The exit code of an error is 1.
@@ -29,21 +29,21 @@ func Main(name string, run Run) {
 	}
 }
 
-// Context ends with the first signal that ends a program. The second one ends the process at once.
+// Context ends with SIGINT or SIGTERM. The second signal ends the process at once.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// Flags are the empty flags of a program that prints its help to help.
+// Flags returns the empty flag set of a program that prints its help to help.
 func Flags(name string, help io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(help)
 	return flags
 }
 
-// Parse refuses arguments that are not flags.
+// Parse rejects arguments that are not flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -54,7 +54,7 @@ func Parse(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// Pause waits for a time, or fails when ctx ends before.
+// Pause waits for a time, and fails if ctx ends first.
 func Pause(ctx context.Context, length time.Duration) error {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

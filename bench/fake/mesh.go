@@ -21,7 +21,7 @@ import (
 
 var errWatchEnded = errors.New("the API server ended a watch")
 
-// Follow tells of each event of a kind until ctx ends. A watch that ends early would have missed some, so it is an
+// Follow reports each event of a kind until ctx ends. A watch that ends early may have missed events, so it is an
 // error.
 func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string,
 	seen func(watch.Event) error,
@@ -49,8 +49,8 @@ func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList
 	}
 }
 
-// FollowFunctions gives each Function the status that Function Mesh gives it, without the time that pods take, until
-// ctx ends, and tells when the number of its replicas was changed.
+// FollowFunctions writes the status of each Function as Function Mesh does, without the time that pods take, until ctx
+// ends, and reports changes of its replicas.
 func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string,
 	scaled func(function string, replicas int),
 ) error {
@@ -70,10 +70,10 @@ func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace str
 	})
 }
 
-// replicas are what a Function says of them.
+// replicas are a Function's replicas in spec and status.
 type replicas struct {
 	wanted, reported int64
-	// told says whether there is a status at all.
+	// told is set if there is a status.
 	told bool
 }
 
@@ -104,7 +104,7 @@ func report(ctx context.Context, writer client.Client, function *unstructured.Un
 	return nil
 }
 
-// FunctionConfig is the same for all Functions that are created together.
+// FunctionConfig is common to all Functions of a call.
 type FunctionConfig struct {
 	// AdminURL of Pulsar.
 	AdminURL    string
@@ -112,8 +112,8 @@ type FunctionConfig struct {
 	ServiceTime time.Duration
 }
 
-// CreateFunctions creates Functions of these names, each with a topic of its own and the status that Function Mesh
-// gives it, and the pulsarConfig that they name.
+// CreateFunctions creates Functions with these names, each with its own topic and the status that Function Mesh writes,
+// and the pulsarConfig that they name.
 func CreateFunctions(ctx context.Context, writer client.Client, names []string, c FunctionConfig) error {
 	const pulsarConfig = "pulsar"
 	config := mesh.PulsarConfig(stage.Namespace, pulsarConfig, c.AdminURL, "pulsar://127.0.0.1:6650")
@@ -131,7 +131,7 @@ func CreateFunctions(ctx context.Context, writer client.Client, names []string, 
 	})
 }
 
-// Each does something for every item, several at once, and returns the first error.
+// Each calls do for every item, several at once, and returns the first error.
 func Each[T any](ctx context.Context, items []T, do func(ctx context.Context, item T) error) error {
 	const atOnce = 16
 	group, ctx := errgroup.WithContext(ctx)

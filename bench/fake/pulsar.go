@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Counts are what a broker would count of one Function's topic.
+// Counts are a broker's counts for one Function's topic.
 type Counts struct {
 	Published, Done int64
 	// Replicas are the consumers.
 	Replicas int
 }
 
-// Backlog is what is published and not done.
+// Backlog is what is published and not processed.
 func (c Counts) Backlog() int64 { return c.Published - c.Done }
 
-// Pulsar answers about the topic of each Function as the admin service of Pulsar 4.0 does, as far as the adapter, the
-// scaler and KEDA's pulsar scaler ask. It returns the counts of a Function now, or false for one that does not exist.
+// Pulsar serves the topic of each Function like the admin service of Pulsar 4.0, for the requests of the adapter, the
+// scaler and KEDA's pulsar scaler. It returns the counts of a Function now, or false for one that does not exist.
 type Pulsar func(function string) (Counts, bool)
 
 const topicsPath = "/admin/v2/persistent/public/default/"
@@ -67,7 +67,7 @@ func (p Pulsar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "not a call of this benchmark")
 		return
 	}
-	_ = json.NewEncoder(w).Encode(answer) // a client that left is its own concern
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
 func refuse(w http.ResponseWriter, reason string) {
@@ -75,7 +75,7 @@ func refuse(w http.ResponseWriter, reason string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"reason": reason}) // as above
 }
 
-// stats is a TopicStats with the fields that a decision may rest on.
+// stats is a TopicStats with the fields that a decision uses.
 func stats(function string, c Counts, full bool) map[string]any {
 	const permits = 990
 	consumers := []any{}
@@ -99,7 +99,7 @@ func stats(function string, c Counts, full bool) map[string]any {
 	}
 }
 
-// Serve serves on a port of its own until ctx ends, and tells the URL.
+// Serve serves on a free port until ctx ends, and returns the URL.
 func (p Pulsar) Serve(ctx context.Context, group *errgroup.Group) (url string, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,8 +5,8 @@ package figure
 
 import "image/color"
 
-// Blue is the first of the colours for curves. They are those of Okabe and Ito, which people who are colour blind can
-// tell apart.
+// Blue is the first of the colours for curves. They are those of Okabe and Ito, which colour-blind people can
+// distinguish.
 func Blue() color.Color { return color.NRGBA{R: 0, G: 114, B: 178, A: 255} }
 
 // Green is the second of them.
@@ -18,19 +18,19 @@ func Orange() color.Color { return color.NRGBA{R: 213, G: 94, B: 0, A: 255} }
 // Purple is the fourth.
 func Purple() color.Color { return color.NRGBA{R: 204, G: 121, B: 167, A: 255} }
 
-// Ink is for words and what stands beside the curves of colour.
+// Ink is for text and for further curves.
 func Ink() color.Color { return color.NRGBA{R: 40, G: 44, B: 52, A: 255} }
 
-// Slate is for words of less weight.
+// Slate is for minor text.
 func Slate() color.Color { return color.NRGBA{R: 90, G: 96, B: 105, A: 255} }
 
-// Gray is for axes, and for what the curves of colour are compared with.
+// Gray is for axes and for curves to compare with.
 func Gray() color.Color { return color.NRGBA{R: 130, G: 136, B: 145, A: 255} }
 
 // Faint is for the grid.
 func Faint() color.Color { return color.NRGBA{R: 228, G: 231, B: 235, A: 255} }
 
-// Pale is a colour that lets through what is below it.
+// Pale is a translucent colour.
 func Pale(c color.Color) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 50} //nolint:gosec // 16 bits made 8
@@ -39,5 +39,5 @@ func Pale(c color.Color) color.Color {
 // Sky is the fifth.
 func Sky() color.Color { return color.NRGBA{R: 86, G: 180, B: 233, A: 255} }
 
-// Yellow is the sixth: their orange, for there is vermilion above.
+// Yellow is the sixth: Okabe and Ito's orange; Orange is their vermilion.
 func Yellow() color.Color { return color.NRGBA{R: 230, G: 159, B: 0, A: 255} }

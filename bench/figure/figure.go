@@ -32,7 +32,7 @@ const (
 // Figure is panels that share their X axis.
 type Figure struct {
 	Title, Subtitle string
-	// XLabel names the axis with its unit, in which it goes from 0 to XMax with a number at every XTick.
+	// XLabel names the axis with its unit. The axis is from 0 to XMax, with a number at every XTick.
 	XLabel      string
 	XMax, XTick float64
 	// Marks are dotted vertical lines through all panels.
@@ -52,11 +52,11 @@ type Curve struct {
 	Name   string
 	Points plotter.XYs
 	Color  color.Color
-	// Fill of what is below the line; nil for none.
+	// Fill of the area below the line; nil for none.
 	Fill color.Color
-	// Dashes are the lengths of strokes and gaps in points; none for a whole line.
+	// Dashes are the lengths of strokes and gaps in points; none for a solid line.
 	Dashes []float64
-	// Width in points; 1.8 where 0 is given.
+	// Width in points; 0 is 1.8.
 	Width float64
 }
 
@@ -107,7 +107,7 @@ func (f Figure) panel(p Panel) (*plot.Plot, error) {
 	highest := 0.0
 	for _, c := range p.Curves {
 		if _, err := plotter.CopyXYs(c.Points); err != nil && !errors.Is(err, plotter.ErrNoData) {
-			return nil, fmt.Errorf("drawing %s: %w", c.Name, err) // one that is no number has no axis
+			return nil, fmt.Errorf("drawing %s: %w", c.Name, err) // NaN has no axis
 		}
 		for _, point := range c.Points {
 			highest = max(highest, point.Y)
@@ -146,7 +146,7 @@ func (c Curve) style() draw.LineStyle {
 	return line
 }
 
-// legend names the curves in one line above a panel, where it hides none of them.
+// legend names the curves in one line above a panel, where it covers none of them.
 func legend(panel draw.Canvas, curves []Curve) {
 	const thumbnail, gap, between = 22, 5, 18 // points
 	words := style(12, Ink())

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// step is a round distance of ticks that makes three to six of them.
+// step is a round distance between ticks, for three to six of them.
 func step(highest float64) float64 {
 	for scale := 1.0; ; scale *= 10 {
 		for _, round := range []float64{1, 2, 5} {
@@ -22,7 +22,7 @@ func step(highest float64) float64 {
 	}
 }
 
-// ticks are so far apart, each with its number.
+// ticks are at this distance, each with its number.
 func ticks(every float64) plot.Ticker {
 	return plot.TickerFunc(func(low, high float64) []plot.Tick {
 		var marks []plot.Tick
@@ -33,8 +33,8 @@ func ticks(every float64) plot.Ticker {
 	})
 }
 
-// alignLabels makes the numbers of all Y axes equally wide, so that the labels beside them stand in one line. Two
-// spaces of this font are as wide as a digit.
+// alignLabels pads the numbers of all Y axes to equal width, so that the labels are aligned. Two spaces of this font
+// are as wide as a digit.
 func alignLabels(panels [][]*plot.Plot) {
 	widest := 0
 	for _, row := range panels {

@@ -80,7 +80,7 @@ func TestRunRefusesInputThatIsNoBasisForNumbers(t *testing.T) {
 		"a line of the program's own": {good + "Benchmarking\tgoes on\n", errBadLine, "parsing iteration count"},
 		"a line without values":       {"BenchmarkB-2 10\n", errBadLine, "missing measurements"},
 		"a value without a unit":      {"BenchmarkB-2 10 5 ns/op 3\n", errBadLine, "missing units"},
-		"a value that is no number":   {"BenchmarkB-2 10 NaN ns/op\n", errBadLine, "NaN ns/op is no number"},
+		"an invalid value":            {"BenchmarkB-2 10 NaN ns/op\n", errBadLine, "NaN ns/op is no number"},
 		"a value that is a word":      {"BenchmarkB-2 10 fast ns/op\n", errBadLine, "parsing measurement"},
 		"no iterations":               {"BenchmarkB-2 0 5 ns/op\n", errBadLine, "0 iterations"},
 		"a unit twice in a line":      {"BenchmarkB-2 10 5 ns/op 6 ns/op\n", errBadLine, "two values in ns/op"},

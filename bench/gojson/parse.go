@@ -13,7 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Reasons why the output is no basis for numbers.
+// Reasons why the output cannot be used.
 var (
 	errFailed       = errors.New("a benchmark failed")
 	errNoBenchmarks = errors.New(`no benchmark in the input: give it the output of "go test -bench"`)
@@ -22,11 +22,10 @@ var (
 	errTooLong      = errors.New("the input is longer than 64 MiB")
 )
 
-// maxInputBytes is far above the output of a day of benchmarks, and bounds what the lines between them can make us
-// hold.
+// maxInputBytes exceeds the output of a day of benchmarks, and bounds the memory.
 const maxInputBytes = 64 << 20
 
-// machine is what all runs share: the configuration that "go test" prints before each package.
+// machine is common to all runs: the configuration that "go test" prints before each package.
 type machine struct{ goos, goarch, cpu string }
 
 // benchmark names a benchmark as "go test" prints it, with the suffix for GOMAXPROCS if there is one.
@@ -39,7 +38,7 @@ type samples struct {
 	byUnit map[string][]float64
 }
 
-// output is what was read, benchmarks in the order of their first lines.
+// output is the parsed output, with benchmarks in the order of their first lines.
 type output struct {
 	machine    machine
 	benchmarks []*samples
@@ -138,7 +137,7 @@ func (c *collector) result(r *benchfmt.Result) error {
 	return nil
 }
 
-// printed returns the values by unit as "go test" printed them: the reader turns ns/op into sec/op and MB/s into B/s.
+// printed returns the values by unit as "go test" printed them: the reader converts ns/op to sec/op and MB/s to B/s.
 func printed(read []benchfmt.Value) (map[string]float64, error) {
 	values := make(map[string]float64, len(read))
 	for _, v := range read {

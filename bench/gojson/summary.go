@@ -5,7 +5,7 @@ package main
 
 import "slices"
 
-// document is what is written.
+// document is the JSON output.
 type document struct {
 	OS           string    `json:"os"`
 	Architecture string    `json:"architecture"`
@@ -40,7 +40,7 @@ func summarize(o output) document {
 	return d
 }
 
-// spreadOf needs one value at least; the median of an even number of values is the mean of the middle two.
+// spreadOf needs at least one value; the median of an even number of values is the mean of the middle two.
 func spreadOf(values []float64) spread {
 	sorted := slices.Sorted(slices.Values(values))
 	upper := len(sorted) / 2
@@ -51,7 +51,7 @@ func spreadOf(values []float64) spread {
 	return spread{Median: median, Min: sorted[0], Max: sorted[len(sorted)-1]}
 }
 
-// mean of a <= b, which neither overflows nor leaves the range between them.
+// mean of a <= b, without overflow and never outside of their range.
 func mean(a, b float64) float64 {
 	if (a < 0) != (b < 0) {
 		return (a + b) / 2

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// Address is how to reach what runs here.
+// Address has the addresses of the cluster.
 type Address struct {
 	Kubeconfig string `json:"kubeconfig"`
 	AdminURL   string `json:"adminURL"`
@@ -29,7 +29,7 @@ type Address struct {
 }
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh logs for tests
+	ctrl.SetLogger(logr.Discard()) // the fake Function Mesh has logs for tests only
 	command.Main("local", func(ctx context.Context, args []string, out, progress io.Writer) error {
 		return run(ctx, args, streams{in: os.Stdin, out: out, progress: progress})
 	})
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, s streams) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
-		_, _ = io.Copy(io.Discard, s.in) // its end is all that is told
+		_, _ = io.Copy(io.Discard, s.in) // only its end matters
 		end()
 	}()
 	scene, closeStage, err := testbed.Open(ctx, config)
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, s streams) error {
 	return nil
 }
 
-// parse reads the flags. The cluster is as it ships unless they say otherwise.
+// parse reads the flags. The defaults are as shipped.
 func parse(args []string, progress io.Writer) (stage.Config, error) {
 	config := stage.Config{Guests: true, Progress: progress}
 	flags := command.Flags("local", progress)
@@ -77,7 +77,7 @@ func parse(args []string, progress io.Writer) (stage.Config, error) {
 			config.AdapterFlags = append(config.AdapterFlags, text)
 			return nil
 		})
-	flags.DurationVar(&config.HPASyncPeriod, "hpa-sync", 15*time.Second, "time between two looks of the HPA controller")
+	flags.DurationVar(&config.HPASyncPeriod, "hpa-sync", 15*time.Second, "sync period of the HPA controller")
 	if err := command.Parse(flags, args); err != nil {
 		return stage.Config{}, err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/deploy/crd"
 )
 
-// maxBytes of a manifest: the API server takes little more.
+// maxBytes of a manifest, close to the limit of the API server.
 const maxBytes = 1 << 20
 
 // Policy reads one AutoscalingPolicy with its defaults.
@@ -101,7 +101,7 @@ func policySchema() (definition, error) {
 	return definition{props: props, structural: structural}, nil
 }
 
-// apply sets the defaults of an object and checks it.
+// apply sets the defaults of an object and validates it.
 func (d definition) apply(ctx context.Context, fields map[string]any) error {
 	unknown := pruning.PruneWithOptions(fields, d.structural, true,
 		schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -114,7 +114,7 @@ func (d definition) apply(ctx context.Context, fields map[string]any) error {
 		return fmt.Errorf("preparing validation: %w", err)
 	}
 	problems := validation.ValidateCustomResource(nil, fields, validator)
-	if len(problems) == 0 { // rules are for objects that fit the schema
+	if len(problems) == 0 { // rules require an object that fits the schema
 		problems, _ = cel.NewValidator(d.structural, true, celconfig.PerCallLimit).
 			Validate(ctx, nil, d.structural, fields, nil, celconfig.RuntimeCELCostBudget)
 	}

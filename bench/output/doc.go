@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output writes what benchmarks measured: tables for people, JSON and images as files.
+// Package output writes the results of benchmarks: tables for people, JSON and images as files.
 //
-// Floor 3, used by benchmarks. It knows numbers and cells; what they mean is its caller's.
+// Floor 3, used by benchmarks. It knows numbers and cells; the caller gives them a meaning.
 package output

@@ -15,16 +15,16 @@ import (
 	"text/tabwriter"
 )
 
-// Unknown stands in a table for a number that is not known.
+// Unknown represents an unknown number in a table.
 const Unknown = "-"
 
-// Printf writes for a person. A reader that has gone is no reason to leave processes behind, so errors are dropped; a
-// tabwriter keeps its error for Flush.
+// Printf writes to a person. It drops errors: a closed output must not leave processes behind. A tabwriter keeps its
+// error for Flush.
 func Printf(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }
 
-// Table writes a title, rows of cells, the first of which are headers, and an empty line. Columns are right-aligned.
+// Table writes a title, rows of cells beginning with the headers, and an empty line. Columns are right-aligned.
 func Table(out io.Writer, title string, rows [][]string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -40,7 +40,7 @@ func Table(out io.Writer, title string, rows [][]string) error {
 	return nil
 }
 
-// Number is a cell with so many decimals; nil is unknown.
+// Number is a cell with the given decimals; nil is unknown.
 func Number(value *float64, decimals int) string {
 	if value == nil {
 		return Unknown
@@ -56,7 +56,7 @@ func Whole[T int | int64](value *T) string {
 	return strconv.FormatInt(int64(*value), 10)
 }
 
-// JSON writes a value as a file. An empty path is no file.
+// JSON writes a value to a file; nothing for an empty path.
 func JSON(path string, value any) error {
 	if path == "" {
 		return nil
@@ -79,9 +79,8 @@ func File(path string, content []byte) error {
 	return nil
 }
 
-// Quantile is the nearest rank: the least value that at least the share q of so many values does not exceed, for q
-// above 0. Those that sorted lacks are larger than all in it, so that the quantile is unknown, false, when too few are
-// known.
+// Quantile is the nearest rank: the least value that at least the share q of all values does not exceed, for q above 0.
+// Values missing in sorted count as larger, so the quantile is unknown, false, if too few are known.
 func Quantile[T any](sorted []T, of int, q float64) (value T, known bool) {
 	rank := max(1, int(math.Ceil(q*float64(of))))
 	if rank > len(sorted) {

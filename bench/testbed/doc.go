@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testbed has what all benchmarks on real parts share: it opens and watches a stage, and reads the history of
+// Package testbed is common to all benchmarks on real parts: it opens and watches a stage, and reads the history of
 // replicas.
 //
 // Floor 3, used by benchmarks. It measures nothing itself.

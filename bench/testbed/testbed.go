@@ -20,8 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// Open sets the stage. The end of ctx interrupts it while it opens; afterwards only closeStage ends it, so that an
-// interrupted benchmark ends its parts in order.
+// Open opens the stage. The end of ctx interrupts opening; afterwards only closeStage ends it, so that an interrupted
+// benchmark ends its parts in order.
 func Open(ctx context.Context, config stage.Config) (_ *stage.Stage, closeStage func(), err error) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, cancel)
@@ -34,7 +34,7 @@ func Open(ctx context.Context, config stage.Config) (_ *stage.Stage, closeStage 
 	return s, func() { s.Close(); cancel() }, nil
 }
 
-// Crashed says which server of a stage has ended by itself, with the end of its log.
+// Crashed returns which server of a stage ended by itself, with the end of its log.
 func Crashed(s *stage.Stage) error {
 	type server interface {
 		Done() <-chan struct{}
@@ -55,7 +55,7 @@ func Crashed(s *stage.Stage) error {
 	return nil
 }
 
-// Drain waits until all published messages are processed, at most for limit: that some are left then is no error.
+// Drain waits until all published messages are processed, at most for limit. Messages left then are no error.
 func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
 	const pollEvery = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -70,7 +70,7 @@ func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
 	return err
 }
 
-// Policy for a Function of the same name, as its user writes it: bounds and an objective.
+// Policy is a policy for a Function of the same name, with bounds and an objective.
 func Policy(function string, minReplicas, maxReplicas int32, objective time.Duration) *v1alpha1.AutoscalingPolicy {
 	return &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: function},
@@ -88,7 +88,7 @@ func Policy(function string, minReplicas, maxReplicas int32, objective time.Dura
 
 var errLoadAverage = errors.New("the load average cannot be read")
 
-// LoadAverage of the machine over a minute.
+// LoadAverage is the load average of the machine over a minute.
 func LoadAverage() (float64, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -27,7 +27,7 @@ func Between(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
 
 // Usage of replicas over a time.
 type Usage struct {
-	// Paid is the sum of the times of all replicas that were started and had not ended.
+	// Paid is the total running time of all replicas, starts included.
 	Paid time.Duration
 	// Changes of spec.replicas, and the Most of it.
 	Changes, Most int
