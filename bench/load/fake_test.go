@@ -11,16 +11,16 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 )
 
-// fakePulsar stores messages one after the other, each in its own time, but none while it stands still.
+// fakePulsar stores messages one after the other, each after a fixed time, but none while it is stalled.
 type fakePulsar struct {
 	pulsar.Client
 
 	perMessage time.Duration
-	// still is when it stands still, since begun.
+	// still is the stall, since begun.
 	stillFrom, stillUntil time.Duration
 	begun                 time.Time
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards all below
 	free   time.Time
 	stored []stored
 }

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// point is a rate at a time. Between two points the rate changes evenly, and at once where both have the same time.
+// point is a rate at a time. Between two points the rate is linear, and steps at two points of the same time.
 type point struct {
 	second, rate float64
 }
 
-// field is one that has to be within bounds.
+// field is a number with bounds.
 type field struct {
 	name  string
 	value float64
 	most  float64
 }
 
-// rates checks that each one is a rate.
+// rates checks that all fields are rates.
 func rates(fields ...field) error {
 	for _, f := range fields {
 		most := cmp.Or(f.most, maxRate)

@@ -10,21 +10,22 @@ import (
 )
 
 const (
-	// leastLag is what a machine is late at times, however little it has to do.
+	// leastLag is the delay of an idle machine at times.
 	leastLag = 100 * time.Millisecond
-	// maxUnsent is the share of messages that may be left unsent.
+	// maxUnsent is the tolerated share of unsent messages.
 	maxUnsent = 0.001
 )
 
-// Lag is how late a publisher itself has been, and how long the broker took no messages.
+// Lag is how late a publisher itself has been, and how long the broker accepted no messages.
 type Lag struct {
-	// Late is from when a message was due, or could be given to the client, until it was. The broker's part is not in it.
+	// Late is from when a message was due, or could be passed to the client, until it was. It excludes the broker's part.
 	Late Latencies `json:"late"`
-	// Blocked is how long the publisher waited because too many messages waited for the broker.
+	// Blocked is how long the publisher waited because too many messages were pending at the broker.
 	Blocked time.Duration `json:"blockedNanoseconds"`
 }
 
-// Bottleneck says why the publisher, and not what it measures, bounded a load of so many messages; "" if it did not.
+// Bottleneck returns why the publisher, and not the measured system, limited a load of this many messages; "" if it did
+// not.
 func (l Lag) Bottleneck(objective time.Duration, due, sent int64) string {
 	limit := max(leastLag, objective/10)
 	switch {
@@ -38,11 +39,11 @@ func (l Lag) Bottleneck(objective time.Duration, due, sent int64) string {
 	return ""
 }
 
-// lag is what becomes a Lag.
+// lag collects a Lag.
 type lag struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards all below
 	late    *histogram
-	free    time.Time // when the broker last took messages again
+	free    time.Time // when the broker last accepted messages again
 	waiting time.Duration
 }
 

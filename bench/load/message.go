@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// property carries the stamp beside the payload, for a Function that forwards properties and changes the payload.
+	// property carries the stamp in addition to the payload, for a Function that forwards properties and changes the
+	// payload.
 	property = "pulsar-autoscaler.io/bench"
 	// StampBytes is the head of a payload: sequence, due time and run of a message.
 	StampBytes    = 24
@@ -32,7 +33,7 @@ type stamp struct {
 	due      time.Time
 }
 
-// payload of a message, of which the first 24 bytes are the stamp.
+// payload of a message; its first 24 bytes are the stamp.
 func (s stamp) payload(size int) []byte {
 	payload := make([]byte, size)
 	binary.BigEndian.PutUint64(payload, s.sequence)
@@ -78,7 +79,7 @@ func hashOf(run string) uint64 {
 	return hash.Sum64()
 }
 
-// Sequence is the number of a message of a Publisher, from 1; false for a payload that cannot be one.
+// Sequence is the number of a message of a Publisher, from 1; false for another payload.
 func Sequence(payload []byte) (uint64, bool) {
 	if len(payload) < sequenceBytes {
 		return 0, false
@@ -86,7 +87,7 @@ func Sequence(payload []byte) (uint64, bool) {
 	return binary.BigEndian.Uint64(payload), true
 }
 
-// keyOf returns what chooses the key of a message: in turn, or with a skew by a seeded Zipf distribution.
+// keyOf returns a function for the key of a message: in turn, or with a skew by a seeded Zipf distribution.
 func (k Keys) keyOf(seed uint64) func(sequence uint64) string {
 	switch {
 	case k.Count == 0:
@@ -114,7 +115,7 @@ func (m Messages) producer(topic string) pulsar.ProducerOptions {
 		BatchingMaxMessages:     uint(m.Batching.MaxMessages),
 		BatchingMaxPublishDelay: m.Batching.MaxDelay.Duration,
 		MaxPendingMessages:      m.pending(),
-		SendTimeout:             -1, // a broker that comes back gets what it missed
+		SendTimeout:             -1, // after an outage the broker gets all messages
 	}
 	if m.Keys.Count > 0 {
 		options.BatcherBuilderType = pulsar.KeyBasedBatchBuilder // Key_Shared dispatches whole batches
@@ -122,5 +123,5 @@ func (m Messages) producer(topic string) pulsar.ProducerOptions {
 	return options
 }
 
-// pending is how many messages may wait for the broker: little enough for the client's memory.
+// pending is how many messages may wait for the broker, bounded for the client's memory.
 func (m Messages) pending() int { return min(pendingMax, max(1, pendingBytes/m.Bytes)) }

@@ -21,13 +21,13 @@ const (
 	defaultDelay = 10 * time.Millisecond
 	maxBatch     = 100_000
 	maxDelay     = 10 * time.Second
-	// pendingMax and pendingBytes bound what waits for the broker.
+	// pendingMax and pendingBytes bound messages that wait for the broker.
 	pendingMax    = 10_000
 	pendingBytes  = 32 << 20
 	maxPublishers = 64
 )
 
-// Messages say what is published.
+// Messages describe what is published.
 type Messages struct {
 	// Bytes of a payload, from 24. Absent: 1024.
 	Bytes int `json:"bytes,omitempty"`
@@ -35,11 +35,11 @@ type Messages struct {
 	Keys Keys `json:"keys,omitzero"`
 	// Batching of messages into entries. Absent: up to 1000 messages or 10 ms, as Pulsar's clients do.
 	Batching Batching `json:"batching,omitzero"`
-	// Publishers are the producers that publish in turn. Absent: 1.
+	// Publishers is the number of producers, which publish in turn. Absent: 1.
 	Publishers int `json:"publishers,omitempty"`
 }
 
-// Keys say which keys messages have.
+// Keys describe the keys of messages.
 type Keys struct {
 	// Count is the number of different keys.
 	Count int `json:"count,omitempty"`
@@ -54,7 +54,7 @@ type Batching struct {
 	MaxDelay    metav1.Duration `json:"maxDelay,omitzero"`
 }
 
-// WithDefaults fills in what is absent.
+// WithDefaults sets defaults for absent fields.
 func (m Messages) WithDefaults() Messages {
 	m.Bytes = cmp.Or(m.Bytes, defaultBytes)
 	m.Batching.MaxMessages = cmp.Or(m.Batching.MaxMessages, defaultBatch)

@@ -21,11 +21,11 @@ const (
 	flushTimeout = 10 * time.Second
 )
 
-// Publishing says where to publish and what. Topic is required.
+// Publishing configures a Publisher. Topic is required.
 type Publishing struct {
 	// Topic exists already.
 	Topic string
-	// Run is that of the messages, for the Meter. Empty: messages have no property.
+	// Run of the messages, for the Meter. Empty: messages have no property.
 	Run string
 	// Messages are validated, with their defaults.
 	Messages Messages
@@ -33,7 +33,7 @@ type Publishing struct {
 	Seed uint64
 }
 
-// Publisher publishes to one topic when messages are due, whatever becomes of those before (open-loop).
+// Publisher publishes to one topic when messages are due, independently of earlier ones (open-loop).
 type Publisher struct {
 	config    Publishing
 	keyOf     func(sequence uint64) string
@@ -45,7 +45,7 @@ type Publisher struct {
 	sent, published, failed atomic.Int64
 }
 
-// NewPublisher creates the producers. The client stays the caller's.
+// NewPublisher creates the producers. It does not close the client.
 func NewPublisher(client pulsar.Client, config Publishing) (*Publisher, error) {
 	config.Messages = config.Messages.WithDefaults()
 	if err := config.Messages.Validate(); err != nil {
@@ -67,8 +67,8 @@ func NewPublisher(client pulsar.Client, config Publishing) (*Publisher, error) {
 	return p, nil
 }
 
-// Run publishes until the load or ctx ends, which is no error, and then waits up to 10 s for the answers of the broker.
-// A second Run goes on with the sequence numbers. Only one Run may be active.
+// Run publishes until the load or ctx ends, which is no error, and then waits up to 10 s for the broker's responses.
+// Another Run continues the sequence numbers. Only one Run may be active.
 func (p *Publisher) Run(ctx context.Context, arrivals Arrivals) error {
 	begun := time.Now()
 	timer := time.NewTimer(0)
@@ -97,7 +97,7 @@ func (p *Publisher) Run(ctx context.Context, arrivals Arrivals) error {
 	}
 }
 
-// send hands one message to a producer. While too many wait for the broker it blocks until ctx ends.
+// send passes one message to a producer. While too many wait for the broker it blocks until ctx ends.
 func (p *Publisher) send(ctx context.Context, due time.Time) {
 	select {
 	case p.slots <- struct{}{}:
@@ -112,7 +112,7 @@ func (p *Publisher) send(ctx context.Context, due time.Time) {
 	}
 	now := time.Now()
 	p.lag.sent(due, now)
-	// By the wall clock of now, which may have been set since the load began.
+	// By the current wall clock, which may have been set since the load began.
 	due = now.Add(-now.Sub(due))
 	sequence := uint64(p.sent.Add(1)) //nolint:gosec // counts up from 1
 	s := stamp{run: p.config.Run, sequence: sequence, due: due}
@@ -142,14 +142,13 @@ func (p *Publisher) flush(ctx context.Context) error {
 	return nil
 }
 
-// Sent is the number of messages that were given to the client: the broker has stored at most that many, and at least
-// Published.
+// Sent is the number of messages passed to the client: the broker has stored at most that many, and at least Published.
 func (p *Publisher) Sent() int64 { return p.sent.Load() }
 
 // Published is the number of messages that the broker has stored.
 func (p *Publisher) Published() int64 { return p.published.Load() }
 
-// Failed is the number of messages that were given up, at the end of ctx.
+// Failed is the number of messages that were abandoned at the end of ctx.
 func (p *Publisher) Failed() int64 { return p.failed.Load() }
 
 // Lag is how late the publisher itself has been.

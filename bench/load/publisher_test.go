@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// publish runs a load against the fake, and returns the publisher and when each message was stored, by the tally.
+// publish runs a load against the fake, and returns the publisher and a tally of when messages were stored.
 func publish(t *testing.T, f *fakePulsar, shape string, messages Messages) (*Publisher, *Tally) {
 	t.Helper()
 	schedule, err := decode(t, shape).Schedule(nil)
@@ -45,7 +45,7 @@ func TestPublisherPublishesWhenMessagesAreDue(t *testing.T) {
 	})
 }
 
-// A closed loop would send nothing while the broker stands still, and report one slow message.
+// A closed loop would send nothing during the stall, and report one slow message.
 func TestStallsCountForEveryMessageThatWasDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakePulsar{perMessage: time.Microsecond, stillFrom: 2 * time.Second, stillUntil: 5 * time.Second}

@@ -40,7 +40,7 @@ type bench struct {
 	running   sync.WaitGroup
 }
 
-// newBench makes topics for a constant load.
+// newBench creates topics for a constant load.
 func newBench(t *testing.T, name string, length, serviceTime time.Duration, rate float64) *bench {
 	t.Helper()
 	b := sharedBroker.Need(t)
@@ -68,7 +68,7 @@ func newBench(t *testing.T, name string, length, serviceTime time.Duration, rate
 	return x
 }
 
-// java starts a real instance of the example Function; completed is told when each message was done.
+// java starts a real instance of the example Function; it reports each processed message to completed.
 func (x *bench) java(t *testing.T, completed func(replica.Completion)) replica.Replica {
 	t.Helper()
 	runner, err := replica.NewJava(t.Context(), replica.JavaConfig{
@@ -155,7 +155,7 @@ func TestMeterCountsWhatAKilledInstanceLeaves(t *testing.T) {
 		100*time.Millisecond, "the broker has as many outputs as were counted")
 }
 
-// A closed loop would have sent nothing while the broker stood still, and found one slow message.
+// A closed loop would send nothing during the stall, and report one slow message.
 func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
 	x := newBench(t, "stalled", 5*time.Second, time.Millisecond, 200)
 	runner := replica.NewLight(nil)

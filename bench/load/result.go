@@ -5,7 +5,7 @@ package load
 
 import "time"
 
-// Result is what became of a load.
+// Result is the result of a load.
 type Result struct {
 	Counts
 
@@ -18,14 +18,14 @@ type Result struct {
 	LateRatio float64 `json:"lateRatio"`
 	// Latencies are from when a message was due until its result was published.
 	Latencies Latencies `json:"latencies"`
-	// Lag is that of the publisher, and Bottleneck why it bounded the load; "" if it did not.
+	// Lag of the publisher, and Bottleneck: why it limited the load; "" if it did not.
 	Lag        Lag    `json:"lag"`
 	Bottleneck string `json:"bottleneck,omitempty"`
-	// Skew is how much the clocks differ at least: latencies are wrong by as much.
+	// Skew is the minimum difference of the clocks, and the error of the latencies.
 	Skew time.Duration `json:"skewNanoseconds"`
 }
 
-// NewResult sums up a load of so many due messages after it has ended.
+// NewResult sums up a load with this many due messages after its end.
 func NewResult(due int64, p *Publisher, m *Meter) Result {
 	lag, counts := p.Lag(), m.Counts()
 	r := Result{

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// whole forgives what sums of fractions miss: ten tenths must make one message.
+// whole is the tolerance for rounding: ten tenths must make one message.
 const whole = 1e-6
 
 // Schedule says when each message of a load is due, since the load began.
@@ -23,7 +23,7 @@ type Schedule struct {
 	seed     uint64
 }
 
-// segment is a time in which the rate changes evenly.
+// segment is a time with a linear rate.
 type segment struct {
 	begin, length float64 // seconds
 	from, to      float64 // messages per second
@@ -49,14 +49,14 @@ func newSchedule(points []point, end time.Duration) Schedule {
 	return s
 }
 
-// messages that are due within so many seconds of the segment.
+// messages that are due in the first seconds of the segment.
 func (s segment) messages(seconds float64) float64 {
 	return seconds * (s.from + s.slope()*seconds/2)
 }
 
 func (s segment) slope() float64 { return (s.to - s.from) / s.length }
 
-// after is when so many messages of the segment are due, in seconds since the load began.
+// after is when a number of messages of the segment is due, in seconds since the load began.
 func (s segment) after(messages float64) float64 {
 	root := math.Sqrt(max(0, s.from*s.from+2*s.slope()*messages))
 	if messages <= 0 || s.from+root == 0 {
@@ -78,7 +78,7 @@ func (s Schedule) Rate(at time.Duration) float64 {
 	return one.from + one.slope()*(at.Seconds()-one.begin)
 }
 
-// Messages that the rate makes until a time: its integral. As many are due, rounded down; with Poisson, on average.
+// Messages is the integral of the rate until a time. As many are due, rounded down; with Poisson, on average.
 func (s Schedule) Messages(until time.Duration) float64 {
 	if until >= s.end {
 		return s.total
@@ -118,9 +118,9 @@ func (s Schedule) Arrivals() Arrivals {
 	return &scheduled{Schedule: s, random: rand.New(rand.NewPCG(s.seed, 0))}
 }
 
-// Arrivals are the messages of a load, one after the other. They are for one goroutine.
+// Arrivals are the messages of a load in order. They are for one goroutine.
 type Arrivals interface {
-	// Next takes the next message if it is due until then, and says when.
+	// Next takes the next message if it is due by then, and returns its time.
 	Next(until time.Duration) (due time.Duration, ok bool)
 	// End is when the load ends.
 	End() time.Duration
@@ -132,9 +132,9 @@ type scheduled struct {
 
 	random  *rand.Rand
 	taken   int64
-	place   float64 // of the message that is next, in messages; of Poisson a sum of random distances
+	place   float64 // of the next message, in messages; with Poisson a sum of random distances
 	segment int
-	isKnown bool // place is that of the message after those taken
+	isKnown bool // place is current
 }
 
 func (s *scheduled) Next(until time.Duration) (due time.Duration, ok bool) {
@@ -157,7 +157,7 @@ func (s *scheduled) Next(until time.Duration) (due time.Duration, ok bool) {
 	return due, true
 }
 
-// ended says whether the message that is next is none of the load's.
+// ended reports whether the load has no next message.
 func (s *scheduled) ended() bool {
 	if s.process == Poisson {
 		return s.place > s.total

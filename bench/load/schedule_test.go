@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// recordings are the files beside the scenarios of these tests.
+// recordings are the files next to the scenarios of these tests.
 func recordings() fstest.MapFS {
 	return fstest.MapFS{
 		"day.csv": {Data: []byte("time,rate\n0,0\n10,100\n20,100\n40,0\n")},
@@ -22,7 +22,7 @@ func recordings() fstest.MapFS {
 	}
 }
 
-// decode reads a shape as a scenario has it.
+// decode decodes a shape of a scenario.
 func decode(t *testing.T, text string) Shape {
 	t.Helper()
 	var shape Shape

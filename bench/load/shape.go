@@ -14,15 +14,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
-// What is too much to be meant.
+// Implausible values.
 const (
 	maxRate     = 1e6 // messages per second
 	maxMessages = 1e9
 	maxDuration = 7 * 24 * time.Hour
 	maxRepeats  = 10_000 // periods of a wave, bursts
-	// replayGap is the most that two rows of a recording may be apart.
+	// replayGap is the longest time between two rows of a recording.
 	replayGap = time.Hour
-	// waveParts are the straight lines that a period of a wave consists of.
+	// waveParts is the number of straight lines in a period of a wave.
 	waveParts = 64
 )
 
@@ -32,9 +32,9 @@ type Shape struct {
 	Duration metav1.Duration `json:"duration,omitzero"`
 	// Constant is one rate.
 	Constant *Constant `json:"constant,omitempty"`
-	// Step is a rate that changes at once.
+	// Step is a rate with a step.
 	Step *Step `json:"step,omitempty"`
-	// Ramp is a rate that changes evenly.
+	// Ramp is a rate that changes linearly.
 	Ramp *Ramp `json:"ramp,omitempty"`
 	// Wave is a rate that rises and falls periodically.
 	Wave *Wave `json:"wave,omitempty"`
@@ -54,9 +54,9 @@ type ArrivalProcess string
 const (
 	// Even spaces messages evenly.
 	Even ArrivalProcess = "Even"
-	// Jittered puts each message anywhere within the time that Even leaves between it and the one before.
+	// Jittered puts each message anywhere between its even time and the one before.
 	Jittered ArrivalProcess = "Jittered"
-	// Poisson makes messages arrive independently of each other, as those of many clients do.
+	// Poisson makes messages arrive independently of each other, like those of many clients.
 	Poisson ArrivalProcess = "Poisson"
 )
 
@@ -65,7 +65,7 @@ type Constant struct {
 	Rate float64 `json:"rate"`
 }
 
-// Step is a rate that changes from one to the other at once.
+// Step is a rate that changes from one value to another at once.
 type Step struct {
 	// From is the rate at first, and To the one after At.
 	From float64 `json:"from"`
@@ -76,11 +76,11 @@ type Step struct {
 	Until metav1.Duration `json:"until,omitzero"`
 }
 
-// Ramp is a rate that changes evenly.
+// Ramp is a rate that changes linearly.
 type Ramp struct {
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
-	// Begin and End of the change since the load began. Absent: with the load.
+	// Begin and End of the change since the load began. Absent: those of the load.
 	Begin metav1.Duration `json:"begin,omitzero"`
 	End   metav1.Duration `json:"end,omitzero"`
 }
@@ -92,21 +92,21 @@ type Wave struct {
 	Period metav1.Duration `json:"period"`
 }
 
-// Burst is many messages within a short time, besides a constant rate.
+// Burst is many messages within a short time, in addition to a constant rate.
 type Burst struct {
 	// Rate before, during and after it.
 	Rate float64 `json:"rate,omitempty"`
 	// Messages of one burst, and the time Within which they are published. Absent: 1s.
 	Messages float64         `json:"messages"`
 	Within   metav1.Duration `json:"within,omitzero"`
-	// At is when it begins, and Every when the next one begins after it. Absent: there is one.
+	// At is when it begins, and Every the period of repeated bursts. Absent: there is one.
 	At    metav1.Duration `json:"at,omitzero"`
 	Every metav1.Duration `json:"every,omitzero"`
 }
 
 // Replay is a recorded rate, from a CSV file with the header time,rate.
 type Replay struct {
-	// File beside the scenario or below it.
+	// File next to the scenario or below it.
 	File string `json:"file"`
 	// Offset is where the load begins in the recording.
 	Offset metav1.Duration `json:"offset,omitzero"`
@@ -114,13 +114,13 @@ type Replay struct {
 	Scale float64 `json:"scale,omitempty"`
 }
 
-// form is what the six have in common.
+// form is common to the six.
 type form interface {
-	// points of straight lines until the end, after a check of what the form says.
+	// points validates the form and returns the points of straight lines until the end.
 	points(end time.Duration) ([]point, error)
 }
 
-// Schedule checks the shape. Recordings are opened in files.
+// Schedule validates the shape. Recordings are opened in files.
 func (s Shape) Schedule(files fs.FS) (Schedule, error) {
 	chosen, err := s.form(files)
 	if err != nil {
@@ -206,7 +206,7 @@ func (r Replay) open(files fs.FS) (_ recording, err error) {
 	return recording{Replay: r, load: load}, nil
 }
 
-// rest is how long the recording goes on after the offset.
+// rest is the length of the recording after the offset.
 func (r recording) rest() time.Duration {
 	return min(maxDuration+1, time.Duration(r.load.Seconds())*time.Second-r.Offset.Duration)
 }

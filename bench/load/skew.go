@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// skew finds out that another clock is wrong: results that were published before their message was due, or after they
-// were received.
+// skew detects a wrong clock: results that were published before their message was due, or after they were received.
 type skew struct {
 	mu sync.Mutex // guards most
 	// most is the largest seen; above 0 the other clock is ahead.

@@ -51,11 +51,11 @@ func (h *histogram) latencies() Latencies {
 	}
 }
 
-// Tally counts what became of messages. A message counts once, by the first time it was done.
+// Tally counts results. A message counts once, when it was first done.
 type Tally struct {
 	objective time.Duration
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards all below
 	seen       []uint64   // a bit for each sequence number
 	done, late int64
 	again      int64
@@ -76,7 +76,7 @@ func NewTally(objective time.Duration) *Tally {
 	return &Tally{objective: objective, all: newHistogram(), recent: newHistogram()}
 }
 
-// Record takes in that a message was done so long after it was due. Sequence numbers are from 0 to 10^9.
+// Record records a done message with its latency. Sequence numbers are from 0 to 10^9.
 func (t *Tally) Record(sequence uint64, latency time.Duration) {
 	if sequence > maxMessages {
 		return
