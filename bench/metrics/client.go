@@ -25,29 +25,29 @@ import (
 // question is a metric of an object.
 type question struct{ resource, name, metric string }
 
-// route is a way to the adapter.
+// route is a route to the adapter.
 type route struct {
 	name   string
 	client rest.Interface
 	seen   *witness
 }
 
-// ask asks once, and fails unless the answer is the metric.
+// ask sends one request, and fails unless the response is the metric.
 func (r route) ask(ctx context.Context, q question) error {
 	list := &v1beta2.MetricValueList{}
-	// client-go would repeat a request that is to wait, and so hide an error and prolong a wait.
+	// client-go would repeat a request with Retry-After, which hides an error and prolongs the duration.
 	err := r.client.Get().Namespace(stage.Namespace).Resource(q.resource).Name(q.name).SubResource(q.metric).
 		MaxRetries(0).Do(ctx).Into(list)
 	if err != nil {
 		return fmt.Errorf("asking for %s: %w", q.metric, err)
 	}
 	if len(list.Items) != 1 || list.Items[0].Metric.Name != q.metric || list.Items[0].DescribedObject.Name != q.name {
-		return fmt.Errorf("asking for %s: the answer is of something else: %+v", q.metric, list.Items)
+		return fmt.Errorf("requesting %s: the response is of another object: %+v", q.metric, list.Items)
 	}
 	return nil
 }
 
-// newRoutes makes the route through the aggregator and the one that bypasses it, both as the service account of the
+// newRoutes returns the route through the aggregator and the direct one, both as the service account of the
 // HorizontalPodAutoscaler controller.
 func newRoutes(ctx context.Context, s *stage.Stage) ([]route, error) {
 	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(ctx, "kube-system", "horizontal-pod-autoscaler")
@@ -73,7 +73,7 @@ func newRoutes(ctx context.Context, s *stage.Stage) ([]route, error) {
 	return routes, nil
 }
 
-// newClient makes the HorizontalPodAutoscaler controller's client for custom metrics (k8s.io/metrics,
+// newClient returns the HorizontalPodAutoscaler controller's client for custom metrics (k8s.io/metrics,
 // pkg/client/custom_metrics) with the content type of kube-controller-manager, without a rate limit.
 func newClient(config *rest.Config, seen *witness) (rest.Interface, error) {
 	config.APIPath = "/apis"
@@ -85,7 +85,7 @@ func newClient(config *rest.Config, seen *witness) (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
-// adapterTLS reads what the aggregator knows about the adapter's certificate: who signed it, and for which name.
+// adapterTLS reads the aggregator's configuration for the adapter's certificate: its authority and name.
 func adapterTLS(ctx context.Context, reader client.Reader) (rest.TLSClientConfig, error) {
 	const name = "v1beta2.custom.metrics.k8s.io"
 	service := &unstructured.Unstructured{}
@@ -99,7 +99,7 @@ func adapterTLS(ctx context.Context, reader client.Reader) (rest.TLSClientConfig
 	return tlsOf(service)
 }
 
-// tlsOf an APIService; kube-aggregator's handler_proxy.go verifies the name <service>.<namespace>.svc.
+// tlsOf returns that of an APIService; kube-aggregator's handler_proxy.go verifies the name <service>.<namespace>.svc.
 func tlsOf(service *unstructured.Unstructured) (rest.TLSClientConfig, error) {
 	read := func(fields ...string) (string, error) {
 		text, found, err := unstructured.NestedString(service.Object, fields...)
@@ -127,7 +127,7 @@ func tlsOf(service *unstructured.Unstructured) (rest.TLSClientConfig, error) {
 	return rest.TLSClientConfig{CAData: ca, ServerName: name + "." + namespace + ".svc"}, nil
 }
 
-// witness remembers how the last answer came.
+// witness records the protocol of the last response.
 type witness struct{ last atomic.Pointer[manner] }
 
 type manner struct{ protocol, contentType string }
@@ -142,7 +142,7 @@ func (w *witness) watch(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// manner is that of the last answer; empty before the first.
+// manner is that of the last response; empty before the first.
 func (w *witness) manner() manner {
 	if last := w.last.Load(); last != nil {
 		return *last

@@ -30,17 +30,17 @@ func TestAskFailsUnlessTheAnswerIsTheMetric(t *testing.T) {
 		"takes the metric of the object": {http.StatusOK, fmt.Sprintf(answerFormat, q.name, q.metric), ""},
 		"refuses another metric": {
 			http.StatusOK, fmt.Sprintf(answerFormat, q.name, "cpu"),
-			"the answer is of something else",
+			"the response is of another object",
 		},
 		"refuses another object": {
 			http.StatusOK, fmt.Sprintf(answerFormat, "bills", q.metric),
-			"the answer is of something else",
+			"the response is of another object",
 		},
 		"refuses an empty list": {
 			http.StatusOK, `{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta2","items":[]}`,
-			"the answer is of something else",
+			"the response is of another object",
 		},
-		"does not repeat a request that is to wait": {
+		"does not repeat a request with Retry-After": {
 			http.StatusTooManyRequests, "",
 			"asking for pulsar_function_publish_rate",
 		},

@@ -20,15 +20,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// errUnanswered is any request without its metric.
+// errUnanswered: a request failed or had another response than its metric.
 var errUnanswered = errors.New("requests were not answered with the metric")
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stage's parts have logs of their own
+	ctrl.SetLogger(logr.Discard()) // the stage's parts have their own logs
 	command.Main("metrics", run)
 }
 
-// run is the whole program.
+// run runs the whole program.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := command.Flags("metrics", progress)
 	path := flags.String("out", "", "file for the numbers as JSON; none when empty")
@@ -41,8 +41,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 }
 
 // shippedEfforts are one client, 16, about three times the 5 workers that the HorizontalPodAutoscaler controller has by
-// default, and 64, below the 100 requests that an API server takes on one HTTP/2 connection at the same time
-// (apiserver's secure_serving.go): above, requests would wait in the client.
+// default, and 64, below the 100 concurrent requests that an API server accepts on one HTTP/2 connection (apiserver's
+// secure_serving.go): more would queue in the client.
 func shippedEfforts() []effort {
 	const limit = 10 * time.Second
 	return []effort{
@@ -52,16 +52,16 @@ func shippedEfforts() []effort {
 	}
 }
 
-// bench is what to measure, and where to write it.
+// bench is what to measure, and where to write the results.
 type bench struct {
 	efforts []effort
 	stage   stage.Config
-	// jsonPath is a file; empty is none.
+	// jsonPath is a file; empty for none.
 	jsonPath      string
 	out, progress io.Writer
 }
 
-// run measures, writes, and then fails when there was any error.
+// run measures, writes, and then fails if there was any error.
 func (b bench) run(ctx context.Context) error {
 	var measured report
 	err := onScene(ctx, b.stage, func(ctx context.Context, s *stage.Stage) (err error) {
@@ -87,7 +87,7 @@ func (b bench) write(measured report) error {
 	return nil
 }
 
-// measureAll measures each question on each route with each effort, one after the other.
+// measureAll measures each question on each route with each effort, in sequence.
 func (b bench) measureAll(ctx context.Context, s *stage.Stage) (report, error) {
 	bins, err := cluster.Binaries(ctx, b.progress)
 	if err != nil {

@@ -11,28 +11,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// requestTimeout bounds one request. The adapter answers within 250 ms or says that it cannot, and the aggregator gives
-// up after 60 s: what takes longer than this is lost for the HorizontalPodAutoscaler controller's sync period of 15 s.
+// requestTimeout bounds one request. The adapter responds within 250 ms, if only with an error, and the aggregator
+// gives up after 60 s: anything slower is lost for the HorizontalPodAutoscaler controller's sync period of 15 s.
 const requestTimeout = 10 * time.Second
 
-// effort says how much to ask: so many clients at the same time, until all requests are sent or the limit has passed.
+// effort is the number of concurrent clients, and their limit: a number of requests, or a time.
 type effort struct {
 	clients, requests int
 	limit             time.Duration
 }
 
-// outcome is what came of it.
+// outcome is the result of an effort.
 type outcome struct {
-	// waits are the times that good answers took, in no order.
+	// waits are the durations of successful requests, in no order.
 	waits []time.Duration
-	// failed requests, and why one of them was.
+	// failed requests, and the error of one of them.
 	failed  int
 	because error
 	elapsed time.Duration
 }
 
-// measure asks as the effort says. Requests that are under way when the limit passes are waited for and count. It fails
-// only when ctx ends before.
+// measure runs an effort. Requests that are running at the limit complete and count. It fails only if ctx ends first.
 func measure(ctx context.Context, e effort, ask func(ctx context.Context) error) (outcome, error) {
 	var sent atomic.Int64
 	start := time.Now()
@@ -49,7 +48,7 @@ func measure(ctx context.Context, e effort, ask func(ctx context.Context) error)
 			return nil
 		})
 	}
-	_ = clients.Wait() // failed requests are an outcome
+	_ = clients.Wait() // failed requests are part of the outcome
 	total := outcome{elapsed: time.Since(start)}
 	for _, one := range each {
 		total.waits = append(total.waits, one.waits...)
@@ -61,7 +60,7 @@ func measure(ctx context.Context, e effort, ask func(ctx context.Context) error)
 	return total, ctx.Err()
 }
 
-// timed asks once.
+// timed sends one request.
 func timed(ctx context.Context, ask func(ctx context.Context) error) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

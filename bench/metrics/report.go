@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// report is what is written as JSON and, but for the names, as the table.
+// report is written as JSON and, except for the names, as the table.
 type report struct {
 	Kubernetes string   `json:"kubernetes"`
 	Pulsar     string   `json:"pulsar"`
@@ -22,11 +22,11 @@ type report struct {
 	Results    []result `json:"results"`
 }
 
-// result of one measurement. Times are of good answers; without any they are unknown and null.
+// result of one measurement. Durations are of successful requests; without any they are unknown and null.
 type result struct {
 	Route  string `json:"route"`
 	Metric string `json:"metric"`
-	// Protocol and ContentType are those of the answers, such as HTTP/2.0 and application/vnd.kubernetes.protobuf.
+	// Protocol and ContentType are those of the responses, such as HTTP/2.0 and application/vnd.kubernetes.protobuf.
 	Protocol    string `json:"protocol"`
 	ContentType string `json:"contentType"`
 
@@ -40,7 +40,7 @@ type result struct {
 	LongestMilliseconds *float64 `json:"longestMilliseconds"`
 }
 
-// addOutcome fills in the numbers.
+// addOutcome adds the numbers.
 func (r *result) addOutcome(clients int, o outcome) {
 	r.Clients, r.Requests, r.Errors = clients, len(o.waits)+o.failed, o.failed
 	r.Seconds = o.elapsed.Seconds()
@@ -53,7 +53,7 @@ func (r *result) addOutcome(clients int, o outcome) {
 	r.LongestMilliseconds = milliseconds(sorted, 1)
 }
 
-// milliseconds of the quantile q; nil when there are no waits.
+// milliseconds of the quantile q; nil without durations.
 func milliseconds(sorted []time.Duration, q float64) *float64 {
 	wait, known := output.Quantile(sorted, len(sorted), q)
 	if !known {

@@ -22,15 +22,15 @@ import (
 const (
 	// function is the name of the Function and of its policy.
 	function = "measured"
-	// messagesPerSecond and serviceTime keep one replica busy to a fifth, so that measurements and decisions go on and
-	// take little of the machine.
+	// messagesPerSecond and serviceTime use one replica to a fifth, so that measurements and decisions continue with
+	// little load on the machine.
 	messagesPerSecond = 20
 	serviceTime       = 10 * time.Millisecond
 	objective         = 30 * time.Second
 )
 
-// questions are the decision, which the HorizontalPodAutoscaler of a policy asks for, and a signal, which a user's own
-// one does.
+// questions are the decision, which the HorizontalPodAutoscaler of a policy requests, and a signal, which a user's own
+// may request.
 func questions() []question {
 	return []question{
 		{v1alpha1.GroupResource().String(), function, plan.MetricDesiredReplicas},
@@ -38,7 +38,7 @@ func questions() []question {
 	}
 }
 
-// onScene sets the stage with a Function, a policy and a load, runs work on it, and clears everything away.
+// onScene opens the stage with a Function, a policy and a load, runs work on it, and removes everything.
 func onScene(ctx context.Context, config stage.Config, work func(context.Context, *stage.Stage) error) error {
 	s, err := stage.Open(ctx, config)
 	if err != nil {
@@ -49,7 +49,7 @@ func onScene(ctx context.Context, config stage.Config, work func(context.Context
 	if err != nil {
 		return fmt.Errorf("adding the Function: %w", err)
 	}
-	defer func() { _ = f.Remove(ctx) }() // stops its publisher; what else stays ends with the stage
+	defer func() { _ = f.Remove(ctx) }() // stops its publisher; the rest ends with the stage
 	if err := s.Client.Create(ctx, testbed.Policy(function, 1, 20, objective)); err != nil {
 		return fmt.Errorf("creating the policy: %w", err)
 	}
@@ -63,7 +63,7 @@ func onScene(ctx context.Context, config stage.Config, work func(context.Context
 	return group.Wait()
 }
 
-// awaitServed returns once every question has an answer on every route.
+// awaitServed waits until every question succeeds on every route.
 func awaitServed(ctx context.Context, s *stage.Stage, routes []route) error {
 	const pollEvery = 200 * time.Millisecond
 	for _, r := range routes {
