@@ -14,18 +14,18 @@ import (
 // Page is a document. All texts are plain text.
 type Page struct {
 	Title, Summary string
-	// Notes are paragraphs below the charts: how it was measured, and what the numbers cannot tell.
+	// Notes are paragraphs below the charts: method and limits of the measurement.
 	Notes    []string
 	Verdicts []Verdict
 	Tables   []Table
 	Charts   []Chart
 }
 
-// Verdict is a limit and what was measured, as texts with their units.
+// Verdict is a limit and its measurement, as texts with units.
 type Verdict struct {
 	Name, Limit, Measured string
 	Met                   bool
-	// Unknown is the reason when it could not be measured: then neither Measured nor Met counts.
+	// Unknown is why it could not be measured: then neither Measured nor Met counts.
 	Unknown string
 }
 
@@ -45,19 +45,18 @@ type Column struct {
 // Chart is curves over one time axis. Charts of the same start share cursor and zoom.
 type Chart struct {
 	Title, Unit string
-	// Start is the time at 0 seconds, shown in UTC. Where it is zero, the axis has the time since the start.
+	// Start is the time at 0 seconds, shown in UTC. If zero, the axis has the time since the start.
 	Start  time.Time
 	Series []Series
 }
 
-// Series is a curve of points in the order of time. Of very many, the curve has the least and the largest value of
-// each few.
+// Series is a curve of points in the order of time. Of very many points, the curve has the extremes of each run.
 type Series struct {
 	Name    string
 	Seconds []float64
-	// Values have one for each of Seconds. Nil is unknown, a gap in the curve.
+	// Values has one for each of Seconds. Nil is unknown, a gap in the curve.
 	Values []*float64
-	// Step keeps a value until the next, as that of a count; otherwise a line joins them.
+	// Step keeps a value until the next one, for counts; otherwise lines join values.
 	Step bool
 }
 
@@ -70,7 +69,7 @@ func Known(values ...float64) []*float64 {
 	return known
 }
 
-// check names what the page cannot show.
+// check returns what the page cannot show.
 func (p Page) check() error {
 	if p.Title == "" {
 		return errors.New("the page has no title: set Title")
@@ -103,7 +102,7 @@ func (s Series) check() error {
 		}
 	}
 	if i := slices.IndexFunc(s.Values, func(v *float64) bool { return v != nil && !isFinite(*v) }); i >= 0 {
-		return fmt.Errorf("value %d is %v: make what is unknown nil", i+1, *s.Values[i])
+		return fmt.Errorf("value %d is %v: use nil for unknown", i+1, *s.Values[i])
 	}
 	return nil
 }

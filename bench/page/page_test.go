@@ -123,10 +123,10 @@ func TestNothingIsWrittenOfAWrongPage(t *testing.T) {
 			series([]float64{math.NaN()}, Known(1)), "time 1 is NaN: sort the points by finite times",
 		},
 		"a value that is not a number": {
-			series([]float64{1}, Known(math.NaN())), "value 1 is NaN: make what is unknown nil",
+			series([]float64{1}, Known(math.NaN())), "value 1 is NaN: use nil for unknown",
 		},
 		"an infinite value": {
-			series([]float64{0, 1}, Known(1, math.Inf(-1))), "value 2 is -Inf: make what is unknown nil",
+			series([]float64{0, 1}, Known(1, math.Inf(-1))), "value 2 is -Inf: use nil for unknown",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestAFailedWriteIsReported(t *testing.T) {
 	require.ErrorIs(t, whole().Write(fullDisk{}), errFull)
 }
 
-// The sums are written by make page-library, of the package that package-lock.json pins.
+// make page-library writes the sums of the package that package-lock.json pins.
 func TestTheLibraryIsWhatWasVendored(t *testing.T) {
 	sums, err := os.Open(filepath.Join("uplot", "SHA256SUMS"))
 	require.NoError(t, err)

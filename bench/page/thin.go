@@ -3,11 +3,11 @@
 
 package page
 
-// mostPoints of a series are drawn: several for each pixel, so that a week of samples opens at once.
+// mostPoints bounds the drawn points of a series: several for each pixel, so that a week of samples opens at once.
 const mostPoints = 8000
 
-// thin keeps the least and the largest value of each run of points, and whether one was unknown, so that no peak is
-// lost. A series of few points stays as it is.
+// thin keeps the least and the largest value of each run of points, and a gap if there is one, so that no peak is lost.
+// A series of few points is not changed.
 func (s Series) thin() Series {
 	if len(s.Seconds) <= mostPoints {
 		return s
@@ -26,7 +26,7 @@ func (s Series) thin() Series {
 	return thinned
 }
 
-// kept says of each value of a run whether it is drawn.
+// kept reports for each value of a run whether it is drawn.
 func kept(run []*float64) []bool {
 	keep := make([]bool, len(run))
 	least, largest, gap := -1, -1, -1

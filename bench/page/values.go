@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// mostRows is what a person reads of a chart as a table.
+// mostRows bounds the table of a chart for readers.
 const mostRows = 100
 
-// values are the points of a chart as a table: at even times, because the series may have points at different ones.
+// values are the points of a chart as a table: at regular times, because series may have different ones.
 type values struct {
 	// Every is the time between rows as text.
 	Every string
@@ -60,7 +60,7 @@ func span(all []Series) (first, last float64, found bool) {
 	return first, last, found
 }
 
-// interval is a time that a person counts in, of which the span has at most mostRows.
+// interval is a round time that divides the span into at most mostRows.
 func interval(span float64) float64 {
 	intervals := []float64{0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200}
 	for _, one := range intervals {
@@ -85,7 +85,7 @@ func (s Series) at(at float64) string {
 	return number(*s.Values[i])
 }
 
-// length is a time that a person counts in.
+// length is a round time as text.
 func length(seconds float64) string {
 	switch {
 	case seconds < 60:

@@ -17,11 +17,11 @@ import (
 //go:embed page.html page.css page.js uplot/LICENSE uplot/uPlot.iife.min.js uplot/uPlot.min.css
 var assets embed.FS
 
-// document is what page.html shows.
+// document is the data of page.html.
 type document struct {
 	Page
 	Charts []figure
-	// Library and Script are run, and Style is applied, because Policy has their checksums.
+	// Policy allows Library, Script and Style by their checksums.
 	Library, Script template.JS
 	Style           template.CSS
 	Policy          string
@@ -73,7 +73,7 @@ func newDocument(p Page) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	// The library's licence asks to be in each copy of it.
+	// The library's licence must be in each copy of it.
 	library := "/*\n" + texts["uplot/LICENSE"] + "*/\n" + texts["uplot/uPlot.iife.min.js"]
 	style := texts["uplot/uPlot.min.css"] + texts["page.css"]
 	d := document{
