@@ -15,24 +15,24 @@ import (
 //go:embed testdata/partition.json
 var partitionAnswer []byte
 
-// subscription is the one that every topic of the broker has.
+// subscription is the subscription of every topic of the broker.
 const subscription = "public/default/resize"
 
-// What the real answer counted.
+// The counts of the recorded response.
 const realMessages, realBytes = 20, 1005
 
-// answers are the bodies about one topic. Each is made once, compressed as a broker sends it to clients that accept
-// gzip.
+// answers are the response bodies for one topic. Each is built once, compressed as a broker sends it to clients that
+// accept gzip.
 type answers struct{ full, slim, entries []byte }
 
-// recipe makes answers: the state of one partition with and without its consumers, by whether something waits.
+// recipe builds answers: the state of one partition with and without its consumers, with and without a backlog.
 type recipe struct {
 	partitions int
 	// states are JSON objects, indexed by waiting and then by full.
 	states map[bool]map[bool][]byte
 }
 
-// newRecipe derives the states from the real answer.
+// newRecipe derives the states from the recorded response.
 func newRecipe(partitions int) (*recipe, error) {
 	r := &recipe{partitions: partitions, states: map[bool]map[bool][]byte{false: {}, true: {}}}
 	for waiting := range r.states {
@@ -70,8 +70,8 @@ func partitionState(waiting, full bool) ([]byte, error) {
 	return json.Marshal(state)
 }
 
-// answer makes the bodies about a topic with all its partitions, to each of which so many single messages were
-// published and as many delivered, after those of the real answer.
+// answer builds the bodies for a topic with all its partitions. To each, the given number of single messages was
+// published and delivered since the recorded response.
 func (r *recipe) answer(topic string, waiting bool, more int64) (answers, error) {
 	var made answers
 	var err error
@@ -90,7 +90,7 @@ func (r *recipe) answer(topic string, waiting bool, more int64) (answers, error)
 	return made, nil
 }
 
-// moved counts so many single messages more.
+// moved adds single messages to the counts.
 func moved(state []byte, more int64) []byte {
 	for field, count := range map[string]int64{
 		"msgInCounter": realMessages, "msgOutCounter": realMessages,
@@ -102,7 +102,7 @@ func moved(state []byte, more int64) []byte {
 	return state
 }
 
-// stats writes partitioned-stats: the sums, which look like one partition, the partitions, and how many there are.
+// stats writes partitioned-stats: the sums in the form of one partition, the partitions, and their number.
 func (r *recipe) stats(b *bytes.Buffer, topic string, state []byte) {
 	b.Write(state[:len(state)-1]) // without the closing brace
 	b.WriteString(`,"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
@@ -110,7 +110,7 @@ func (r *recipe) stats(b *bytes.Buffer, topic string, state []byte) {
 	b.WriteString("}}")
 }
 
-// entries writes partitioned-internalStats, as far as clients read it.
+// entries writes the part of partitioned-internalStats that clients read.
 func (r *recipe) entries(b *bytes.Buffer, topic string, more int64) {
 	b.WriteString(`{"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
 	r.each(b, topic,

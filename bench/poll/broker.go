@@ -20,34 +20,34 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// setting is what both sides of a measurement have to agree on.
+// setting is common to both sides of a measurement.
 type setting struct {
 	// Topics of Partitions each.
 	Topics, Partitions int
-	// Busy is how many of 100 topics have something waiting all the time.
+	// Busy is how many of 100 topics always have a backlog.
 	Busy int
-	// Interval between two looks at a topic.
+	// Interval between two polls of a topic.
 	Interval time.Duration
 }
 
 func (s setting) topic(i int) string { return fmt.Sprintf("persistent://public/default/in-%06d", i) }
 
-// waiting spreads the busy topics evenly.
+// waiting spreads the topics with a backlog evenly.
 func (s setting) waiting(i int) bool { return i*s.Busy/100 != (i+1)*s.Busy/100 }
 
-// traffic is what the broker has seen since it started.
+// traffic counts what the broker has received and sent since it started.
 type traffic struct {
 	Requests int64 `json:"requests"`
 	// Bytes sent, headers included.
 	Bytes int64 `json:"bytes"`
-	// Unknown requests, which a contender should not make.
+	// Unknown requests, which a contender should not send.
 	Unknown int64 `json:"unknown"`
 }
 
-// perSecond messages are published to each partition where something waits, and as many are delivered.
+// perSecond messages are published to each partition with a backlog, and as many are delivered.
 const perSecond = 10
 
-// fakeBroker answers about the topics of a setting.
+// fakeBroker serves the topics of a setting.
 type fakeBroker struct {
 	setting  setting
 	recipe   *recipe
@@ -56,7 +56,7 @@ type fakeBroker struct {
 	unknown  atomic.Int64
 	bytes    atomic.Int64
 
-	// made holds answers by number of the topic where nothing waits, each made when it is first asked for.
+	// made caches the responses for topics without a backlog, by number, each built at its first request.
 	made sync.Map
 }
 
@@ -136,7 +136,7 @@ func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // a client that left is its own concern
+	_, _ = w.Write(body) // the client may be gone
 }
 
 func (b *fakeBroker) refuse(w http.ResponseWriter) {
@@ -187,7 +187,7 @@ func (c countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// readTraffic asks a broker what it has seen.
+// readTraffic requests the traffic of a broker.
 func readTraffic(ctx context.Context, url string) (seen traffic, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/traffic", http.NoBody)
 	if err != nil {

@@ -25,7 +25,7 @@ func main() {
 	command.Main("poll", run)
 }
 
-// options are the flags; role, name and admin are for the processes that the benchmark starts of itself.
+// options are the flags; role, name and admin are for the processes that the benchmark starts itself.
 type options struct {
 	setting           setting
 	sizes, path       string
@@ -33,7 +33,7 @@ type options struct {
 	pace              pace
 }
 
-// The roles of a process; none is the one that the user starts.
+// The roles of a process; none for the one that the user starts.
 const (
 	roleBroker    = "broker"
 	roleContender = "contender"
@@ -45,11 +45,11 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&o.sizes, "sizes", "1000,10000,100000", "topic-partitions of each measurement")
 	flags.IntVar(&o.setting.Partitions, "partitions", 4, "partitions of a topic")
 	flags.IntVar(&o.setting.Busy, "busy", 10, "of 100 topics, how many have something waiting")
-	flags.DurationVar(&o.setting.Interval, "interval", 10*time.Second, "between two looks at a topic")
+	flags.DurationVar(&o.setting.Interval, "interval", 10*time.Second, "between two polls of a topic")
 	flags.IntVar(&o.pace.warmUp, "warm-up", 2, "intervals before measuring")
 	flags.IntVar(&o.pace.measured, "measured", 6, "intervals to measure; idle topics are looked at whole once a minute")
 	flags.StringVar(&o.path, "out", "", "file for the numbers as JSON; none when empty")
-	flags.StringVar(&o.role, "role", "", "internal: what this process does")
+	flags.StringVar(&o.role, "role", "", "internal: role of this process")
 	flags.StringVar(&o.name, "contender", "", "internal: who polls")
 	flags.StringVar(&o.admin, "admin", "", "internal: URL of the broker")
 	flags.IntVar(&o.setting.Topics, "topics", 0, "internal: number of topics")
@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return measureAll(ctx, o, launcher{path: self, progress: progress}, out)
 }
 
-// measureAll has every contender poll every size, each in a process of its own against a broker of its own.
+// measureAll runs every contender with every size, each in its own process with its own broker.
 func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) error {
 	measured := report{
 		CPUs: runtime.NumCPU(), PartitionsPerTopic: o.setting.Partitions, BusyPercent: o.setting.Busy,
@@ -108,7 +108,7 @@ func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) 
 		s.Topics = partitions / s.Partitions
 		for _, name := range []string{nameOurs, namePerTrigger} {
 			_, _ = fmt.Fprintf(launch.progress, "%s polls %d topic-partitions for %s\n", name, partitions,
-				time.Duration(o.pace.warmUp+o.pace.measured)*s.Interval) // only to be read along
+				time.Duration(o.pace.warmUp+o.pace.measured)*s.Interval) // only an expected duration
 			one, err := launch.measure(ctx, name, s, o.pace)
 			if err != nil {
 				return fmt.Errorf("%s polling %d topic-partitions: %w", name, partitions, err)
@@ -154,7 +154,7 @@ func (l launcher) measure(ctx context.Context, name string, s setting, p pace) (
 	}
 	defer func() {
 		stop()
-		_ = broker.Wait() // it was killed, and says so
+		_ = broker.Wait() // it was killed
 	}()
 	url, err := bufio.NewReader(lines).ReadString('\n')
 	if err != nil {

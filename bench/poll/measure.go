@@ -22,10 +22,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// contender keeps what is known of the topics fresh while it runs.
+// contender keeps the state of the topics fresh while it runs.
 type contender interface {
 	run(ctx context.Context) error
-	// measuredAt is when what is known of a topic was measured; false when nothing is.
+	// measuredAt is when the known state of a topic was measured; false without any.
 	measuredAt(topic int, now time.Time) (time.Time, bool)
 }
 
@@ -46,22 +46,22 @@ func newContender(name string, s setting, admin string) (contender, error) {
 	}
 }
 
-// pace says how long to warm up and to measure, in intervals, and how often to look within one.
+// pace is how long to warm up and to measure, in intervals, and how many samples to take within one.
 type pace struct{ warmUp, measured, looks int }
 
 // figures are what one contender process measured of itself.
 type figures struct {
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
-	// CPUSeconds that 1,000 functions, one topic each, take in a minute.
+	// CPUSeconds of 1,000 functions with one topic each, per minute.
 	CPUSeconds float64 `json:"cpu_seconds_per_1k_functions_minute"`
-	// Memory that the process has from the system, at the end.
+	// Memory of the process from the system, at the end.
 	Memory uint64 `json:"memory_bytes"`
-	// Freshness is the age of what is known; a topic of which nothing is known is as old as the process.
+	// Freshness is the age of the data; a topic without any is as old as the process.
 	Freshness float64 `json:"freshness_p99_seconds"`
-	// Unknown is how many of the looks found nothing known.
+	// Unknown is how many samples had no data.
 	Unknown int `json:"unknown_looks"`
-	// UnknownRequests were none that the broker knows; must be 0.
+	// UnknownRequests are requests that the broker does not know; must be 0.
 	UnknownRequests int64 `json:"unknown_requests"`
 }
 
@@ -94,7 +94,7 @@ func (m measurement) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// observe waits for the contender to settle, and then looks at its knowledge and its costs.
+// observe waits for the contender's warm-up, and then samples its data and its cost.
 func (m measurement) observe(ctx context.Context) (figures, error) {
 	s, p := m.setting, m.pace
 	started := time.Now()
@@ -145,7 +145,7 @@ func (m measurement) observe(ctx context.Context) (figures, error) {
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(fmt.Sprintf("reading the process's own usage: %v", err)) // RUSAGE_SELF cannot be refused
+		panic(fmt.Sprintf("reading the process's own usage: %v", err)) // RUSAGE_SELF cannot fail
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

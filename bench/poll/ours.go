@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// ours is the poller of the adapter with its default limits: a request may take 3 s, 16 run at once against a cluster,
-// and flagsThatDiffer says where the requests to a host are not bounded as they ship.
+// ours is the poller of the adapter with its default limits: 3 s for a request and 16 concurrent requests to a cluster;
+// flagsThatDiffer returns the raised limits per host.
 type ours struct {
 	store         *backlog.Store
 	poller        *poll.Poller
@@ -56,11 +56,11 @@ func newOurs(s setting, admin string) (*ours, error) {
 	return o, nil
 }
 
-// manyRequests is the most that the adapter's --max-requests-per-second allows.
+// manyRequests is the maximum of the adapter's --max-requests-per-second.
 const manyRequests = 100_000
 
-// requestsPerHost is the adapter's default where that is twice what polling takes. Beyond that one fake broker stands
-// for all that such a cluster has.
+// requestsPerHost is the adapter's default if that is at least twice what polling needs. Otherwise the one fake broker
+// represents all brokers of such a cluster.
 func (s setting) requestsPerHost() int {
 	if float64(2*s.Topics)/s.Interval.Seconds() <= pulsar.DefaultMaxRequestsPerSecondPerHost {
 		return pulsar.DefaultMaxRequestsPerSecondPerHost
@@ -68,7 +68,7 @@ func (s setting) requestsPerHost() int {
 	return manyRequests
 }
 
-// flagsThatDiffer are those of the adapter that a contender has and that do not ship; "" if there are none.
+// flagsThatDiffer are a contender's adapter flags that differ from the defaults; "" if none do.
 func (s setting) flagsThatDiffer(contender string) string {
 	if limit := s.requestsPerHost(); contender == nameOurs && limit != pulsar.DefaultMaxRequestsPerSecondPerHost {
 		return fmt.Sprintf("--max-requests-per-second=%d", limit)
@@ -78,7 +78,7 @@ func (s setting) flagsThatDiffer(contender string) string {
 
 func (o *ours) run(ctx context.Context) error { return o.poller.Run(ctx) }
 
-// measuredAt is when what is known of a topic was measured; false when nothing is.
+// measuredAt implements contender.
 func (o *ours) measuredAt(i int, now time.Time) (time.Time, bool) {
 	reading, err := o.store.Read(o.subscriptions[i], now)
 	return reading.At, err == nil

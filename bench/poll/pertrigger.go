@@ -17,15 +17,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// perTrigger reads each topic as KEDA's scaler does (pkg/scalers/pulsar_scaler.go, read at 00efa84): a goroutine for
-// each trigger, one request an interval with no parameters, so with consumers, publishers, bytes and sums; the body
-// read whole and decoded into all of its fields. In its favour: the triggers share one client and its connections,
-// which KEDA's do not, and the HPA causes no second request.
+// perTrigger reads each topic like KEDA's scaler (pkg/scalers/pulsar_scaler.go, read at 00efa84): a goroutine for each
+// trigger, one request an interval without parameters, so with consumers, publishers, bytes and sums; it reads the
+// whole body and decodes all fields. In its favour: the triggers share one client and its connections, which KEDA's do
+// not, and the HPA causes no second request.
 type perTrigger struct {
 	setting setting
 	admin   string
 	client  *http.Client
-	// at has, for each trigger, when its last good answer was asked for, in Unix nanoseconds; 0 for none.
+	// at has, for each trigger, when its last good response was requested, in Unix nanoseconds; 0 for none.
 	at []atomic.Int64
 }
 
@@ -50,7 +50,7 @@ func (p *perTrigger) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// follow looks at one topic every interval, beginning at a random moment of the first.
+// follow polls one topic every interval, beginning at a random moment of the first.
 func (p *perTrigger) follow(ctx context.Context, i int) {
 	timer := time.NewTimer(time.Duration(rand.Float64() * float64(p.setting.Interval)))
 	defer timer.Stop()

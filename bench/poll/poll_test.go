@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// TestMain lets the test binary play the roles of the benchmark's processes.
+// TestMain runs the test binary in the roles of the benchmark's processes.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-role=") {
 		main()

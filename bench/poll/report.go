@@ -23,9 +23,9 @@ type report struct {
 type result struct {
 	Contender       string `json:"contender"`
 	TopicPartitions int    `json:"topic_partitions"`
-	// Topics are as many as functions.
+	// Topics equal the number of functions.
 	Topics int `json:"topics"`
-	// Flags of the adapter that do not ship; absent if there are none.
+	// Flags of the adapter that differ from the defaults; absent if none do.
 	Flags string `json:"flags_that_differ,omitempty"`
 	figures
 }
