@@ -18,12 +18,12 @@ import (
 // workload of the one subscription.
 const workload = "fn"
 
-// pollEvery is the adapter's default poll interval in seconds, and pollPhase when in it: a sync then finds an answer 2
-// or 7 s old, as two periods that know nothing of each other do on average; in phase they would flatter us.
+// pollEvery is the adapter's default poll interval in seconds, and pollPhase its offset: a sync then finds data 2 or 7
+// s old, the average of two independent periods; in phase, the results would be too good.
 const pollEvery, pollPhase = 10, 3
 
-// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided
-// at its next sync.
+// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets the desired
+// replicas at its next sync.
 type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
@@ -34,22 +34,22 @@ type capacity struct {
 	// input and decision are the last ones.
 	input    policy.Input
 	decision policy.Decision
-	// falseCeilings were drawn while the limit of what replicas depend on was not reached.
+	// falseCeilings were drawn while no downstream limit was reached.
 	falseCeilings int
-	// events are those of a Timetable that are still to come; follows says that there is one.
+	// events are the remaining ones of a Timetable; follows is set if there is one.
 	events  []event
 	follows bool
 }
 
-// FalseCeilings is how many ceilings were drawn that the model contradicts.
+// FalseCeilings is the number of ceilings that the model contradicts.
 func (c *capacity) FalseCeilings() int { return c.falseCeilings }
 
-// Without makes our controller with parts of the algorithm left out; none for 0.
+// Without returns our controller without parts of the algorithm; 0 leaves out none.
 func Without(parts policy.Part) New {
 	return func(s model.Scenario) Controller { return newCapacity(s, parts) }
 }
 
-// Policy makes our controller with the spec of a policy.
+// Policy returns our controller with the spec of a policy.
 func Policy(spec v1alpha1.AutoscalingPolicySpec) New {
 	return func(s model.Scenario) Controller {
 		c := newCapacity(s, 0)
@@ -99,12 +99,11 @@ func (c *capacity) Replicas(system *model.System) int {
 	return system.Replicas()
 }
 
-// resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's
-// status.
+// resumed is the controller of a new process: all it has is the status that the last one wrote.
 func (c *capacity) resumed(system *model.System) *capacity {
 	text, err := c.state.Encode()
 	if err != nil {
-		panic(err) // no decision leads to a state that cannot be written
+		panic(err) // every state can be written
 	}
 	fresh := newCapacity(system.Scenario(), c.without)
 	fresh.spec = c.spec
@@ -112,12 +111,12 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())
 	if err != nil {
-		panic(err) // nor to one that cannot be read
+		panic(err) // and read
 	}
 	return fresh
 }
 
-// ask Pulsar about all topics.
+// ask requests all topics from Pulsar.
 func (c *capacity) ask(system *model.System) {
 	for i, name := range system.Scenario().Topics() {
 		topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: name}
@@ -129,12 +128,12 @@ func (c *capacity) ask(system *model.System) {
 	}
 }
 
-// scrape asks the instances.
+// scrape requests the instances' metrics.
 func (c *capacity) scrape(system *model.System) {
 	c.store.RecordInstances(workload, system.InstancesSample())
 }
 
-// decide on what is known.
+// decide makes a decision on the data.
 func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
 		Now: system.Time(), Spec: c.spec, FreshFor: 3 * pollEvery * time.Second, Pods: pods(system), Without: c.without,

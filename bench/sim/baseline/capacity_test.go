@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// The adapter holds what there is for a stabilization window after its start, since what was needed since the status
-// was written is not known: so does its model.
+// After its start the adapter holds replicas for a stabilization window, because it does not know what was needed since
+// the status was written. So does its model.
 func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	firstDown := func(restarts ...int) int {
 		s := calm()
@@ -42,8 +42,8 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	require.Equal(t, alone, firstDown(alone-5), "it was decided already")
 }
 
-// One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and
-// with replicas that differ by 5 %.
+// Replicas are kept so few that they always have work, with the noise and randomness of the model, and with capacities
+// that differ by 5 %.
 func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 	worst := 0.0
 	for _, each := range []float64{2, 10, 50, 500} {
@@ -63,7 +63,7 @@ func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 						continue
 					}
 					waiting := system.Processable()
-					if min(before, waiting) >= 2*each*float64(replicas) { // two seconds of work, all the while
+					if min(before, waiting) >= 2*each*float64(replicas) { // at least two seconds of work all the time
 						full++
 					}
 					before = waiting

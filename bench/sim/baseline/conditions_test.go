@@ -25,7 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// run is a scenario with our controller: what was true in each second, and what the status said after each decision.
+// run is a scenario with our controller: the truth of each second, and the status after each decision.
 type run struct {
 	model.Scenario
 	truth   []model.Truth
@@ -43,7 +43,7 @@ type report struct {
 	status   v1alpha1.AutoscalingPolicyStatus
 }
 
-// observe runs a scenario as the controller would, which writes a status where it is due.
+// observe runs a scenario like the controller, which writes a status if it is due.
 func observe(t *testing.T, s model.Scenario, of New) *run {
 	t.Helper()
 	system := model.New(s, 7)
@@ -69,7 +69,7 @@ func observe(t *testing.T, s model.Scenario, of New) *run {
 	return r
 }
 
-// reconcile writes the status of a decision, of a policy with a HorizontalPodAutoscaler that works.
+// reconcile writes the status of a decision, for a policy with a working HorizontalPodAutoscaler.
 func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	t.Helper()
 	in, truth := c.input, r.truth[second]
@@ -111,7 +111,7 @@ func (m report) says(condition string) metav1.Condition {
 	return *c
 }
 
-// ever and always say what was true in the last seconds; always is false near the start.
+// ever and always report whether something was true in the last seconds; always is false near the start.
 func (r *run) ever(second, last int, is func(model.Truth) bool) bool {
 	return slices.ContainsFunc(r.truth[max(0, second-last):second+1], is)
 }
@@ -126,7 +126,7 @@ func (r *run) late(share float64) func(model.Truth) bool {
 	return func(t model.Truth) bool { return float64(t.Oldest) > most || t.Wait > most }
 }
 
-// unknown is why the backlog is not known, or not all of it.
+// unknown is why the backlog is unknown, or partly unknown.
 func (m report) unknown() error {
 	return cmp.Or(m.input.Unknown, m.input.Reading.Coverage.Err())
 }
@@ -142,7 +142,7 @@ func (r *run) outage(i, last int) bool {
 	return false
 }
 
-// withoutSyncs is a step of the load whose HorizontalPodAutoscaler stands still for ten minutes.
+// withoutSyncs is a step of the load with a HorizontalPodAutoscaler that stops for ten minutes.
 func withoutSyncs() (model.Scenario, New) {
 	s := named("step")
 	s.Name = "hpa-stops"
@@ -190,7 +190,7 @@ func TestConditionsAgreeWithEachOtherAndWithTheModel(t *testing.T) {
 	}
 }
 
-// breaks counts the statuses that a rule is broken by, and tells the first.
+// breaks counts the statuses that break a rule, and returns the first.
 func (r *run) breaks(rule rule) (first string, count int) {
 	for i, m := range r.reports {
 		what := rule(r, i)
@@ -260,9 +260,9 @@ func TestARuleTellsAStatusThatIsWrong(t *testing.T) {
 			"ratelimit", says(v1alpha1.ConditionObjectiveMet, metav1.ConditionTrue, v1alpha1.ReasonWithinObjective),
 			(*run).objectiveMet,
 		},
-		"missed for no limit that is told": {"flood", missed(v1alpha1.ReasonTooFewPartitions), (*run).reasonOfOthers},
-		"replicas start, and all consume":  {"flood", missed(v1alpha1.ReasonReplicasStarting), (*run).reasonIsTrue},
-		"messages fail, and none does":     {"flood", missed(v1alpha1.ReasonMessagesFail), (*run).reasonIsTrue},
+		"missed without a reported limit": {"flood", missed(v1alpha1.ReasonTooFewPartitions), (*run).reasonOfOthers},
+		"replicas start, and all consume": {"flood", missed(v1alpha1.ReasonReplicasStarting), (*run).reasonIsTrue},
+		"messages fail, and none does":    {"flood", missed(v1alpha1.ReasonMessagesFail), (*run).reasonIsTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := *runs[test.scenario]

@@ -9,21 +9,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// Controller says every second how many replicas there should be; most seconds that is what there are.
+// Controller returns the number of replicas for every second, usually unchanged.
 type Controller interface {
 	Replicas(system *model.System) int
 }
 
-// New makes a controller for a scenario; it sees the model's defaults applied.
+// New creates a controller for a scenario, in which the model's defaults are set.
 type New func(model.Scenario) Controller
 
-// Named is a controller under its name in tables.
+// Named is a controller with its name in tables.
 type Named struct {
 	Name string
 	New  New
 }
 
-// All of them, ours last.
+// All returns all controllers, ours last.
 func All() []Named {
 	return []Named{
 		{"oracle", newOracle},
@@ -41,10 +41,10 @@ func All() []Named {
 	}
 }
 
-// every says whether a second is one of a period's.
+// every reports whether a period begins in this second.
 func every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
 
-// bound to what the scenario allows.
+// bound applies the bounds of the scenario.
 func bound(replicas float64, s model.Scenario) int {
 	if math.IsNaN(replicas) {
 		return s.Min
@@ -61,8 +61,8 @@ type moment struct {
 // recommendations of the past, the oldest first.
 type recommendations []moment
 
-// atLeast is a stabilization window for scale-down: it returns want, or the largest recommendation of the last seconds
-// where that is more, up to what runs.
+// atLeast is a stabilization window for scale-down: it returns the largest of want and the recommendations of the last
+// seconds, up to the running replicas.
 func (r *recommendations) atLeast(system *model.System, want, seconds int) int {
 	now := float64(system.Second())
 	*r = append(*r, moment{now, want})

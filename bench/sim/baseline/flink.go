@@ -10,8 +10,8 @@ import (
 )
 
 // flink is the autoscaler of the Flink Kubernetes operator. In its favour: replicas are added in place where Flink
-// restarts the job, it looks each 15 s where the operator does so once a minute, it knows how many messages its lag is,
-// and what replicas do while there is a lag is believed at once.
+// restarts the job, it evaluates every 15 s and not once a minute, it knows how many messages its lag is, and it uses
+// the processing rate during a lag at once.
 //
 // Source: flink-kubernetes-operator, module flink-autoscaler, ScalingMetricEvaluator and JobVertexScaler.
 type flink struct {
@@ -29,7 +29,7 @@ type flinkSettings struct {
 	target, lowest, highest float64
 }
 
-// defaultFlink has the defaults, and tunedFlink what suits replicas that start in half a minute.
+// defaultFlink has the defaults, and tunedFlink suits replicas that start in half a minute.
 func defaultFlink() flinkSettings {
 	return flinkSettings{
 		window: 900, stable: 300, down: 3600, catchUp: 1800, restart: 300, target: 0.7, lowest: 0.4, highest: 1,
@@ -48,17 +48,17 @@ func newFlink(settings flinkSettings) New {
 
 const (
 	flinkInterval = 15
-	// flinkLargestDown is the largest share of replicas that go at once.
+	// flinkLargestDown is the largest share of replicas that one scale-down removes.
 	flinkLargestDown = 0.6
-	// flinkSaturated is how many seconds of work wait when what replicas do is what they can do, and flinkBacklog when
-	// they catch up, so that no utilisation is too low.
+	// flinkSaturated is the backlog in seconds of work above which the processing rate is the capacity, and flinkBacklog
+	// that of catching up, when no utilization is too low.
 	flinkSaturated, flinkBacklog = 30, 300
 )
 
 func (f *flink) Replicas(system *model.System) int {
 	current := system.Replicas()
 	if current == 0 {
-		return 1 // it has no notion of zero
+		return 1 // it never scales to zero
 	}
 	if !every(flinkInterval, system) || system.Second() < f.quiet {
 		return current
@@ -84,7 +84,7 @@ func (f *flink) Replicas(system *model.System) int {
 	return max(1, want)
 }
 
-// want is what the window asks for: what there is while that is within the bounds of utilisation.
+// want returns the recommendation of the window: the current replicas while their utilization is within the bounds.
 func (f *flink) want(system *model.System, rough model.Rough) (replicas int, ok bool) {
 	mean, n := observed{}, float64(len(f.seen))
 	for _, o := range f.seen {
@@ -107,7 +107,7 @@ func (f *flink) want(system *model.System, rough model.Rough) (replicas int, ok 
 	}
 	capacity := func(use, restart float64) float64 {
 		if use == 0 {
-			return math.Inf(1) // also when nothing arrives
+			return math.Inf(1) // also without arrivals
 		}
 		return lag/s.catchUp + mean.arrivals*restart/s.catchUp + mean.arrivals/use
 	}

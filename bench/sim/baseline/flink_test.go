@@ -12,7 +12,7 @@ import (
 )
 
 // By the formulas and the defaults of flink-kubernetes-operator's ScalingMetricEvaluator and JobVertexScaler: bounds of
-// the utilisation 0.4 and 1 around 0.7, catch-up in 30 min, a restart of 5 min. Ten replicas do 50/s each in these
+// the utilization 0.4 and 1 around 0.7, catch-up in 30 min, a restart of 5 min. Ten replicas process 50/s each in these
 // cases.
 func TestTheFlinkModelFollowsItsFormulas(t *testing.T) {
 	tests := map[string]struct {
@@ -25,10 +25,10 @@ func TestTheFlinkModelFollowsItsFormulas(t *testing.T) {
 		// (100/0.7 + 100/6) / 50 = 3.2, but 60 % less at most
 		"below the lower bound too": {100, 100, 2, 0, 4},
 		// (140000/1800 + 450/6 + 450/0.7) / 50 = 15.9
-		"what waits is to be caught up with":                        {450, 500, 10, 140_000, 16},
-		"with a lag what comes out is the rate, however busy it is": {450, 500, 5, 140_000, 16},
-		"while it catches up no utilisation is too low":             {100, 500, 10, 160_000, 10},
-		"nor when nothing arrives any more":                         {0, 500, 10, 200_000, 10},
+		"catches up with a backlog":                      {450, 500, 10, 140_000, 16},
+		"with a lag the processing rate is the capacity": {450, 500, 5, 140_000, 16},
+		"while it catches up no utilisation is too low":  {100, 500, 10, 160_000, 10},
+		"nor when nothing arrives any more":              {0, 500, 10, 200_000, 10},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

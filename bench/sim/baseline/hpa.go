@@ -19,21 +19,21 @@ const (
 	hpaDownWindow = 300
 	// The default policies of a behavior: up by the larger of 4 pods and 100 % in 15 s, down to anything.
 	hpaPods, hpaPercent, hpaPeriod = 4, 100, 15
-	// Without a behavior: up to twice as many, or 4, at each sync.
+	// Without a behavior: up to twice as many, or to 4, at each sync.
 	hpaFactor, hpaLeast = 2, 4
-	// hpaMost keeps what a metric asks for within an int32, as the controller does.
+	// hpaMost keeps the recommendation of a metric within an int32, like the controller.
 	hpaMost = math.MaxInt32
 )
 
-// hpa is the HorizontalPodAutoscaler's way from a number of replicas that a metric asks for to what is set: tolerance,
-// scale-up limit and stabilization window. When a metric cannot be had, sync is not called: the controller keeps what
-// there is and remembers nothing.
+// hpa is the HorizontalPodAutoscaler's path from the recommendation of a metric to the replicas it sets: tolerance,
+// scale-up limit and stabilization window. Without a metric, sync is not called: the controller keeps the replicas and
+// records nothing.
 //
 // Sources: Kubernetes 1.36, pkg/controller/podautoscaler: reconcileAutoscaler, normalizeDesiredReplicas and
 // normalizeDesiredReplicasWithBehaviors; testdata/hpa.json is a recording of that controller, which a test replays.
 type hpa struct {
-	// behavior says that the HPA has one, of defaults. Then changes count over the period of their policy. Without one
-	// the largest recommendation of the window is followed upwards too: one that was beyond the limit still comes.
+	// behavior is set if the HPA has one, with defaults. Then changes count over the period of their policy. Without one
+	// the largest recommendation of the window applies to scale-up too: one beyond the limit takes effect later.
 	behavior bool
 	// downWindow in seconds.
 	downWindow float64
@@ -41,13 +41,14 @@ type hpa struct {
 	changed    []moment // replicas added, or removed
 }
 
-// replicas for a metric that asks for so many, as a fraction.
+// replicas returns the replicas for a metric with a fractional recommendation.
 func (h *hpa) replicas(system *model.System, wanted float64) int {
 	s := system.Scenario()
 	return h.sync(float64(system.Second()), system.Replicas(), wanted, max(1, s.Min), s.Max)
 }
 
-// sync is one look of the controller: replicas to set, where there are current ones and the metric asks for wanted.
+// sync is one sync of the controller: it returns the replicas to set, for the current ones and the metric's
+// recommendation.
 func (h *hpa) sync(now float64, current int, wanted float64, lowest, highest int) int {
 	if current == 0 {
 		return 0 // an HPA is off at zero
@@ -73,7 +74,7 @@ func (h *hpa) sync(now float64, current int, wanted float64, lowest, highest int
 	return set
 }
 
-// largest recommendation of the window, among which want is from now on.
+// largest adds want to the window, and returns the largest recommendation in it.
 func (h *hpa) largest(now float64, want int) int {
 	h.said = slices.DeleteFunc(h.said, func(m moment) bool { return m.second < now-h.downWindow })
 	largest := want
@@ -84,7 +85,7 @@ func (h *hpa) largest(now float64, want int) int {
 	return largest
 }
 
-// limit is how many replicas the policies allow, from what there was at the beginning of their period.
+// limit is the number of replicas that the policies allow, based on those at the beginning of their period.
 func (h *hpa) limit(now float64, current int) int {
 	h.changed = slices.DeleteFunc(h.changed, func(m moment) bool { return m.second <= now-hpaPeriod })
 	before := current

@@ -19,16 +19,16 @@ func TestTheHPAModelFollowsItsDocumentation(t *testing.T) {
 		behavior int
 		without  int
 	}{
-		"twice the value doubles the replicas":                                 {10, 20, 20, 20},
-		"a ratio within a tenth changes nothing":                               {10, 10.9, 10, 10},
-		"a ratio just beyond does":                                             {10, 11.1, 12, 12},
-		"a fraction is rounded up":                                             {2, 3.2, 4, 4},
-		"up at most doubles at once":                                           {10, 50, 20, 20},
-		"a behavior allows four more, no behavior four in all":                 {1, 50, 5, 4},
-		"never beyond maxReplicas":                                             {80, 150, 100, 100},
-		"never below minReplicas":                                              {1, 0, 1, 1},
-		"what there was at the first look holds as long as what was asked for": {10, 3, 10, 10},
-		"it is off at zero":                                                    {0, 3, 0, 0},
+		"twice the value doubles the replicas":                 {10, 20, 20, 20},
+		"a ratio within a tenth changes nothing":               {10, 10.9, 10, 10},
+		"a ratio just beyond does":                             {10, 11.1, 12, 12},
+		"a fraction is rounded up":                             {2, 3.2, 4, 4},
+		"up at most doubles at once":                           {10, 50, 20, 20},
+		"a behavior allows four more, no behavior four in all": {1, 50, 5, 4},
+		"never beyond maxReplicas":                             {80, 150, 100, 100},
+		"never below minReplicas":                              {1, 0, 1, 1},
+		"the first replicas count as a recommendation":         {10, 3, 10, 10},
+		"it is off at zero":                                    {0, 3, 0, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestWithoutABehaviorAnOldRecommendationStillComes(t *testing.T) {
 	require.Equal(t, 50, h.sync(290, 32, 4, 1, 100))
 }
 
-// recording is what test/cluster wrote down of the real controller.
+// recording is what test/cluster recorded of the real controller.
 type recording struct {
 	Kubernetes string
 	Runs       []struct {

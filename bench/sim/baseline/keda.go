@@ -22,32 +22,32 @@ const (
 type keda struct {
 	hpa       hpa
 	threshold float64
-	// entries that its trigger sees; all when nil.
+	// entries that its trigger sees; nil for all.
 	entries func(model.Rough) float64
-	// more is what other triggers ask for; the largest wins.
+	// more is the recommendation of other triggers; the largest wins.
 	more       func(system *model.System) float64
 	lastActive int
 }
 
-// TunedThreshold is what an expert who knows the capacity of a replica would write: half an objective's work.
+// TunedThreshold is the threshold of an expert who knows the capacity of a replica: half an objective's work.
 func TunedThreshold(capacity float64, objective time.Duration) float64 {
 	return max(1, capacity*objective.Seconds()/2)
 }
 
 func tunedThreshold(s model.Scenario) float64 { return TunedThreshold(s.Capacity(0), s.Objective) }
 
-// DefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
+// DefaultKEDA is a ScaledObject with only its trigger: its HPA has no behavior.
 func DefaultKEDA(model.Scenario) Controller {
 	return &keda{
 		hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold,
-		// A trigger has one topic, and the HPA follows the one of them that asks for the most. The formula of
-		// scalingModifiers that adds them up is left to experts.
+		// A trigger has one topic, and the HPA follows the largest recommendation. A formula in scalingModifiers that adds
+		// them up is left to experts.
 		entries: func(seen model.Rough) float64 { return seen.Busiest },
 	}
 }
 
-// newTunedKEDA has the best threshold there is and an HPA with the default behavior, which does not follow what was
-// asked for once and no longer.
+// newTunedKEDA has the best threshold and an HPA with the default behavior, which does not follow expired
+// recommendations.
 func newTunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s))(s) }
 
 // KEDA is a ScaledObject with a threshold and an HPA with the default behavior.
@@ -61,7 +61,7 @@ func KEDA(threshold float64) New {
 // capacity.
 func newExpert(s model.Scenario) Controller { return expert(s, 60) }
 
-// newFreshExpert has the rate of a monitoring system that looks at counters each 15 s.
+// newFreshExpert has the rate of a monitoring system that scrapes counters every 15 s.
 func newFreshExpert(s model.Scenario) Controller { return expert(s, 15) }
 
 func expert(s model.Scenario, seconds int) Controller {
@@ -74,7 +74,7 @@ func expert(s model.Scenario, seconds int) Controller {
 
 func (k *keda) Replicas(system *model.System) int {
 	s, current := system.Scenario(), system.Replicas()
-	if !every(hpaSync, system) { // of which kedaPolling and all gauges are multiples
+	if !every(hpaSync, system) { // kedaPolling and all gauges are multiples of it
 		return current
 	}
 	seen, err := system.Rough()
@@ -105,7 +105,7 @@ func (k *keda) Replicas(system *model.System) int {
 	return k.hpa.replicas(system, math.Max(entries/k.threshold, more))
 }
 
-// gauge is a rate that is renewed so often, such as msgRateIn once a minute: the mean since the last time.
+// gauge is a rate that is updated periodically, such as msgRateIn once a minute: the mean since the last update.
 type gauge struct {
 	seconds, at  int
 	rate, before float64
@@ -127,7 +127,7 @@ func (g *gauge) read(system *model.System) float64 {
 	return g.rate
 }
 
-// cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.
+// cpu is an HPA on 80 % of a correct CPU request: one processor per replica.
 type cpu struct{ hpa hpa }
 
 // CPU is an HPA with that metric.
@@ -135,7 +135,7 @@ func CPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWi
 
 func (c *cpu) Replicas(system *model.System) int {
 	if system.Replicas() == 0 {
-		return 1 // idle replicas use no CPU, so it would never come back from zero
+		return 1 // idle replicas use no CPU, so it could not scale up from zero
 	}
 	if !every(hpaSync, system) {
 		return system.Replicas()

@@ -10,10 +10,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// oracle knows the arrivals to come, the capacity, what is downstream, every message that waits and the replicas that
-// crash. It packs replicas to 95 % and works off within the objective what should not be waiting. It is a reference,
-// not the optimum: it goes on with changes that restart all replicas, and works off what is late already as fast as
-// what is not yet.
+// oracle knows the future arrivals, the capacity, downstream limits, every message of the backlog and the replicas that
+// crash. It uses replicas to 95 % and drains excess backlog within the objective. It is a reference, not the optimum:
+// it makes changes that restart all replicas, and drains late messages as fast as others.
 type oracle struct {
 	scenario model.Scenario
 	recent   recommendations
@@ -63,14 +62,14 @@ func (o *oracle) mean(second float64) float64 {
 		sum += math.Max(0, o.scenario.Due(math.Max(0, second+offset)))
 	}
 	mean := sum / 3
-	if o.scenario.HotKey != nil { // more replicas are of no use to what is beyond one
+	if o.scenario.HotKey != nil { // replicas beyond one do not help with a hot key
 		mean -= math.Max(0, mean*o.scenario.HotKey(second)-oracleUse*o.scenario.Capacity(second))
 	}
 	return mean
 }
 
-// partitions is the least number of replicas at which none has more than it can do, where that is possible: a partition
-// that is too much for one replica is so at any number, and asks for no more than one of its own.
+// partitions is the least number of replicas at which none is overloaded, if possible: a partition that overloads one
+// replica does so at any number, and needs no more than a replica of its own.
 func (o *oracle) partitions(second float64) float64 {
 	s := o.scenario
 	sum, hottest := 0.0, 0.0

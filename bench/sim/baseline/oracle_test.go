@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// calm is a load of six replicas' work, without luck.
+// calm is a load for six replicas, without randomness.
 func calm() model.Scenario {
 	return model.Scenario{
 		Seconds: 1800, Rate: model.Constant(
@@ -22,7 +22,7 @@ func calm() model.Scenario {
 	}
 }
 
-// followed is a system that did what a controller said to the end.
+// followed is a system that followed a controller to the end.
 func followed(s model.Scenario, newController New, seed uint64) *model.System {
 	system := model.New(s, seed)
 	controller := newController(system.Scenario())
@@ -33,7 +33,7 @@ func followed(s model.Scenario, newController New, seed uint64) *model.System {
 	return system
 }
 
-// What others are measured by has to be good at what it is given.
+// The reference must be good on its own terms.
 func TestTheOracleIsNeitherLateNorDear(t *testing.T) {
 	tests := map[string]struct {
 		change func(*model.Scenario)

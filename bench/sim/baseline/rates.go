@@ -9,17 +9,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// rates are differences of counters between two looks.
+// rates are differences of counters between two polls.
 type rates struct {
 	before model.Rough
 	at     int
 	known  bool
 }
 
-// observed is what happened since the last look, a second.
+// observed is what happened since the last poll, per second.
 type observed struct{ arrivals, processed, busy float64 }
 
-// look returns the rates since the last look; false when a counter went back, or there was none.
+// look returns the rates since the last poll; false after a counter reset, or without a previous poll.
 func (r *rates) look(system *model.System) (observed, bool) {
 	seen, err := system.Rough()
 	if err != nil {
@@ -37,8 +37,8 @@ func (r *rates) look(system *model.System) (observed, bool) {
 	}, true
 }
 
-// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and a share more. It looks each 10 s
-// and ignores two looks after each change: the example settings of its authors.
+// ds2 sizes for the arrivals by the processing rate of replicas while they are busy, plus a margin. It evaluates every
+// 10 s and ignores two evaluations after each change: the example settings of its authors.
 //
 // Source: Kalavri et al., Three steps is all you need, OSDI 2018; strymon-system/ds2.
 type ds2 struct {
@@ -55,7 +55,7 @@ func (d *ds2) Replicas(system *model.System) int {
 	const interval, warmUp = 10, 2
 	current := system.Replicas()
 	if current == 0 {
-		return 1 // it has no notion of zero
+		return 1 // it never scales to zero
 	}
 	if !every(interval, system) {
 		return current
@@ -74,7 +74,7 @@ func (d *ds2) Replicas(system *model.System) int {
 	return want
 }
 
-// simple is the plain form of the capacity model, with fresh signals: what every refinement has to beat.
+// simple is the plain form of the capacity model, with fresh signals: every refinement has to beat it.
 type simple struct {
 	rates              rates
 	arrivals, capacity float64
@@ -126,7 +126,7 @@ func (s *simple) learn(seen observed) {
 	s.capacity += 0.3 * (seen.processed/seen.busy - s.capacity)
 }
 
-// ready messages: entries turned into messages, without delayed ones.
+// ready messages: entries converted to messages, without delayed ones.
 func ready(system *model.System) (float64, error) {
 	sum := 0.0
 	for topic := range system.Scenario().Topics() {

@@ -17,30 +17,30 @@ const (
 	// changesWithin is how long ObjectiveMet takes to change, in seconds: 30, a poll before and after, and the interval
 	// of ages.
 	changesWithin = 30 + 2*pollEvery + 30
-	// estimated is the factor by which a wait may be misjudged: a capacity is learned within that.
+	// estimated is the factor by which a wait may be misjudged: a capacity is measured within it.
 	estimated = 1.5
-	// planned is the factor by which more replicas are asked for than the load needs at the least: to drain the backlog
-	// in 0.6 of the objective, with what joins it meanwhile.
+	// planned is the factor of replicas above the least that the load needs: they drain the backlog, and what joins it
+	// meanwhile, in 0.6 of the objective.
 	planned = 2
 )
 
-// rule says what is wrong with the i-th report of a run; empty for nothing.
+// rule returns what is wrong with the i-th report of a run; empty for nothing.
 type rule func(r *run, i int) string
 
-// rules of docs/status.md, by what they demand.
+// rules of docs/status.md, by what they require.
 func rules() map[string]rule {
 	return map[string]rule{
 		"the status has the numbers of the decision":                (*run).numbers,
-		"a hold keeps what was decided":                             (*run).holds,
+		"a hold keeps the last decision":                            (*run).holds,
 		"Ready is not True while Pulsar is unknown, and then alone": (*run).readyUnknown,
 		"Ready is NotFollowed while the autoscaler does nothing":    (*run).readyNotFollowed,
 		"Ready is ReplicasNotStarting while replicas do not run":    (*run).readyNotStarting,
-		"ScalingLimited is TooManyReplicas where maxReplicas binds": (*run).limitedByMax,
+		"ScalingLimited is TooManyReplicas if maxReplicas limits":   (*run).limitedByMax,
 		"ObjectiveMet is Unknown only at the start or in an outage": (*run).objectiveUnknown,
 		"ObjectiveMet is False only if messages were late":          (*run).objectiveMissed,
 		"ObjectiveMet is not True while messages are late":          (*run).objectiveMet,
 		"ObjectiveMet has the reason of the other conditions":       (*run).reasonOfOthers,
-		"ObjectiveMet has a reason that is true":                    (*run).reasonIsTrue,
+		"ObjectiveMet has a true reason":                            (*run).reasonIsTrue,
 	}
 }
 
@@ -59,7 +59,7 @@ func (r *run) numbers(i int) string {
 	return ""
 }
 
-// holds: what keeps replicas up or down leaves what is there or what was decided before. Others bound a change.
+// holds: a hold keeps the current replicas or the last decision. Limits bound a change.
 func (r *run) holds(i int) string {
 	m := r.reports[i]
 	if m.decision.Hold == nil || m.decision.CappedBy != "" {
@@ -71,9 +71,9 @@ func (r *run) holds(i int) string {
 	}
 	kept := desired == current || desired == before
 	switch hold := m.decision.Hold.Reason; hold {
-	case policy.HoldStabilizing: // a step to what the window needed is one that it held too
+	case policy.HoldStabilizing: // a step to what the window needed was held too
 		kept = kept || desired < current && desired > m.decision.Wanted
-	case policy.HoldLearning: // but one replica wakes
+	case policy.HoldLearning: // except that one replica wakes
 		kept = kept || current == 0 && desired == 1
 	case policy.HoldIneffective, policy.HoldUnverified, policy.HoldPodsPending, policy.HoldCrashLooping:
 		kept = true
@@ -175,7 +175,7 @@ func (r *run) objectiveMissed(i int) string {
 	return fmt.Sprintf("the oldest message is %d s old, the wait %.1f s", r.truth[m.second].Oldest, r.truth[m.second].Wait)
 }
 
-// objectiveMet does not count ages while messages are delayed.
+// objectiveMet ignores ages while messages are delayed.
 func (r *run) objectiveMet(i int) string {
 	m := r.reports[i]
 	late := r.late(estimated)
@@ -218,7 +218,7 @@ func (r *run) reasonOfOthers(i int) string {
 	}
 }
 
-// reasonIsTrue compares the reasons that the model knows about.
+// reasonIsTrue checks the reasons that the model can judge.
 func (r *run) reasonIsTrue(i int) string {
 	m := r.reports[i]
 	truth := r.truth[m.second]

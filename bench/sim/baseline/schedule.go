@@ -5,13 +5,13 @@ package baseline
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 
-// Schedule has the replicas of every second, such as those that really ran. While they are unknown, which is false, it
-// keeps what there is.
+// Schedule sets the replicas of every second, such as those that really ran. While they are unknown, which is false, it
+// keeps the current ones.
 func Schedule(replicas func(second int) (int, bool)) New {
 	return func(model.Scenario) Controller { return schedule(replicas) }
 }
 
-// Fixed has the same replicas all the time.
+// Fixed always has the same replicas.
 func Fixed(replicas int) New {
 	return Schedule(func(int) (int, bool) { return replicas, true })
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// Timetable is when our controller observed, each from the beginning of the system: of a real adapter, which
-// polls of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a
-// real HPA. Nothing happens after its end.
+// Timetable has the times at which our controller observed, from the beginning of the system: of a real adapter, in
+// which polls of topics and of instances are independent with a jitter of 10 % each, and of a real HPA. Nothing happens
+// after its end.
 type Timetable struct {
 	// Polls of Pulsar, Scrapes of the instances and Syncs of the HPA.
 	Polls, Scrapes, Syncs []time.Duration
 }
 
-// At makes our controller with a timetable instead of its own phases. As the real one does it decides at every news, of
-// topics and of instances alike.
+// At returns our controller with a timetable instead of its own phases. Like the real one it decides after each poll,
+// of topics and of instances.
 func At(t Timetable) New {
 	return func(s model.Scenario) Controller {
 		c := newCapacity(s, 0)
@@ -50,10 +50,10 @@ const (
 	synced
 )
 
-// second at the end of which an event comes: the system goes by whole seconds.
+// second at the end of which an event happens: the system has whole seconds.
 func (e event) second() int { return int(math.Round(e.at.Seconds())) - 1 }
 
-// follow the timetable up to the end of this second.
+// follow processes the timetable up to the end of this second.
 func (c *capacity) follow(system *model.System) int {
 	replicas := system.Replicas()
 	for len(c.events) > 0 && c.events[0].second() <= system.Second() {

@@ -14,19 +14,20 @@ import (
 // replicas at once, and changes of their number in a run.
 type goal struct{ cost, late, replicas, actions float64 }
 
-// What is asserted of calls, replicas and loads that are not even. Three of the bounds are no good result, and say why.
+// Bounds for uneven calls, replicas and loads. Three of the bounds are no good result; their comments say why.
 func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]goal{
 		"growth":          {cost: 1, late: 0.1, replicas: 22, actions: 15},
 		"lognormal-calls": {cost: 1.2, late: 0.1, replicas: 20, actions: 12},
 		"bimodal-calls":   {cost: 1.2, late: 0.1, replicas: 20, actions: 14},
-		// A message within a poll counts as an arrival rate, if not as a step: up to 6 replicas for two or three messages.
+		// A message within a poll counts as an arrival rate, though not as a step: up to 6 replicas for two or three
+		// messages.
 		"rare-long-calls": {cost: 1.8, late: 0.1, replicas: 6, actions: 55},
-		// Slow replicas hold 67 s of work. The others have slack, so that the backlog is discounted while it is late: within
-		// the objective takes a replica for each 15 messages/s.
+		// Slow replicas hold 67 s of work. The others have slack, so the backlog is discounted while it is late: meeting the
+		// objective needs a replica for each 15 messages/s.
 		"slow-half": {cost: 1, late: 20, replicas: 40, actions: 18},
-		// A pause within a poll is learned as a lower capacity of all replicas, which is unlearned within minutes.
+		// A pause within a poll looks like a lower capacity of all replicas, until it is corrected within minutes.
 		"staggered-pauses": {cost: 1.5, late: 0.1, replicas: 45, actions: 38},
 		"leak":             {cost: 1.15, late: 0.5, replicas: 18, actions: 12},
 	} {
