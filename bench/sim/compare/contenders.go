@@ -24,16 +24,16 @@ const (
 // peakUse is the utilization at the busiest time for which the fixed replicas are sized.
 const peakUse = 0.8
 
-// contender is one of those that are compared.
+// contender is one of the compared controllers.
 type contender struct {
 	name, setting string
 	new           baseline.New
-	// initial replicas; 0 for what the load needs at its beginning.
+	// initial replicas; 0 for those that the load needs at its beginning.
 	initial int
 }
 
-// contenders in the order of the table. Their settings follow from what is expected of the Function: like those of a
-// user they do not change when its capacity turns out to be another.
+// contenders in the order of the table. Their settings derive from the expected values of the Function: like those of a
+// user they do not change if its capacity turns out to be another.
 func (c Config) contenders() []contender {
 	threshold := math.Ceil(baseline.TunedThreshold(c.Capacity.Expected, c.objective()))
 	fixed := c.fixed()

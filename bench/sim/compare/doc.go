@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package compare runs contenders on one recorded load: the shipped policy, KEDA's pulsar scaler, an HPA on CPU, fixed
-// replicas and the replicas that really ran. What is not known exactly, the capacity and the start time of a replica,
-// is simulated at its bounds too, and every result is a range.
+// replicas and the replicas that really ran. Inexact inputs, the capacity and the start time of a replica, are
+// simulated at their bounds too, so every result is a range.
 //
 //	function.go    what is known of the Function, and how well
 //	contenders.go  the contenders and their settings
 //	run.go         every contender with every case
-//	result.go      what is reported, as JSON
+//	result.go      the report, as JSON
 //	better.go      which contenders beat the policy
 //	table.go       the same for a terminal
 //	page.go        the same as HTML

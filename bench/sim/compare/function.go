@@ -14,14 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Range is a number that is known within bounds.
+// Range is a number with its bounds.
 type Range struct {
 	Low      float64 `json:"low"`
 	Expected float64 `json:"expected"`
 	High     float64 `json:"high"`
 }
 
-// Exactly is a number that is known.
+// Exactly is an exact number.
 func Exactly(value float64) Range { return Range{value, value, value} }
 
 // IsExact says that the bounds are the number itself.
@@ -35,17 +35,17 @@ func (r Range) check(name string, least, most float64) error {
 	return nil
 }
 
-// Estimate is a Range with where it is from.
+// Estimate is a Range with its source.
 type Estimate struct {
 	Range
 
 	Source string `json:"source"`
 }
 
-// Config is what a comparison needs. Fixed, RecordedLate, CostPerReplicaHour and Seed may be 0.
+// Config configures a comparison. Fixed, RecordedLate, CostPerReplicaHour and Seed may be 0.
 type Config struct {
 	Load trace.Load
-	// Source of the load, for people.
+	// Source of the load, for the report.
 	Source string
 	// Spec is that of the policy, with its defaults.
 	Spec v1alpha1.AutoscalingPolicySpec
@@ -53,16 +53,16 @@ type Config struct {
 	Capacity, Start Estimate
 	Subscription    backlog.SubscriptionType
 	Partitions      int
-	// CPUShare of a busy replica's time in which it computes, above 0 and at most 1.
+	// CPUShare is the share of a busy replica's time that uses CPU, above 0 and at most 1.
 	CPUShare float64
 	// Fixed replicas of the contender that does not scale; 0 for as many as the busiest time needs.
 	Fixed int
-	// RecordedLate is the share of the time in which messages were late as recorded; nil where it is unknown.
+	// RecordedLate is the recorded share of the time with late messages; nil if unknown.
 	RecordedLate *float64
-	// CostPerReplicaHour in any currency; nil where it is unknown.
+	// CostPerReplicaHour in any currency; nil if unknown.
 	CostPerReplicaHour *float64
 	Seed               uint64
-	// Notes are what a reader has to know of the data.
+	// Notes are caveats about the data.
 	Notes []string
 }
 
@@ -102,7 +102,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// checkCost of a replica and hour, if there is one.
+// checkCost validates the cost per replica and hour, if any.
 func (c Config) checkCost() error {
 	if cost := c.CostPerReplicaHour; cost != nil && !(*cost >= 0 && *cost <= maxCost) {
 		return fmt.Errorf("the cost is %v a replica and hour: it must be from 0 to %g", *cost, maxCost)

@@ -10,33 +10,33 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// Result is what a comparison found. Ranges are over what is not known exactly of the Function.
+// Result is the result of a comparison. Ranges are over the inexact inputs.
 type Result struct {
 	Load       Load      `json:"load"`
 	Function   Function  `json:"function"`
 	Contenders []Outcome `json:"contenders"`
 	// Better are the contenders that beat the policy in something, with what it is.
 	Better []string `json:"better"`
-	// Check compares the model with what was recorded; null where the trace does not tell.
+	// Check compares the model with the recording; null if the trace lacks the data.
 	Check *Check `json:"check"`
-	// Notes are what a reader has to know of the data.
+	// Notes are caveats about the data.
 	Notes []string `json:"notes,omitempty"`
 
 	// rate of arrivals by second.
 	rate func(second float64) float64
 }
 
-// Load is what was replayed.
+// Load is the replayed load.
 type Load struct {
 	Source string `json:"source"`
-	// Start is null where the trace has no dates.
+	// Start is null if the trace has no dates.
 	Start                 *time.Time `json:"start"`
 	Seconds               int        `json:"seconds"`
 	Messages              float64    `json:"messages"`
 	PeakMessagesPerSecond float64    `json:"peakMessagesPerSecond"`
 }
 
-// Function is what was assumed of it.
+// Function has the assumptions about it.
 type Function struct {
 	MessagesPerSecond Estimate `json:"messagesPerSecondPerReplica"`
 	StartSeconds      Estimate `json:"startSeconds"`
@@ -45,7 +45,7 @@ type Function struct {
 	MaxReplicas       int      `json:"maxReplicas"`
 }
 
-// Check is the share of the time in which messages were late: as recorded, and in the model with the same replicas.
+// Check is the share of the time with late messages: as recorded, and in the model with the same replicas.
 type Check struct {
 	Recorded float64 `json:"recordedLateTimeRatio"`
 	Model    Range   `json:"modelLateTimeRatio"`
@@ -56,19 +56,20 @@ type Outcome struct {
 	Name         string `json:"name"`
 	Setting      string `json:"setting"`
 	ReplicaHours Range  `json:"replicaHours"`
-	// LateRatio is the share of the messages that were finished later than the objective, or wait for longer.
+	// LateRatio is the share of the messages that were processed later than the objective, or have been waiting for
+	// longer.
 	LateRatio Range `json:"lateRatio"`
 	Changes   Range `json:"changes"`
-	// MostReplicas at one time, as expected.
+	// MostReplicas at one time, in the expected case.
 	MostReplicas int `json:"mostReplicas"`
 	// BetterIn is what it beats the policy in, "replica-hours" or "late"; absent for neither.
 	BetterIn string `json:"betterIn,omitempty"`
 	// Cost is null without a cost per replica and hour.
 	Cost *Range `json:"cost"`
 
-	// replicas and oldest are the expected course, second by second: replicas and the age of the oldest message.
+	// replicas and oldest are the expected case, second by second: replicas and the age of the oldest message.
 	replicas, oldest []int32
-	// hours and late of each plan, so that contenders can be compared plan by plan.
+	// hours and late of each plan, to compare contenders plan by plan.
 	hours, late []float64
 }
 
@@ -122,5 +123,5 @@ func (c Config) outcome(one contender, scores []model.Score) Outcome {
 	return o
 }
 
-// over is the range of the values of all plans, of which the first is expected.
+// over is the range of the values of all plans; the first is the expected one.
 func over(values []float64) Range { return Range{slices.Min(values), values[0], slices.Max(values)} }

@@ -15,10 +15,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// plan is one assumption of what is not known exactly.
+// plan is one assumption about the inexact inputs.
 type plan struct{ capacity, start float64 }
 
-// plans begin with what is expected; then come the worst and the best, where they differ.
+// plans are the expected case first, then the worst and the best, if they differ.
 func (c Config) plans() []plan {
 	all := []plan{{c.Capacity.Expected, c.Start.Expected}}
 	if !c.Capacity.IsExact() || !c.Start.IsExact() {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		for j, p := range plans {
 			group.Go(func() (err error) {
 				scores[i][j], err = c.simulate(running, one, p)
-				if j > 0 { // what is drawn is the expected course
+				if j > 0 { // the expected case is drawn
 					scores[i][j].Trace, scores[i][j].Oldest = nil, nil
 				}
 				return err
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return c.result(contenders, scores), nil
 }
 
-// lookEvery is how many seconds are simulated between two looks whether the user gave up.
+// lookEvery is the number of simulated seconds between two checks whether the user gave up.
 const lookEvery = 4096
 
 func (c Config) simulate(ctx context.Context, one contender, p plan) (model.Score, error) {

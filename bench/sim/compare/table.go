@@ -47,7 +47,7 @@ func (r Result) WriteTable(to io.Writer) error {
 	return nil
 }
 
-// text says how well the model does; empty without a check.
+// text describes how well the model fits; empty without a check.
 func (c *Check) text() string {
 	if c == nil {
 		return ""
@@ -94,7 +94,7 @@ func (r Result) rows() [][]string {
 	return rows
 }
 
-// text is the expected value, with its bounds where they read otherwise.
+// text is the expected value, with its bounds if they are printed differently.
 func (r Range) text(format string) string {
 	low, expected, high := fmt.Sprintf(format, r.Low), fmt.Sprintf(format, r.Expected), fmt.Sprintf(format, r.High)
 	if low == high {
