@@ -19,12 +19,12 @@ import (
 
 const (
 	requestTimeout = time.Minute
-	// maxAnswer is far more than a range query of one series needs.
+	// maxAnswer exceeds the result of any range query of one series.
 	maxAnswer    = 64 << 20
 	maxRedirects = 3
 )
 
-// Server is a Prometheus, or what has its HTTP API: Thanos, Mimir, VictoriaMetrics.
+// Server is a Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics.
 type Server struct {
 	// URL with its path prefix, such as https://prometheus.example.org or http://localhost:9090.
 	URL string
@@ -34,7 +34,7 @@ type Server struct {
 	CA []byte
 }
 
-// connect makes the client.
+// connect creates the client.
 func (s Server) connect() (v1.API, error) {
 	address, err := url.Parse(s.URL)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
@@ -69,7 +69,7 @@ func (s Server) connect() (v1.API, error) {
 	return v1.NewAPI(client), nil
 }
 
-// credentials are added to each request.
+// credentials adds them to each request.
 type credentials struct {
 	server Server
 	next   http.RoundTripper
@@ -87,7 +87,7 @@ func (c credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// limited answers end with an error when they are too large.
+// limited fails responses that are too large.
 type limited struct{ next http.RoundTripper }
 
 // RoundTrip limits the body.
@@ -108,7 +108,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("the answer is larger than %d MiB: ask for a shorter time or a larger step", maxAnswer>>20)
+		return 0, fmt.Errorf("the response is larger than %d MiB: use a shorter time or a larger step", maxAnswer>>20)
 	}
 	if int64(len(p)) > b.left {
 		p = p[:b.left]

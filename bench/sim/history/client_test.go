@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// query sends one range query of an hour without waiting between tries.
+// query sends one range query of an hour without delays between retries.
 func query(ctx context.Context, server Server) (samples, error) {
 	api, err := server.connect()
 	if err != nil {
@@ -62,10 +62,10 @@ func TestTriesAreBounded(t *testing.T) {
 		status, fails, requests int
 		want                    string
 	}{
-		"a server that recovers":       {http.StatusBadGateway, 2, 3, ""},
-		"a server that stays broken":   {http.StatusBadGateway, 9, 3, "502"},
-		"a request that is refused":    {http.StatusUnauthorized, 9, 1, "check the URL and the credentials of Prometheus"},
-		"a path that is no Prometheus": {http.StatusNotFound, 9, 1, "check the URL"},
+		"a server that recovers":      {http.StatusBadGateway, 2, 3, ""},
+		"a server that stays broken":  {http.StatusBadGateway, 9, 3, "502"},
+		"a request that is refused":   {http.StatusUnauthorized, 9, 1, "check the URL and the credentials of Prometheus"},
+		"a path without a Prometheus": {http.StatusNotFound, 9, 1, "check the URL"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestHugeAnswersAreRefused(t *testing.T) {
 		}
 	}))
 	_, err := query(t.Context(), Server{URL: url})
-	require.ErrorContains(t, err, "the answer is larger than 64 MiB")
+	require.ErrorContains(t, err, "the response is larger than 64 MiB")
 }
 
 func TestAnInterruptEndsTheTries(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAnInterruptEndsTheTries(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// transport answers without a network.
+// transport responds without a network.
 type transport string
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history reads out of Prometheus what a Function went through: its arrivals, its backlog, the replicas that
-// ran, and what one of them processes and takes to start, as far as the series tell.
+// Package history reads the history of a Function from Prometheus: its arrivals, its backlog, its replicas, and their
+// capacity and start time as far as the series show them.
 //
 //	client.go    the HTTP client: credentials, limits, retries
 //	query.go     range queries in parts
@@ -10,5 +10,5 @@
 //	estimate.go  capacity and start time, from the same series
 //	history.go   all of it, as a trace
 //
-// Floor 3. It never guesses: a signal without samples is unknown, and says which series it looked for.
+// Floor 3. It never guesses: a signal without samples is unknown, with the series that were queried.
 package history

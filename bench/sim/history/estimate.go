@@ -14,13 +14,13 @@ import (
 const (
 	// window is how many steps a rate covers.
 	window = 2
-	// busySeconds of work, and at least busyMessages, are in the backlog of replicas that have work all the time.
+	// busySeconds of work, and at least busyMessages, are in the backlog of replicas that always have work.
 	busySeconds, busyMessages = 5, 10
 	leastBusy, leastStarts    = 5, 3
-	// leastUncertainty is the share that an estimate is uncertain by at the least: rates rest on scrapes that are not
-	// exactly a step apart.
+	// leastUncertainty is the smallest uncertainty of an estimate: rates rest on scrapes that are not exactly a step
+	// apart.
 	leastUncertainty = 0.05
-	// deviations is how many standard deviations make the bounds of what the adapter learned.
+	// deviations is the number of standard deviations in the bounds of the adapter's capacity.
 	deviations = 2
 )
 
@@ -31,7 +31,7 @@ type signals struct {
 	step                                time.Duration
 }
 
-// capacity of a replica; false when the series do not tell. Seen is then the most that a replica processed.
+// capacity of a replica; false if the series do not show it. Seen is then the most that a replica processed.
 func (s signals) capacity() (estimate compare.Estimate, seen float64, known bool) {
 	if len(s.learned) > 0 {
 		return s.learnedCapacity(), 0, true
@@ -83,7 +83,8 @@ func (s signals) learnedCapacity() compare.Estimate {
 	}
 }
 
-// start is the time from a scale-up until as many replicas are ready, in seconds; false when too few were seen.
+// start is the time from a scale-up until all its replicas are ready, in seconds; false if there were too few
+// scale-ups.
 func (s signals) start() (estimate compare.Estimate, known bool) {
 	var took []float64
 	times := s.replicas.times()
@@ -99,14 +100,14 @@ func (s signals) start() (estimate compare.Estimate, known bool) {
 		return compare.Estimate{}, false
 	}
 	low, middle, high := spread(took)
-	step := s.step.Seconds() // between two samples the replicas may have been set, or ready, at any time
+	step := s.step.Seconds() // replicas may have been set, or become ready, at any time between two samples
 	return compare.Estimate{
 		Range:  compare.Range{Low: max(0, low-step), Expected: max(step/2, middle), High: max(step/2, high) + step},
 		Source: fmt.Sprintf("from set to ready in %d scale-ups", len(took)),
 	}, true
 }
 
-// readyAt is when as many replicas were ready as were set at the first of the times and until then.
+// readyAt is when as many replicas were ready as were set at the first of the times and stayed set until then.
 func (s signals) readyAt(times []int64) (at int64, some bool) {
 	for _, at := range times {
 		if s.replicas[at] != s.replicas[times[0]] {
@@ -120,7 +121,7 @@ func (s signals) readyAt(times []int64) (at int64, some bool) {
 }
 
 // late is the share of the time in which the backlog was more than the ready replicas process within the objective;
-// false where that cannot be told.
+// false if it is unknown.
 func (s signals) late(capacity float64, objective time.Duration) (share float64, known bool) {
 	late, all := 0, 0
 	for at, backlog := range s.backlog {

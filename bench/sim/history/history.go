@@ -16,11 +16,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
-// Config says what to read. All but Function's fields are required.
+// Config configures Read. All but Function's fields are required.
 type Config struct {
 	Server   Server
 	Function Function
-	// From and To are the time, in steps of Step, which is at least the interval of scrapes. MaxGap is the longest time
+	// From and To are the period, in steps of Step, which is at least the scrape interval. MaxGap is the longest time
 	// without samples.
 	From, To     time.Time
 	Step, MaxGap time.Duration
@@ -45,22 +45,22 @@ func (c Config) validate() error {
 	return nil
 }
 
-// History is what was read.
+// History is the result of Read.
 type History struct {
 	Load trace.Load
-	// CSV is the load as a file that package trace reads.
+	// CSV is the load as a file for package trace.
 	CSV []byte
-	// Capacity and Start are nil where the series do not tell them. SeenCapacity is the most that a replica processed
-	// then, and 0 without any.
+	// Capacity and Start are nil if the series do not show them. SeenCapacity is then the most that a replica processed,
+	// and 0 without any.
 	Capacity, Start *compare.Estimate
 	SeenCapacity    float64
-	// Sources are the expressions that had samples, by what they are.
+	// Sources are the expressions that had samples, with what they measure.
 	Sources []string
 	signals signals
 }
 
 // Late is the share of the time in which the recorded backlog was more than the ready replicas process within the
-// objective; nil where that cannot be told.
+// objective; nil if unknown.
 func (h History) Late(capacity float64, objective time.Duration) *float64 {
 	share, known := h.signals.late(capacity, objective)
 	if !known {
@@ -69,7 +69,7 @@ func (h History) Late(capacity float64, objective time.Duration) *float64 {
 	return &share
 }
 
-// Read the history of a Function.
+// Read reads the history of a Function.
 func Read(ctx context.Context, c Config) (History, error) {
 	if err := c.validate(); err != nil {
 		return History{}, err
@@ -78,7 +78,7 @@ func Read(ctx context.Context, c Config) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	// Whole steps of the epoch: the same time gives the same samples whenever it is asked for.
+	// Whole steps of the epoch: the same period always has the same samples.
 	q := querier{api: api, from: c.From.Truncate(c.Step), to: c.To.Truncate(c.Step), step: c.Step, wait: firstWait}
 	return c.read(ctx, q)
 }
@@ -127,7 +127,7 @@ func (c Config) read(ctx context.Context, q querier) (History, error) {
 	return h, nil
 }
 
-// csv is the load with the replicas that were set, or were ready where only that is known.
+// csv is the load with the replicas that were set, or that were ready if only that is known.
 func (s signals) csv(arrivals samples) []byte {
 	replicas := s.replicas
 	if len(replicas) == 0 {

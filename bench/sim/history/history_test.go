@@ -23,7 +23,7 @@ import (
 
 var begin = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// fakePrometheus answers range queries: the value of a series, by the beginning of the expression, at a minute.
+// fakePrometheus serves range queries: the value of a series, by the beginning of the expression, at a minute.
 type fakePrometheus struct {
 	series map[string]func(minute int) float64
 
@@ -84,8 +84,8 @@ func config(url string, length time.Duration) Config {
 
 func constant(value float64) func(int) float64 { return func(int) float64 { return value } }
 
-// whole is what Pulsar and kube-state-metrics show of a Function that has work all the time on two replicas, and from
-// minute 30 to 40 four, of which all are ready two minutes later.
+// whole has the series of Pulsar and kube-state-metrics for a Function that always has work on two replicas, and from
+// minute 30 to 40 on four, which are all ready two minutes later.
 func whole() map[string]func(int) float64 {
 	scaled := func(delay int) func(int) float64 {
 		return func(minute int) float64 {

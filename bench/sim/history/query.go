@@ -22,19 +22,19 @@ const (
 	firstWait = time.Second
 )
 
-// querier evaluates expressions of one time.
+// querier evaluates expressions over one period.
 type querier struct {
 	api      v1.API
 	from, to time.Time
 	step     time.Duration
-	// wait before the second try; twice as long before the third.
+	// wait is the delay of the second try; the third has twice that.
 	wait time.Duration
 }
 
-// samples of one signal by time in Unix milliseconds; what is no finite number is not in it.
+// samples of one signal by time in Unix milliseconds, without NaN and infinities.
 type samples map[int64]float64
 
-// find evaluates the expressions in turn, and returns the samples of the first that has some.
+// find evaluates the expressions in turn, and returns the samples of the first that has any.
 func (q querier) find(ctx context.Context, expressions []string) (samples, string, error) {
 	for _, expression := range expressions {
 		found, err := q.query(ctx, expression)
@@ -60,7 +60,7 @@ func (q querier) query(ctx context.Context, expression string) (samples, error) 
 			return nil, fmt.Errorf("querying %s: %w", expression, err)
 		}
 		if len(matrix) > 1 {
-			return nil, fmt.Errorf("querying %s: the answer has %d series instead of one", expression, len(matrix))
+			return nil, fmt.Errorf("querying %s: the response has %d series instead of one", expression, len(matrix))
 		}
 		for _, series := range matrix {
 			for _, pair := range series.Values {
@@ -73,7 +73,7 @@ func (q querier) query(ctx context.Context, expression string) (samples, error) 
 	return all, nil
 }
 
-// part is one request, sent again when the server or the way to it failed.
+// part sends one request, and retries it if the server or the network failed.
 func (q querier) part(ctx context.Context, expression string, r v1.Range) (model.Matrix, error) {
 	wait := q.wait
 	for try := 1; ; try++ {
@@ -81,7 +81,7 @@ func (q querier) part(ctx context.Context, expression string, r v1.Range) (model
 		if err == nil {
 			matrix, isMatrix := value.(model.Matrix)
 			if !isMatrix {
-				return nil, fmt.Errorf("the answer is %T instead of a matrix", value)
+				return nil, fmt.Errorf("the response is %T instead of a matrix", value)
 			}
 			return matrix, nil
 		}
@@ -99,14 +99,14 @@ func (q querier) part(ctx context.Context, expression string, r v1.Range) (model
 	}
 }
 
-// isTransient says whether another try may do better: a client's mistake stays one.
+// isTransient reports whether a retry may help: a client's mistake stays one.
 func isTransient(err error) bool {
 	var answered *v1.Error
 	return !errors.As(err, &answered) ||
 		slices.Contains([]v1.ErrorType{v1.ErrServer, v1.ErrTimeout, v1.ErrBadResponse}, answered.Type)
 }
 
-// explain adds what to do about an error that the server sent.
+// explain adds the fix to an error from the server.
 func explain(err error) error {
 	var answered *v1.Error
 	if errors.As(err, &answered) && answered.Type == v1.ErrClient {
@@ -115,7 +115,7 @@ func explain(err error) error {
 	return err
 }
 
-// times are those of samples, ascending.
+// times of the samples, ascending.
 func (s samples) times() []int64 {
 	all := make([]int64, 0, len(s))
 	for at := range s {

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// The series of Pulsar, of kube-state-metrics and of the adapter that are read.
+// The series of Pulsar, kube-state-metrics and the adapter.
 const (
 	published    = "pulsar_in_messages_total"
 	publishRate  = "pulsar_rate_in"
@@ -37,7 +37,7 @@ func Names() []string {
 	}
 }
 
-// Function is what labels have of it. What is empty is not looked for.
+// Function has its labels. Empty ones are not queried.
 type Function struct {
 	// Topics that it consumes, such as persistent://public/default/in, or TopicsPattern; Subscription is its name.
 	Topics        []string
@@ -49,7 +49,7 @@ type Function struct {
 	Kind, Workload string
 }
 
-// TargetOf is what a policy says of its target. A Function of Function Mesh runs in a StatefulSet of its name and kind.
+// TargetOf is the target of a policy. A Function of Function Mesh runs in a StatefulSet with its name and kind.
 func TargetOf(policy v1alpha1.AutoscalingPolicy) Function {
 	f := Function{Namespace: policy.Namespace, Policy: policy.Name}
 	if s := policy.Spec.Subscription; s != nil {
@@ -91,7 +91,7 @@ func (f Function) topicMatcher() string {
 
 func (f Function) hasTopics() bool { return len(f.Topics) > 0 || f.TopicsPattern != "" }
 
-// policySeries is one of the adapter's about the policy; none where its name is not known.
+// policySeries is one of the adapter's series of the policy; none if its name is unknown.
 func (f Function) policySeries(name string) []string {
 	if f.Policy == "" || f.Namespace == "" {
 		return nil
@@ -116,8 +116,8 @@ func (f Function) arrivals(window time.Duration) []string {
 	return append(all, f.policySeries("publish_rate")...)
 }
 
-// processed messages per second: those that were dispatched, which over a while in which replicas have work are those
-// that they process.
+// processed messages per second: the dispatched ones, which equal the processed ones over a period in which replicas
+// always have work.
 func (f Function) processed(window time.Duration) []string {
 	var all []string
 	if f.hasTopics() && f.Subscription != "" {
@@ -126,7 +126,7 @@ func (f Function) processed(window time.Duration) []string {
 	return append(all, f.policySeries("process_rate")...)
 }
 
-// backlog in messages, or in entries where Pulsar itself shows it.
+// backlog in messages, or in entries for Pulsar's own series.
 func (f Function) backlog() []string {
 	var all []string
 	if f.hasTopics() && f.Subscription != "" {
