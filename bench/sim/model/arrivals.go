@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 )
 
-// arrivals draws how many messages arrive. Its random numbers serve nothing else, so that all controllers meet the
-// same load.
+// arrivals draws the number of arriving messages. It has its own random numbers, so that all controllers get the same
+// load.
 type arrivals struct {
 	scenario *Scenario
 	random   *rand.Rand
@@ -30,7 +30,7 @@ func (a *arrivals) draw(second int) []float64 {
 	return arrived
 }
 
-// count is how many messages arrive where mean are expected.
+// count draws the number of arrivals for an expected number.
 func (a *arrivals) count(mean float64) float64 {
 	if a.scenario.Exact {
 		return mean
@@ -38,7 +38,7 @@ func (a *arrivals) count(mean float64) float64 {
 	return poisson(a.random, mean)
 }
 
-// poisson draws from a Poisson distribution; above 50 a normal one is as good.
+// poisson draws from a Poisson distribution, approximated by a normal one above 50.
 func poisson(random *rand.Rand, mean float64) float64 {
 	if mean <= 0 {
 		return 0

@@ -3,8 +3,8 @@
 
 package model
 
-// Output is what a scenario's replicas finish, in messages per second, as the arrivals of the next Function of a chain.
-// Its replicas follow a plan, so that the second Function's load is the same whatever scales it.
+// Output is the rate of messages that a scenario's replicas finish, as the arrivals of the next Function of a chain.
+// Its replicas follow a plan, so that the second Function's load does not depend on its controller.
 func Output(first Scenario, seed uint64, replicas Curve) Curve {
 	system := New(first, seed)
 	finished := make([]float64, first.Seconds)

@@ -5,8 +5,8 @@ package model
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// dispatch fills the receive queues of consuming replicas, evenly. With Failover the active consumer of a partition
-// takes its messages straight from there.
+// dispatch fills the receive queues of consuming replicas evenly. With Failover the active consumer of a partition
+// takes its messages directly from there.
 func (b *subscription) dispatch(second int) {
 	if b.scenario.Type == backlog.Failover {
 		return
@@ -44,7 +44,7 @@ func (b *subscription) dispatch(second int) {
 	}
 }
 
-// dispatchHot gives the messages of a hot key to the one consumer that has it: the oldest.
+// dispatchHot dispatches the messages of a hot key to its one consumer: the oldest.
 func (b *subscription) dispatchHot(takers []*replica) {
 	if b.scenario.HotKey == nil || len(takers) == 0 {
 		return
@@ -57,7 +57,7 @@ func (b *subscription) dispatchHot(takers []*replica) {
 	})
 }
 
-// dispatchWhole hands out whole messages in turn, to those with room.
+// dispatchWhole dispatches whole messages in turn, to replicas with room.
 func (b *subscription) dispatchWhole(takers []*replica) {
 	free := &b.waiting[freeQueue]
 	for full := 0; full < len(takers) && free.total >= 1-dust; b.turn++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// counters are what the samples of all topics say, in all.
+// counters are the sums over the samples of all topics.
 func counters(t *testing.T, system *System) (published, delivered, entries, delayed int64) {
 	t.Helper()
 	for topic := range system.scenario.Topics() {
@@ -230,7 +230,7 @@ func TestAChainsSecondLoadIsWhatTheFirstFinishes(t *testing.T) {
 	require.Zero(t, output(float64(first.Seconds)))
 }
 
-// Whatever happens, messages that arrived are done, or somewhere; and a load does not depend on what is done about it.
+// Messages that arrived are processed or in a queue, in every scenario; and a load does not depend on the controller.
 func TestMessagesAreConservedWhateverHappens(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {

@@ -11,21 +11,21 @@ import (
 
 // move is the hashes that a new consumer of a Key_Shared subscription took from another.
 //
-// A hash of which the former consumer holds unacknowledged messages is not dispatched until those are acknowledged or
-// their consumer disconnects; one of which it holds none moves at once. With few keys all of them wait until the
-// receive queue as it was is done, with many most do not wait at all. A consumer that disconnects holds nothing.
+// Pulsar does not dispatch a hash while its former consumer holds unacknowledged messages of it, until that
+// acknowledges them or disconnects; a hash without such messages moves at once. With few keys all of them wait until
+// the receive queue of that time is processed; with many most do not wait. A consumer that disconnects holds nothing.
 //
-// Source: PIP-379, Key_Shared Draining Hashes (Pulsar 4.0 on). Not modelled: that the dispatcher reads no further when
-// too many blocked messages are in its way.
+// Source: PIP-379, Key_Shared Draining Hashes (Pulsar 4.0 on). Not modelled: the dispatcher stops reading if too many
+// blocked messages are in its way.
 type move struct {
-	// from is nil once it disconnected.
+	// from is nil once it has disconnected.
 	from *replica
-	// until it received so many messages in all, of this many keys.
+	// until that consumer has received this many messages in all, of this many keys.
 	until, keys float64
 }
 
-// waiting is the share of the moved hashes of which the former consumer holds messages: the chance that a key has one
-// or more of those that are left, when they are spread evenly.
+// waiting is the share of the moved hashes with messages at the former consumer: the probability that a key has at
+// least one of the remaining messages, if they are spread evenly.
 func (m move) waiting() float64 {
 	if m.from == nil {
 		return 0
@@ -37,7 +37,7 @@ func (m move) waiting() float64 {
 	return 1 - math.Exp(-left/m.keys)
 }
 
-// join gives each new consumer its part of the hashes of all that were there.
+// join assigns each new consumer its part of the existing consumers' hashes.
 func (s *statefulSet) join() {
 	if s.scenario.Type != backlog.KeyShared {
 		return
@@ -59,7 +59,7 @@ func (s *statefulSet) join() {
 	}
 }
 
-// disconnect takes a consumer's hashes away.
+// disconnect removes a consumer's hashes.
 func (s *statefulSet) disconnect(gone *replica) {
 	gone.joined, gone.moves, gone.blocked = false, nil, 0
 	for _, r := range s.replicas {
@@ -71,14 +71,14 @@ func (s *statefulSet) disconnect(gone *replica) {
 	}
 }
 
-// drain updates which share of each replica's hashes waits for a former consumer, and returns that of all.
+// drain updates the share of each replica's hashes that waits for a former consumer, and returns that of all.
 func (s *statefulSet) drain() float64 {
 	sum := 0.0
 	for _, r := range s.active {
 		r.blocked = 0
 		for _, m := range r.moves {
 			waiting := m.waiting()
-			if m.from != nil { // its own hashes may wait as well
+			if m.from != nil { // its own hashes may wait too
 				waiting += (1 - waiting) * m.from.blocked
 			}
 			r.blocked += waiting / float64(len(r.moves))
@@ -91,7 +91,7 @@ func (s *statefulSet) drain() float64 {
 	return sum / max(1, float64(len(s.active)))
 }
 
-// drain sorts what waits by whether its hash's former consumer is done.
+// drain moves messages between queues as former consumers of their hashes finish.
 func (b *subscription) drain(second int) {
 	if b.scenario.Type != backlog.KeyShared {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// keyShared is three replicas that have more to do than they can, with full receive queues of 500: 10 s of work.
+// keyShared is three overloaded replicas with full receive queues of 500: 10 s of work.
 func keyShared(keys float64) *System {
 	s := scenario()
 	s.Type, s.Rate, s.ReceiveQueue, s.Keys = backlog.KeyShared, Constant(200), 500, keys
@@ -20,7 +20,7 @@ func keyShared(keys float64) *System {
 	return system
 }
 
-// share of its hashes' messages that a fourth replica gets in the seconds after it joined, each.
+// shareOfTheFourth returns the share of its hashes' messages that a fourth replica gets in each second after it joined.
 func shareOfTheFourth(system *System, seconds int) []float64 {
 	system.Scale(4)
 	r := system.set.replicas[3]

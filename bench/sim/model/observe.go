@@ -18,12 +18,13 @@ const (
 	Subscription = "public/default/fn"
 )
 
-// ageInterval between two requests for the oldest message in seconds, of which one takes a third: that of a poll. All
-// partitions show the oldest message of the subscription. What replicas hold for ever is taken for recent.
+// ageInterval is the time between two requests for the oldest message in seconds; one topic uses a third of them, at
+// its poll. All partitions show the oldest message of the subscription. Messages that replicas hold for ever count as
+// recent.
 const ageInterval = 30
 
-// TopicSample is what Pulsar would say now about one of the scenario's Topics. A partial answer lacks the later half of
-// the partitions.
+// TopicSample is Pulsar's response now for one of the scenario's Topics. A partial response lacks the later half of the
+// partitions.
 func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 	if s.scenario.Outages.contain(s.second) {
 		return backlog.TopicSample{}, fmt.Errorf("%w: no answer within 3s", backlog.ErrUnreachable)
@@ -88,7 +89,7 @@ func (b *subscription) sample(partition int) backlog.SubscriptionSample {
 	return sample
 }
 
-// InstancesSample is what the instances would say now.
+// InstancesSample is the instances' response now.
 func (s *System) InstancesSample() backlog.InstancesSample {
 	sample := backlog.InstancesSample{At: s.Time()}
 	for _, r := range s.set.replicas {
@@ -105,8 +106,8 @@ func (s *System) InstancesSample() backlog.InstancesSample {
 	return sample
 }
 
-// inFlight messages have been handed to the function's code: one of a synchronous function while it has work, as many
-// as it may have pending of an asynchronous one.
+// inFlight messages are in the function's code: one for a synchronous function with work, as many as it may have
+// pending for an asynchronous one.
 func (b *subscription) inFlight(r *replica) int64 {
 	const pending = 1000 // maxPendingAsyncRequests
 	queued := r.queue.total
@@ -119,18 +120,18 @@ func (b *subscription) inFlight(r *replica) int64 {
 	return int64(min(pending, queued))
 }
 
-// Rough is what baselines see that are no part of this project.
+// Rough is what baselines of other projects see.
 type Rough struct {
-	// Entries is msgBacklog, with delayed messages and everything else in it.
+	// Entries is msgBacklog, with delayed messages and everything else.
 	Entries float64
-	// Busiest is Entries of the topic that has the most.
+	// Busiest is Entries of the topic with the most.
 	Busiest float64
 	// Published messages since the last reset, and Busy and Processed of all consuming replicas since they started.
 	Published, Processed, Busy float64
 	Consuming                  int
 }
 
-// Rough is known unless Pulsar does not answer. A partial answer is taken at face value, as its readers do.
+// Rough is known unless Pulsar does not respond. A partial response is taken at face value, as its readers do.
 func (s *System) Rough() (Rough, error) {
 	if s.scenario.Outages.contain(s.second) {
 		return Rough{}, backlog.ErrUnreachable
@@ -156,14 +157,14 @@ func (s *System) Rough() (Rough, error) {
 	return r, nil
 }
 
-// CPU that all replicas use, in processors, over the last second. The metrics API would give the mean of 15 s or more,
-// up to 15 s late: tried here, the mean makes an HPA on it react later still.
+// CPU that all replicas use, in processors, over the last second. The metrics API would return the mean of 15 s or
+// more, up to 15 s late: with that mean an HPA reacts even later.
 func (s *System) CPU() float64 { return s.computing * s.scenario.CPU }
 
-// Pods as they are now.
+// Pods are the pods now.
 func (s *System) Pods() Pods { return s.set.pods(s.second) }
 
-// Crashing is how many of the replicas that were asked for end again and again: only an oracle knows which.
+// Crashing is the number of replicas that crash repeatedly: only an oracle knows which.
 func (s *System) Crashing() int {
 	crashing := 0
 	for _, r := range s.set.replicas {
@@ -174,8 +175,8 @@ func (s *System) Crashing() int {
 	return crashing
 }
 
-// Processable messages wait, or are with replicas that will process them, and more replicas would help with them: only
-// an oracle tells them from the rest.
+// Processable messages wait for replicas or are at replicas that will process them, and more replicas would help: only
+// an oracle can separate them.
 func (s *System) Processable() float64 {
 	b := &s.subscription
 	if s.scenario.Pending.contain(s.second) || s.scenario.CrashingStarts.contain(s.second) {
@@ -191,18 +192,18 @@ func (s *System) Processable() float64 {
 	return sum
 }
 
-// Truth is what only the model knows of one second.
+// Truth is known only to the model, for one second.
 type Truth struct {
-	// Oldest is the age in seconds of the oldest message that is due, those that fail included; 0 for none.
+	// Oldest is the age in seconds of the oldest message that is due, failing ones included; 0 for none.
 	Oldest int
-	// Wait is how long a message that is published now waits for the replicas that consume now, in seconds: infinite
-	// without one. Where messages have an order, some wait for longer.
+	// Wait is how long a message published now waits with the current consumers, in seconds: infinite without any. In
+	// ordered subscriptions, some wait longer.
 	Wait float64
-	// Needed replicas process what arrives, and within the objective what waits.
+	// Needed replicas process the arrivals, and the backlog within the objective.
 	Needed float64
-	// Consuming replicas, of Replicas that were asked for, of which NotRunning do not run.
+	// Consuming replicas, of the Replicas requested, of which NotRunning do not run.
 	Consuming, Replicas, NotRunning int
-	// Delayed says that some messages are not due yet, and Throwing that the function throws.
+	// Delayed: some messages are not due yet. Throwing: the function throws.
 	Delayed, Throwing bool
 }
 
@@ -231,7 +232,7 @@ func (s *System) Truth() Truth {
 	return truth
 }
 
-// earliest is when the oldest message that is due was published, those that fail for ever included.
+// earliest is when the oldest message that is due was published, always failing ones included.
 func (b *subscription) earliest(second int) (at int, some bool) {
 	at, some = b.oldest(second)
 	if b.poisoned > dust {

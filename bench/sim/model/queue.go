@@ -16,7 +16,7 @@ type queue struct {
 	total   float64
 }
 
-// dust is less than any message: what floating point leaves of a cohort that is used up.
+// dust is less than any message: the rounding error of a cohort that is used up.
 const dust = 1e-9
 
 func (q *queue) push(at int, count float64) {
@@ -31,7 +31,7 @@ func (q *queue) push(at int, count float64) {
 	q.cohorts = append(q.cohorts, cohort{at, count})
 }
 
-// pop takes up to count messages from the head, oldest first, and hands each cohort over.
+// pop takes up to count messages from the head, oldest first, and passes on each cohort.
 func (q *queue) pop(count float64, take func(cohort)) {
 	count = min(count, q.total)
 	for count > dust && q.head < len(q.cohorts) {
@@ -48,7 +48,7 @@ func (q *queue) pop(count float64, take func(cohort)) {
 	q.compact()
 }
 
-// putBack returns messages to the head: they were taken before all that is left.
+// putBack returns messages to the head: they were taken before all remaining ones.
 func (q *queue) putBack(back *queue) {
 	returned := back.cohorts[back.head:]
 	if len(returned) == 0 {
@@ -73,8 +73,7 @@ func (q *queue) putBack(back *queue) {
 	*back = queue{}
 }
 
-// split takes a part of each cohort that arrived in a second or later: what is left and what is returned are both in
-// order.
+// split takes a part of each cohort that arrived in a second or later: the rest and the result are both in order.
 func (q *queue) split(part float64, since int) queue {
 	var taken queue
 	for i := q.head; i < len(q.cohorts); i++ {
@@ -90,7 +89,7 @@ func (q *queue) split(part float64, since int) queue {
 	return taken
 }
 
-// oldest is when the first message arrived; false when there is none.
+// oldest is when the first message arrived; false without any.
 func (q *queue) oldest() (at int, ok bool) {
 	if q.head >= len(q.cohorts) || q.total <= dust {
 		return 0, false
@@ -98,7 +97,7 @@ func (q *queue) oldest() (at int, ok bool) {
 	return q.cohorts[q.head].at, true
 }
 
-// compact moves what is left to the front once most of the array is used up.
+// compact moves the rest to the front once most of the array is used up.
 func (q *queue) compact() {
 	if q.head == len(q.cohorts) {
 		q.cohorts, q.head, q.total = q.cohorts[:0], 0, 0

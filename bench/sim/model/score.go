@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Score is how a run went.
+// Score is the result of a run.
 type Score struct {
 	// Messages that arrived and can be processed, and Late ones: finished, or still there, later than the objective.
 	Messages, Late float64
 	// Finished messages.
 	Finished float64
-	// ReplicaSeconds from the scale write on, and LowerBound: what the load needs at the least, without knowing when.
+	// ReplicaSeconds from the scale write on, and LowerBound: the least that the load needs, regardless of time.
 	ReplicaSeconds, LowerBound float64
 	// ViolationSeconds in which the oldest message was older than the objective.
 	ViolationSeconds int
-	// Actions are changes of the number of replicas, and Flaps those up within ten minutes of one down.
+	// Actions are changes of the number of replicas, and Flaps scale-ups within ten minutes of a scale-down.
 	Actions, Flaps int
-	// Redelivered messages were with a replica that went away before it processed them.
+	// Redelivered messages were at a replica that was removed before it processed them.
 	Redelivered float64
 	// Trace has the replicas of every second, and Oldest the age of the oldest message.
 	Trace, Oldest []int32
@@ -50,14 +50,14 @@ func (s *Score) finished(age int, count float64, objective time.Duration) {
 	}
 }
 
-// arrived counts the messages of a second, except those that fail for ever.
+// arrived counts the messages of a second, except those that always fail.
 func (s *Score) arrived(counts []float64, poison float64) {
 	for _, count := range counts {
 		s.Messages += count * (1 - poison)
 	}
 }
 
-// account closes a second of the system.
+// account ends a second of the system.
 func (s *Score) account(system *System) {
 	replicas, scenario := len(system.set.replicas), &system.scenario
 	s.ReplicaSeconds += float64(replicas)
@@ -83,7 +83,7 @@ func (s Score) LateShare() float64 {
 }
 
 // Settling after a step of the load at the given second, before the next at until: how long until replicas stay within
-// one of where they end and nothing is late, and in how many steps; NaN when they do not settle.
+// one of their final number and nothing is late, and in how many steps; NaN if they do not settle.
 func (s Score) Settling(step, until int, objective time.Duration) (seconds float64, steps int) {
 	until = min(until, len(s.Trace))
 	if until <= step {

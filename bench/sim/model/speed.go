@@ -3,9 +3,9 @@
 
 package model
 
-// Capacity is what one replica adds at a second, now or soon, in messages per second: the mean of those that consume.
-// Where the slowest hold more messages in advance than they finish within the objective, it is theirs: each gets as
-// many messages as any other until its receive queue is full. Of controllers only an oracle knows it.
+// Capacity is what one replica adds at a second, now or soon, in messages per second: the mean of the consuming ones.
+// If the slowest prefetch more messages than they finish within the objective, it is theirs: each gets as many messages
+// as any other until its receive queue is full. Among controllers only an oracle knows it.
 func (s *System) Capacity(second float64) float64 {
 	capacity := s.scenario.Capacity(second)
 	if s.scenario.Speed == nil || len(s.set.active) == 0 {

@@ -16,39 +16,39 @@ const (
 	warmUp      = 20
 	// crashAfter is how long a crashing replica consumes before it ends with an error, in seconds.
 	crashAfter = 20
-	// firstBackOff and longestBackOff are how long the kubelet waits before it starts a container again, in seconds:
-	// not at all after the first crash, then twice as long each time.
+	// firstBackOff and longestBackOff are how long the kubelet waits before it restarts a container, in seconds: not at
+	// all after the first crash, then twice as long each time.
 	//
 	// Source: Kubernetes documentation, Pod Lifecycle, how Pods handle problems with containers.
 	firstBackOff, longestBackOff = 10, 300
 )
 
-// replica is one replica from the scale write that asked for it.
+// replica is one replica from the scale write that requested it.
 type replica struct {
 	number int
 	speed  float64
 	queue  queue
 
-	// unready is the second from which its pod is not ready, until ready: then its container runs, which without a
-	// readiness probe is all that Kubernetes asks for. It consumes later.
+	// unready is the second from which its pod is not ready, until ready: then its container runs, which is enough for
+	// Kubernetes without a readiness probe. It consumes later.
 	unready, ready, consumes int
-	// crashes says that it ends again and again; it has ended so many times, and its next start waits until backOff.
+	// crashes: it crashes repeatedly; it has ended so many times, and its next start waits until backOff.
 	crashes        bool
 	ended, backOff int
 
 	received, processed, failed, busy float64
-	// call is what is left to do of the call in hand, in messages of the mean length, and callTime what was done of it in
-	// seconds; 0 for no call.
+	// call is the rest of the current call, in messages of the mean length, and callTime its time so far in seconds; 0 for
+	// no call.
 	call, callTime float64
 
-	// joined says that it has its share of the hashes, moves from which consumers, and blocked the share of its own
-	// that waits for those.
+	// joined: it has its share of the hashes. moves are the consumers that had them, and blocked the share that waits for
+	// those.
 	joined  bool
 	moves   []move
 	blocked float64
 }
 
-// capacity is what a replica does that is warm, in messages per second.
+// capacity of a warm replica, in messages per second.
 func (r *replica) capacity(scenario *Scenario, second int) float64 {
 	capacity := scenario.Capacity(float64(second)) * r.speed
 	if scenario.Speed != nil {
@@ -57,7 +57,7 @@ func (r *replica) capacity(scenario *Scenario, second int) float64 {
 	return capacity
 }
 
-// forget what an instance counted and had in hand: its container ended.
+// forget resets an instance's counters and current call: its container ended.
 func (r *replica) forget() {
 	r.received, r.processed, r.failed, r.busy, r.call, r.callTime = 0, 0, 0, 0, 0, 0
 }
@@ -73,14 +73,14 @@ type statefulSet struct {
 	replicas []*replica
 	// active are the replicas that consume, in order.
 	active []*replica
-	// outdated are those of an older revision, to be replaced from the end on.
+	// outdated are those of an older revision, replaced from the end on.
 	outdated []*replica
 	started  int
 	// updated is the second from which all pods are of the newest revision and ready.
 	updated int
 }
 
-// start makes a replica that will consume after a start time.
+// start creates a replica that consumes after a start time.
 func (s *statefulSet) start(second int) *replica {
 	r := &replica{
 		number: s.started, speed: math.Exp(s.scenario.Spread * s.random.NormFloat64()),
@@ -91,8 +91,8 @@ func (s *statefulSet) start(second int) *replica {
 	return r
 }
 
-// schedule starts a pod: it gets a node once that is possible, its container runs after half of a start time, and it
-// consumes after the other half.
+// schedule starts a pod: it gets a node once possible, its container runs after half of a start time, and it consumes
+// after the other half.
 func (s *statefulSet) schedule(r *replica, second int) {
 	from := second
 	for _, span := range s.scenario.Pending {
@@ -136,7 +136,7 @@ func (s *statefulSet) failing(second int) []*replica {
 	return failing
 }
 
-// crash ends a replica's container. Its pod stays, so that the next start takes only what a container needs to consume.
+// crash ends a replica's container. Its pod stays, so the next start takes only the container's time.
 func (s *statefulSet) crash(r *replica, second int) {
 	wait := 0
 	if r.ended > 0 {
@@ -148,8 +148,8 @@ func (s *statefulSet) crash(r *replica, second int) {
 	r.forget()
 }
 
-// nextOutdated takes the next pod to replace off the list, as a StatefulSet does: the newest first, when all pods are
-// ready. It is nil when there is none.
+// nextOutdated takes the next pod to replace off the list, like a StatefulSet: the newest first, when all pods are
+// ready. It is nil without any.
 func (s *statefulSet) nextOutdated(second int) *replica {
 	for len(s.outdated) > 0 {
 		last := s.outdated[len(s.outdated)-1]
@@ -172,9 +172,9 @@ func (s *statefulSet) replace(r *replica, second int) {
 	s.updated = max(s.updated, r.ready)
 }
 
-// Pods are what Kubernetes shows of the replicas.
+// Pods are the replicas as Kubernetes shows them.
 type Pods struct {
-	// Unready of them do not run, the oldest since UnreadySince; CrashLooping of those wait to be started again.
+	// Unready ones do not run, the oldest since UnreadySince; CrashLooping ones of those wait for a restart.
 	Unready, CrashLooping int
 	UnreadySince          time.Time
 	// Updating says that pods are being replaced.

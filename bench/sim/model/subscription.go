@@ -10,34 +10,34 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// redelivery is when a failed message is tried again: a client's negativeAckRedeliveryDelay, in seconds.
+// redelivery is when a failed message is retried: a client's negativeAckRedeliveryDelay, in seconds.
 const redelivery = 60
 
-// The queues in the field waiting of a subscription of another type than Failover.
+// The queues in the field waiting, for types other than Failover.
 const (
 	freeQueue = iota
 	hotQueue
 	drainingQueue
 )
 
-// subscription is what the broker holds of the one subscription.
+// subscription is the broker's state of the one subscription.
 type subscription struct {
 	scenario *Scenario
 	topics   *topics
 	set      *statefulSet
 	// waiting has a queue for each partition with Failover, else one for all, one for a hot key and one for hashes with
-	// a former consumer that holds messages of them.
+	// messages at a former consumer.
 	waiting []queue
-	// nacked messages are with their consumer for a minute, by the second of that, and then wait in retries.
+	// nacked messages are at their consumer for a minute, by the second of that, and then in retries.
 	nacked  [redelivery]queue
 	retries queue
 	delayed delayed
-	// poisoned messages fail for ever, the first since poisonedAt.
+	// poisoned messages always fail, the first since poisonedAt.
 	poisoned   float64
 	poisonedAt int
-	// draining is the share of all hashes with messages that wait for the former consumer.
+	// draining is the share of all hashes with messages at a former consumer.
 	draining float64
-	// turn is whose it is to get a whole message, and random draws the length of calls.
+	// turn is the replica that gets the next whole message, and random draws the length of calls.
 	turn   int
 	random *rand.Rand
 }
@@ -56,7 +56,7 @@ func newSubscription(s *Scenario, t *topics, set *statefulSet, random *rand.Rand
 	}
 }
 
-// publish takes the messages of a second, by partition, then by further topic.
+// publish adds the messages of a second, by partition, then by further topic.
 func (b *subscription) publish(arrived []float64, second int) {
 	s := b.scenario
 	for i, count := range arrived {
@@ -82,7 +82,7 @@ func (b *subscription) publish(arrived []float64, second int) {
 	}
 }
 
-// deliverDelayed moves the delayed messages that are due to where they wait.
+// deliverDelayed moves the delayed messages that are due to their queues.
 func (b *subscription) deliverDelayed(second int) {
 	for i, count := range b.delayed.byDue[second] {
 		b.waiting[i].push(second, count)
@@ -100,7 +100,7 @@ type delayed struct {
 	// byDue has counts by due second, then by queue.
 	byDue map[int][]float64
 	total float64
-	// known are those that the dispatcher has read, which it does only while there are consumers.
+	// known ones are those that the dispatcher has read, which it does only with consumers.
 	known float64
 }
 
@@ -115,14 +115,14 @@ func (d *delayed) add(due, to int, count float64, b *subscription) {
 	}
 }
 
-// redeliverNacked takes back what failed a minute ago: it is sent before all that was never sent.
+// redeliverNacked takes back messages that failed a minute ago: they are dispatched before new ones.
 func (b *subscription) redeliverNacked(second int) {
 	if b.scenario.Failing != nil {
 		b.retries.putBack(&b.nacked[second%redelivery])
 	}
 }
 
-// each queue of messages that can be processed, one day.
+// each visits every queue of messages that can be processed.
 func (b *subscription) each(look func(*queue)) {
 	for i := range b.waiting {
 		look(&b.waiting[i])
@@ -136,7 +136,7 @@ func (b *subscription) each(look func(*queue)) {
 	look(&b.retries)
 }
 
-// queued messages wait for a replica or are with one.
+// queued messages wait for a replica or are at one.
 func (b *subscription) queued() float64 {
 	sum := 0.0
 	b.each(func(q *queue) { sum += q.total })
@@ -155,7 +155,7 @@ func (b *subscription) nackedTotal() float64 {
 // held messages are never acknowledged, as in a window function.
 func (b *subscription) held() float64 { return b.scenario.Held * float64(len(b.set.active)) }
 
-// unacked messages are with consumers: in their queues, held, or failed and waiting to be tried again.
+// unacked messages are at consumers: in their queues, held, or failed and not retried yet.
 func (b *subscription) unacked() float64 {
 	sum := b.held()
 	for _, r := range b.set.active {

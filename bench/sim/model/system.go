@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// System is a Scenario under way. It is not safe for concurrent use.
+// System is a running Scenario. It is not safe for concurrent use.
 type System struct {
 	scenario     Scenario
 	second       int
@@ -18,7 +18,7 @@ type System struct {
 	topics       topics
 	subscription subscription
 	set          statefulSet
-	// computing replicas in the last second.
+	// computing is the number of replicas that computed in the last second.
 	computing float64
 	score     Score
 }
@@ -32,7 +32,7 @@ func New(scenario Scenario, seed uint64) *System {
 	s.subscription = newSubscription(&s.scenario, &s.topics, &s.set, newRandom(seed, 3))
 	for range s.scenario.Initial {
 		r := s.set.start(s.second)
-		r.consumes = -int(math.Ceil(s.scenario.WarmUp)) // they were there before
+		r.consumes = -int(math.Ceil(s.scenario.WarmUp)) // warm from the start
 		r.unready, r.ready = r.consumes, r.consumes
 		s.set.replicas = append(s.set.replicas, r)
 	}
@@ -55,7 +55,7 @@ func (s *System) Time() time.Time { return at(s.second) }
 
 func at(second int) time.Time { return time.Unix(1_700_000_000+int64(second), 0) }
 
-// Replicas that were asked for.
+// Replicas that were requested.
 func (s *System) Replicas() int { return len(s.set.replicas) }
 
 // Scale sets the number of replicas. The newest are removed first, and their messages return to the head of the queue.
@@ -85,7 +85,7 @@ func (s *System) redeliver(r *replica) {
 	s.subscription.waiting[0].putBack(&r.queue)
 }
 
-// Step lets one second pass.
+// Step simulates one second.
 func (s *System) Step() {
 	s.second++
 	for _, r := range s.set.failing(s.second) {
@@ -112,16 +112,16 @@ func (s *System) Step() {
 	s.score.account(s)
 }
 
-// limitedFor is how long a limit shows after it was reached: a rate and a poll cover up to 20 s, and a ceiling takes
+// limitedFor is how long a limit shows after it was reached: a rate and a poll cover up to 20 s, and a ceiling needs
 // three polls.
 const limitedFor = 60
 
-// Limited says that replicas lately got less than they wanted from what they depend on, so that more would not help.
+// Limited reports whether replicas lately got less than they could use from downstream, so that more would not help.
 func (s *System) Limited() bool {
 	return s.score.lastLimited > 0 && s.second-s.score.lastLimited <= limitedFor
 }
 
-// Score of all seconds so far. What is still queued counts as late when it is already.
+// Score of all seconds so far. Queued messages count as late if they already are.
 func (s *System) Score() Score {
 	score := s.score
 	s.subscription.each(func(q *queue) {

@@ -20,7 +20,7 @@ func scenario() Scenario {
 	}
 }
 
-// run steps to the end, scaling as told.
+// run steps to the end, scaling as scale returns.
 func run(system *System, scale func(second int) (replicas int, ok bool)) {
 	for range system.scenario.Seconds {
 		system.Step()
@@ -32,7 +32,7 @@ func run(system *System, scale func(second int) (replicas int, ok bool)) {
 
 func still(int) (int, bool) { return 0, false }
 
-// processed messages of all replicas there are.
+// processed messages of all current replicas.
 func processed(system *System) float64 {
 	sum := 0.0
 	for _, r := range system.set.replicas {
@@ -49,7 +49,7 @@ func TestNoMessageIsLostOrMadeUp(t *testing.T) {
 		"with delayed messages":                    func(s *Scenario) { s.Delayed, s.Delay = 0.5, time.Minute },
 		"in partitions of their own":               func(s *Scenario) { s.Type, s.Partitions = backlog.Failover, 7 },
 		"in keys of their own":                     func(s *Scenario) { s.Type = backlog.KeyShared },
-		"while what is downstream limits all":      func(s *Scenario) { s.Downstream = Constant(60) },
+		"while the downstream limit applies":       func(s *Scenario) { s.Downstream = Constant(60) },
 		"while every change restarts all replicas": func(s *Scenario) { s.RestartsOnScale = true },
 		"while replicas crash":                     func(s *Scenario) { s.Crashing = 0.5 },
 	}
@@ -60,7 +60,7 @@ func TestNoMessageIsLostOrMadeUp(t *testing.T) {
 			system := New(s, 7)
 			done, before := 0.0, map[*replica]float64{}
 			run(system, func(second int) (int, bool) {
-				for _, r := range system.set.replicas { // a restart counts from 0 again
+				for _, r := range system.set.replicas { // a restart resets the count
 					if r.processed >= before[r] {
 						done += r.processed - before[r]
 					} else {
@@ -118,7 +118,7 @@ func TestANewReplicaConsumesAfterItsStart(t *testing.T) {
 
 func TestLateIsOlderThanTheObjective(t *testing.T) {
 	s := scenario()
-	s.Initial, s.Spread = 1, 1e-9 // half of what arrives can be done
+	s.Initial, s.Spread = 1, 1e-9 // half of the arrivals can be processed
 	system := New(s, 1)
 	run(system, still)
 	score := system.Score()

@@ -3,7 +3,7 @@
 
 package model
 
-// recentSeconds is the time constant of the arrivals by which the topics' shares are told.
+// recentSeconds is the time constant of the arrivals that determine the topics' shares.
 const recentSeconds = 60
 
 // topics are the broker's counters of the input topics.
@@ -11,10 +11,9 @@ type topics struct {
 	scenario *Scenario
 	// published messages since the last reset, by partition, then by further topic.
 	published []float64
-	// recent arrivals of a topic, of which older ones count less.
+	// recent arrivals of a topic, with exponential decay.
 	recent []float64
-	// delivered messages since the last reset. byTopic are those of each topic, and attributed those that are in
-	// byTopic.
+	// delivered messages since the last reset. byTopic are those of each topic, and attributed their sum.
 	delivered, attributed float64
 	byTopic               []float64
 }
@@ -26,7 +25,7 @@ func newTopics(s *Scenario) topics {
 	}
 }
 
-// publish counts what arrived, by partition, then by further topic.
+// publish counts arrivals, by partition, then by further topic.
 func (t *topics) publish(arrived []float64) {
 	for i := range t.recent {
 		t.recent[i] *= 1 - 1.0/recentSeconds
@@ -44,7 +43,7 @@ func (t *topics) reset() {
 	t.delivered, t.attributed = 0, 0
 }
 
-// attribute divides what was delivered in this second among the topics, in proportion to recent arrivals.
+// attribute divides the deliveries of this second among the topics, in proportion to recent arrivals.
 func (t *topics) attribute() {
 	for topic := range t.byTopic {
 		first, last := t.partitions(topic)
@@ -63,7 +62,7 @@ func (t *topics) partitions(topic int) (first, last int) {
 	return t.scenario.Partitions + topic - 1, t.scenario.Partitions + topic
 }
 
-// share of a partition, or of a further topic, in what the model has one queue for: as much as of the arrivals.
+// share of a partition, or of a further topic, in the model's common queue: its share of the arrivals.
 func (t *topics) share(i int) float64 {
 	all := 0.0
 	for _, recent := range t.recent {

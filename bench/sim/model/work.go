@@ -51,7 +51,7 @@ func (s shift) run() (computing float64) {
 	return computing
 }
 
-// plan is the work of each replica, and the share of it that what is downstream allows.
+// plan is the work of each replica, and the share of it that the downstream limit allows.
 func (s shift) plan() (works []work, share float64) {
 	active := s.set.active
 	failing, retried := s.poisoned/redelivery/float64(len(active)), s.retries.total/float64(len(active))
@@ -80,8 +80,8 @@ func (s shift) plan() (works []work, share float64) {
 	return works, 1
 }
 
-// calls lets a replica work on one whole message after the other, with what it can do in a second: messages whose call
-// ends, the work that was done, and the time of the calls that end.
+// calls works on one whole message after the other, up to a replica's potential of a second: it returns the messages
+// with ended calls, the work, and the time of the ended calls.
 func (s shift) calls(r *replica, left, potential float64) (finished, used, ended float64) {
 	for left > dust {
 		if r.call <= dust {
@@ -101,14 +101,14 @@ func (s shift) calls(r *replica, left, potential float64) (finished, used, ended
 	return finished, used, ended
 }
 
-// busy is what the metric of the instance says of a second.
+// busy is the instance's metric for a second.
 func (s shift) busy(one work, share float64) float64 {
 	if s.scenario.Calls != nil {
 		return s.scenario.Measured * one.callTime
 	}
 	load := (one.wanted + one.failing + one.retried) / one.potential
 	if share < 1 && one.wanted > 0 {
-		load = 1 // it waits for what it depends on, inside the call
+		load = 1 // it waits for downstream inside the call
 	}
 	if s.scenario.Asynchronous {
 		if load > 0.99 {
@@ -134,7 +134,7 @@ func (s shift) available(i int) float64 {
 	return sum
 }
 
-// finish takes messages off what the i-th consuming replica works on.
+// finish removes messages from the i-th consuming replica's work.
 func (s shift) finish(i int, count float64) {
 	if count <= 0 {
 		return
@@ -150,8 +150,8 @@ func (s shift) finish(i int, count float64) {
 	s.topics.delivered += count
 }
 
-// attempt works on messages of a queue, of which a share throws: those are acknowledged negatively, stay with their
-// consumer for a minute and are sent again.
+// attempt processes messages of a queue. A share throws: those are negatively acknowledged, stay at their consumer for
+// a minute and are redelivered.
 func (s shift) attempt(from *queue, count, throws float64) {
 	var failed queue
 	from.pop(count, func(c cohort) {
@@ -161,7 +161,7 @@ func (s shift) attempt(from *queue, count, throws float64) {
 	s.nacked[s.second%redelivery].putBack(&failed)
 }
 
-// retry has a replica work on messages that failed before. All of them fail again for as long as some messages do.
+// retry processes messages that failed before. All of them fail again while the function throws.
 func (s shift) retry(r *replica, count float64) {
 	if count <= 0 {
 		return
