@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite has the loads that controllers are compared on: the named scenarios, each of which shows one thing that
-// goes wrong in practice, and a generator of held-out ones from a seed, which no controller was tuned on.
+// Package suite has the loads on which controllers are compared: the named scenarios, each with one problem from
+// practice, and a generator of held-out ones from a seed, on which no controller was tuned.
 //
-// Floor 3. It has no controllers, and of the model only what the first Function of a chain hands on.
+// Floor 3. It has no controllers, and uses the model only for the output of the first Function of a chain.
 package suite

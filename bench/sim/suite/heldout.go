@@ -40,7 +40,7 @@ func HeldOut(seed uint64, count int) []Scenario {
 	return scenarios
 }
 
-// feasible says that maxReplicas can process what arrives, second by second.
+// feasible reports whether maxReplicas can process the arrivals, second by second.
 func feasible(s Scenario) bool {
 	for second := range s.Seconds {
 		if s.Rate(float64(second)) > float64(s.Max)*s.Capacity(float64(second)) {
@@ -58,12 +58,12 @@ func draw(random *rand.Rand, name string) Scenario {
 			78)) * time.Second,
 		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
 	}
-	// Three of four have a receive queue that suits them, about 20 s of work; the rest has Pulsar's default of 1,000
-	// messages, which is minutes of work for a slow function.
+	// Three of four have a suitable receive queue, about 20 s of work; the rest has Pulsar's default of 1,000 messages,
+	// which is minutes of work for a slow function.
 	if random.IntN(4) > 0 {
 		s.ReceiveQueue = min(1000, max(1, math.Round(20*capacity)))
 	}
-	// Replicas that the load needs, from which its rates follow.
+	// Replicas that the load needs; they determine its rates.
 	low := between(random, 0.5, 8)
 	high := low * math.Exp(between(random, math.Log(1.5), math.Log(6)))
 	drawn := Scenario{Scenario: s}

@@ -67,12 +67,12 @@ func TestNoHeldOutLoadNeedsMoreReplicasThanThereMayBe(t *testing.T) {
 	for seed := range uint64(50) {
 		check(seed)
 	}
-	// Both drew a load that is drawn again now, of 106 and 107 replicas.
+	// Both once drew an infeasible load, of 106 and 107 replicas, which is now redrawn.
 	check(860117)
 	check(5551)
 }
 
-// What the documentation of HeldOut promises of all that can be told from a scenario.
+// The documented ranges of HeldOut that can be checked from a scenario.
 func TestHeldOutLoadsAreWithinTheirDocumentedRanges(t *testing.T) {
 	const count = 2000
 	within := func(low, value, high float64, what string) {

@@ -14,13 +14,13 @@ func sawtooth(low, high, period float64) model.Curve {
 	return func(second float64) float64 { return low + (high-low)*math.Mod(second, period)/period }
 }
 
-// transients are loads that end before replicas that were added for them have paid off.
+// transients are loads that end before added replicas have paid off.
 func transients() []Scenario {
-	// Periods that are longer than the stabilization window and shorter than it takes to profit of fewer replicas.
+	// Periods longer than the stabilization window and too short to profit from fewer replicas.
 	short := base("sawtooth-165", hour, sawtooth(60, 600, 165))
 	medium := base("sawtooth-200", hour, sawtooth(60, 300, 200))
 	long := base("sawtooth-300", hour, sawtooth(60, 600, 300))
-	// Ten times the load for 10 s: over before a replica starts, and not to be expected again for an hour.
+	// Ten times the load for 10 s: over before a replica starts, and not expected again for an hour.
 	burst := base("burst-10s", hour, steps(map[int]float64{0: 500, 15 * minute: 5000, 15*minute + 10: 500}))
 	burst.Initial = 10
 	return []Scenario{{Scenario: short}, {Scenario: medium}, {Scenario: long}, {Scenario: burst}}
