@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// variant is our controller with parts of its algorithm left out.
+// variant is our controller without some parts of its algorithm.
 type variant struct {
 	name  string
 	parts policy.Part
@@ -21,7 +21,7 @@ func (v variant) controller() string { return capacityName + " without " + v.nam
 
 func partNames() string { return strings.Join(policy.PartNames(), ", ") }
 
-// parseVariants of names with commas between; a + joins parts that are left out together.
+// parseVariants parses names separated by commas; + joins parts that are left out together.
 func parseVariants(text string) ([]variant, error) {
 	if text == "" {
 		return nil, nil
@@ -48,24 +48,25 @@ func parseVariants(text string) ([]variant, error) {
 	return variants, nil
 }
 
-// worth is what leaving a part out changes on a set: without it over with it, or minus it, scenario by scenario.
+// worth is the effect of a part on a set: the numbers without it over those with it, or minus them, scenario by
+// scenario.
 type worth struct {
 	part    string
 	changes []change
-	// same says that not one number of one scenario differs: the part does nothing, or is not read.
+	// same means that all numbers of all scenarios are equal: the part has no effect.
 	same bool
 }
 
-// change of one number: more is worse.
+// change of one number: higher is worse.
 type change struct {
 	by     quantity
 	within interval
-	// none is its value where nothing changed.
+	// none is the value of no change.
 	none   float64
 	format string
 }
 
-// worths of the parts, with intervals over scenarios that are drawn again in pairs.
+// worths of the parts, with bootstrap intervals over pairs of scenarios.
 func (s summary) worths(variants []variant, seed uint64) []worth {
 	with, ok := s.find(capacityName)
 	if !ok {
@@ -106,7 +107,8 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 	return worths
 }
 
-// verdict says whether a part pays: something is surely worse without it and nothing surely better.
+// verdict returns whether a part is worth keeping: without it, something is significantly worse and nothing
+// significantly better.
 func (w worth) verdict() string {
 	worse, better := false, false
 	for _, c := range w.changes {

@@ -5,16 +5,16 @@ package main
 
 import "fmt"
 
-// goal is a bound that our controller should keep.
+// goal is a bound for our controller.
 type goal struct {
 	name     string
 	measured quantity
-	// atMost, or below where that is strict.
+	// atMost, or below it if strict.
 	atMost float64
 	strict bool
 }
 
-// met says so only of what was measured.
+// met is for measured goals only.
 func (g goal) met() bool {
 	if g.strict {
 		return g.measured.known && g.measured.value < g.atMost
@@ -22,13 +22,13 @@ func (g goal) met() bool {
 	return g.measured.known && g.measured.value <= g.atMost
 }
 
-// The names of the sets, which have goals of their own.
+// The names of the sets, which have their own goals.
 const (
 	suiteName   = "suite"
 	heldOutName = "held-out"
 )
 
-// goals of our controller on a set: none where it was not run, and none on a recorded load.
+// goals of our controller on a set: none if it did not run, and none on a recorded load.
 func (s summary) goals() []goal {
 	ours, ok := s.find(capacityName)
 	if !ok {

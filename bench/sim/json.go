@@ -28,7 +28,7 @@ type (
 		AtMost   float64  `json:"at_most"`
 		Strict   bool     `json:"strict"`
 		Measured quantity `json:"measured"`
-		// Met is null where nothing was measured.
+		// Met is null without a measurement.
 		Met *bool `json:"met"`
 	}
 )
@@ -61,8 +61,7 @@ func (r report) written() written {
 			w.Goals[s.name][g.name] = one
 		}
 	}
-	// The score that counts is the one on scenarios that no controller was tuned on; its scenarios stand beside those of
-	// the other sets.
+	// The headline score is on scenarios that no controller was tuned on; scenarios of all sets are listed.
 	for controller, heldOut := range w.Sets[heldOutName] {
 		w.Controllers[controller] = writtenScore{score: heldOut.score, Scenarios: map[string]score{}}
 		for _, s := range w.Sets {

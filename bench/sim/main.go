@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return output.JSON(o.out, measured.written())
 }
 
-// sets of scenarios that the options ask for.
+// sets of scenarios that the options select.
 func (o options) sets() ([]set, error) {
 	if o.trace != "" {
 		recorded, err := o.recorded()

@@ -22,14 +22,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// decoded is what outside readers rely on.
+// decoded has the fields that external readers use.
 type decoded struct {
 	Seed        uint64                               `json:"seed"`
 	Controllers map[string]map[string]any            `json:"controllers"`
 	Sets        map[string]map[string]map[string]any `json:"sets"`
 }
 
-// sim runs the command and returns what it prints, what it writes, and that decoded.
+// sim runs the command and returns its output, the JSON, and the decoded JSON.
 func sim(t *testing.T, args ...string) (printed string, text []byte, numbers decoded) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sim.json")

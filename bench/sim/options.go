@@ -54,7 +54,7 @@ type options struct {
 	function function
 }
 
-// function is what a user knows of the Function with the recorded load.
+// function is what a user knows about the Function with the recorded load.
 type function struct {
 	// capacity of one replica in messages per second.
 	capacity             float64
@@ -117,7 +117,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	return o, o.check()
 }
 
-// check bounds the numbers.
+// check validates the numbers.
 func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
@@ -138,7 +138,7 @@ func (o options) check() error {
 
 func (f function) check() error {
 	switch {
-	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN is none either
+	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN fails too
 		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9",
 			f.capacity)
 	case f.start < 0 || f.start > time.Hour:

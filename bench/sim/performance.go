@@ -5,7 +5,7 @@ package main
 
 import "slices"
 
-// summary is how controllers did on a set.
+// summary is the performance of controllers on a set.
 type summary struct {
 	name        string
 	controllers []performance
@@ -17,7 +17,7 @@ type summary struct {
 type performance struct {
 	controller string
 	whole      numbers
-	// cost over the oracle's and avoidable lateness when scenarios are drawn again.
+	// cost over the oracle's and avoidable lateness, bootstrapped over scenarios.
 	costInterval, lateInterval interval
 	// scenarios that were run, in their order.
 	scenarios []scenarioNumbers
@@ -28,9 +28,9 @@ type scenarioNumbers struct {
 	numbers
 }
 
-// score is what outside readers of the JSON rely on.
+// score has the fields that external readers of the JSON use.
 type score struct {
-	// CostOverOracle is replica-seconds over the oracle's with the same luck; geometric means.
+	// CostOverOracle is replica-seconds over the oracle's with the same random numbers; geometric means.
 	CostOverOracle quantity `json:"cost_over_oracle"`
 	// LatePercent of the messages, and how many percentage points of it are above the oracle's, run by run; means.
 	LatePercent   quantity `json:"late_pct"`
@@ -42,7 +42,7 @@ type score struct {
 	SettleSeconds quantity `json:"settle_seconds"`
 }
 
-// numbers are all that is reported of a scenario or a set.
+// numbers are all reported numbers of a scenario or a set.
 type numbers struct {
 	score
 	// CostOverBound is replica-seconds over the least that the load needs; geometric means.
@@ -89,7 +89,7 @@ func summarize(s set, runs []outcome, seed uint64) summary {
 	return total
 }
 
-// measure the runs of one controller on one scenario.
+// measure measures the runs of one controller on one scenario.
 func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps, ceilings []quantity
 	for _, r := range runs {
@@ -123,7 +123,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 	}
 }
 
-// sumUp the scenarios.
+// sumUp sums up the scenarios.
 func (p *performance) sumUp(seed uint64) {
 	costs := p.column(func(n numbers) quantity { return n.CostOverOracle })
 	late := p.column(func(n numbers) quantity { return n.AvoidableLate })
@@ -152,7 +152,7 @@ func (p performance) column(pick func(numbers) quantity) []quantity {
 	return values
 }
 
-// find a controller; false when it was not run.
+// find finds a controller; false if it did not run.
 func (s summary) find(controller string) (performance, bool) {
 	i := slices.IndexFunc(s.controllers, func(p performance) bool { return p.controller == controller })
 	if i < 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
-// picture is what became of one load under a few controllers.
+// picture shows one load under a few controllers.
 type picture struct {
 	scenario suite.Scenario
 	runs     []outcome
@@ -48,7 +48,7 @@ func plotSet(s set, runs []outcome, o options) error {
 	return nil
 }
 
-// looks of a controller: one keeps its own whichever others are drawn.
+// looks is the curve of a controller: one keeps its own colour whichever others are drawn.
 func looks(controller string, others int) figure.Curve {
 	switch controller {
 	case capacityName:
@@ -94,7 +94,7 @@ func (p picture) subtitle() string {
 		s.Capacity(0), s.Start.Seconds(), s.Objective.Seconds(), strings.Join(late, ", "))
 }
 
-// byScale tells controllers apart that have so many more replicas than the rest that one axis would hide it.
+// byScale separates controllers with so many more replicas that a common axis would hide the rest.
 func (p picture) byScale() (many, few []outcome) {
 	const muchMore = 2.5
 	need := 0.0
@@ -121,7 +121,7 @@ func (p picture) byScale() (many, few []outcome) {
 
 func (p picture) replicas(runs []outcome, u unit) figure.Panel {
 	name, need := "load / capacity", p.need(u)
-	// Replicas beyond the maximum would only make the rest of the plot small.
+	// Replicas beyond the maximum would only flatten the rest of the plot.
 	most, limit := 0.0, float64(p.scenario.Max)
 	for i, point := range need {
 		most, need[i].Y = max(most, point.Y), min(limit, point.Y)
@@ -146,7 +146,7 @@ func (p picture) ages(u unit) figure.Panel {
 	return panel
 }
 
-// add draws ours over the others.
+// add draws our curve over the others.
 func (p picture) add(panel figure.Panel, runs []outcome, u unit, pick func(outcome) []int32) figure.Panel {
 	var ours []figure.Curve
 	for i, r := range runs {
@@ -162,7 +162,7 @@ func (p picture) add(panel figure.Panel, runs []outcome, u unit, pick func(outco
 	return panel
 }
 
-// need is how many replicas the load keeps busy.
+// need is the number of replicas that the load keeps busy.
 func (p picture) need(u unit) plotter.XYs {
 	every := max(1, p.scenario.Seconds/columns)
 	var points plotter.XYs
@@ -173,10 +173,10 @@ func (p picture) need(u unit) plotter.XYs {
 	return points
 }
 
-// columns is as many pixels as the plot is wide, about: more points than that show nothing more.
+// columns is about the width of the plot in pixels: more points are not visible.
 const columns = 1000
 
-// extremes has the least and the most of each column, in their order, so that no peak is lost; steps go straight up.
+// extremes returns the least and the most of each column, in their order, so that no peak is lost; steps are vertical.
 func extremes(values []int32, u unit) plotter.XYs {
 	every := max(1, (len(values)+columns-1)/columns)
 	var points plotter.XYs
@@ -231,7 +231,7 @@ func unitFor(seconds int) unit {
 	}
 }
 
-// tick is the least round distance that makes at most 14 of them.
+// tick is the least round distance for at most 14 ticks.
 func (u unit) tick(seconds int) float64 {
 	for _, every := range u.round {
 		if float64(seconds)/u.seconds/every <= 14 {

@@ -17,7 +17,7 @@ type quantity struct {
 	known bool
 }
 
-// of is a known number; one that is none or infinite is unknown.
+// of is a known number; NaN and infinities are unknown.
 func of(value float64) quantity {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return quantity{}
@@ -25,7 +25,7 @@ func of(value float64) quantity {
 	return quantity{value: value, known: true}
 }
 
-// over is q / by, unknown where that is no number.
+// over is q / by, unknown if that is no number.
 func (q quantity) over(by quantity) quantity {
 	if !q.known || !by.known || by.value == 0 {
 		return quantity{}
@@ -61,10 +61,10 @@ func (q quantity) MarshalJSON() ([]byte, error) {
 	return json.Marshal(q.value)
 }
 
-// fold makes one quantity of many.
+// fold combines many quantities into one.
 type fold func([]quantity) quantity
 
-// sum of those that are known; unknown when none is.
+// sum of the known ones; unknown without any.
 func sum(values []quantity) quantity {
 	total, known := 0.0, false
 	for _, v := range values {
@@ -75,7 +75,7 @@ func sum(values []quantity) quantity {
 	return quantity{value: total, known: known}
 }
 
-// mean of those that are known; unknown when none is.
+// mean of the known ones; unknown without any.
 func mean(values []quantity) quantity {
 	count := 0
 	for _, v := range values {
@@ -86,7 +86,7 @@ func mean(values []quantity) quantity {
 	return sum(values).over(of(float64(count)))
 }
 
-// geometric mean of those that are known and above 0; unknown when none is.
+// geometric mean of the known ones above 0; unknown without any.
 func geometric(values []quantity) quantity {
 	logs := make([]quantity, 0, len(values))
 	for _, v := range values {
@@ -101,10 +101,10 @@ func geometric(values []quantity) quantity {
 	return of(math.Exp(center.value))
 }
 
-// interval has 95 % of what resampling gives. It is [low, high] in JSON.
+// interval is a 95 % interval of the resampling. It is [low, high] in JSON.
 type interval struct{ low, high quantity }
 
-// MarshalJSON writes [low, high], or null where it is unknown.
+// MarshalJSON writes [low, high], or null if unknown.
 func (i interval) MarshalJSON() ([]byte, error) {
 	if !i.low.known || !i.high.known {
 		return []byte("null"), nil
@@ -119,12 +119,12 @@ func (i interval) text(format string) string {
 	return i.low.text(format) + ".." + i.high.text(format)
 }
 
-// above and below say on which side of a value the whole interval lies.
+// above and below report whether the whole interval is on that side of a value.
 func (i interval) above(value float64) bool { return i.low.known && i.low.value > value }
 func (i interval) below(value float64) bool { return i.high.known && i.high.value < value }
 
-// bootstrap folds as many values drawn from those that are known with replacement, a thousand times. Fewer than two of
-// them tell no interval.
+// bootstrap folds as many values as are known, drawn from them with replacement, a thousand times. Fewer than two
+// values have no interval.
 //
 // Source: Efron, Bootstrap methods: another look at the jackknife, 1979; the percentile interval.
 func bootstrap(values []quantity, by fold, seed uint64) interval {

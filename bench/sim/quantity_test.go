@@ -55,7 +55,7 @@ func TestTheIntervalHasTheMeanAndShrinksWithMoreValues(t *testing.T) {
 		require.Less(t, i.low.value, i.high.value)
 		require.True(t, i.below(11) && i.above(9))
 	}
-	// Of normal values the interval is 2 x 1.96 standard errors wide.
+	// For normal values the interval is 2 x 1.96 standard errors wide.
 	require.InDelta(t, 2*1.96/math.Sqrt(400), many.high.value-many.low.value, 0.05)
 	require.Greater(t, few.high.value-few.low.value, 2*(many.high.value-many.low.value))
 	require.Equal(t, many, bootstrap(values, mean, 1), "equal seeds give equal intervals")

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
-// day is a made-up load of a working day in messages per second, a row every two minutes: more before noon and in the
-// evening, a job at every full hour, and a campaign at 14:20.
+// day is the invented load of a working day in messages per second, a row every two minutes: more before noon and in
+// the evening, a job at every full hour, and a campaign at 14:20.
 func day() []byte {
 	random := rand.New(rand.NewPCG(7, 7))
 	bell := func(hour, middle, width float64) float64 {

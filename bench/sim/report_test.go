@@ -109,7 +109,7 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 	require.NoError(t, output.Table(&out, "an ablation", worthRows(worths)))
 	golden.Equal(t, *update, "ablation.txt", out.Bytes())
 	require.False(t, worths[0].same)
-	require.True(t, worths[1].same, "a part that changes nothing is told from one with a worth that is not seen")
+	require.True(t, worths[1].same, "a part without any effect differs from one without a significant effect")
 }
 
 func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
@@ -118,13 +118,13 @@ func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
 		changes []change
 		want    string
 	}{
-		"all intervals have the zero":         {[]change{around(-1, 1), around(0, 0)}, "not seen"},
-		"one is above":                        {[]change{around(-1, 1), around(0.1, 1)}, "pays"},
-		"one is below":                        {[]change{around(-1, -0.1), around(0, 1)}, "costs"},
-		"one is above and one below":          {[]change{around(-1, -0.1), around(0.1, 1)}, "a trade"},
-		"a ratio around one":                  {[]change{{within: interval{of(0.9), of(1.1)}, none: 1}}, "not seen"},
-		"a ratio above one":                   {[]change{{within: interval{of(1.01), of(1.1)}, none: 1}}, "pays"},
-		"what is not known is not held to be": {[]change{{}}, "not seen"},
+		"all intervals have the zero": {[]change{around(-1, 1), around(0, 0)}, "not seen"},
+		"one is above":                {[]change{around(-1, 1), around(0.1, 1)}, "pays"},
+		"one is below":                {[]change{around(-1, -0.1), around(0, 1)}, "costs"},
+		"one is above and one below":  {[]change{around(-1, -0.1), around(0.1, 1)}, "a trade"},
+		"a ratio around one":          {[]change{{within: interval{of(0.9), of(1.1)}, none: 1}}, "not seen"},
+		"a ratio above one":           {[]change{{within: interval{of(1.01), of(1.1)}, none: 1}}, "pays"},
+		"unknown is not met":          {[]change{{}}, "not seen"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, worth{changes: tt.changes}.verdict()) })
@@ -136,11 +136,11 @@ func TestGoalsAreMetOnlyByWhatWasMeasured(t *testing.T) {
 		goal goal
 		want bool
 	}{
-		"on the bound":              {goal{measured: of(1), atMost: 1}, true},
-		"above it":                  {goal{measured: of(1.01), atMost: 1}, false},
-		"on a bound that is strict": {goal{measured: of(1), atMost: 1, strict: true}, false},
-		"below it":                  {goal{measured: of(0.99), atMost: 1, strict: true}, true},
-		"unknown":                   {goal{atMost: 1}, false},
+		"on the bound":      {goal{measured: of(1), atMost: 1}, true},
+		"above it":          {goal{measured: of(1.01), atMost: 1}, false},
+		"on a strict bound": {goal{measured: of(1), atMost: 1, strict: true}, false},
+		"below it":          {goal{measured: of(0.99), atMost: 1, strict: true}, true},
+		"unknown":           {goal{atMost: 1}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, tt.goal.met()) })

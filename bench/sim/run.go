@@ -27,20 +27,20 @@ type outcome struct {
 	scenario   int
 	seed       int
 
-	// replicaSeconds were paid for, and lowerBound is what the load needs at the least.
+	// replicaSeconds is the cost, and lowerBound the least that the load needs.
 	replicaSeconds, lowerBound float64
-	// lateShare of the messages, from 0 to 1; unknown where there was none.
+	// lateShare of the messages, from 0 to 1; unknown without messages.
 	lateShare                        quantity
 	violationSeconds, actions, flaps int
-	// falseCeilings were drawn while more replicas would have processed more; unknown of controllers that draw none.
+	// falseCeilings were drawn while more replicas would have processed more; unknown for controllers without ceilings.
 	falseCeilings quantity
 	settles       []settle
 	// replicas of every second, and the age of the oldest message in seconds; only of the first seed, for plots.
 	replicas, oldest []int32
 }
 
-// settle is what followed a step of the load: how long until replicas stayed where they ended (unknown when they did
-// not), and in how many steps.
+// settle follows a step of the load: how long until replicas stayed at their final number (unknown if they did not),
+// and in how many steps.
 type settle struct {
 	seconds quantity
 	steps   int
@@ -54,8 +54,8 @@ const (
 	capacityName = "capacity"
 )
 
-// contestants are the controllers to run, in the order of the tables. The oracle is always one: it is the measure. So
-// is ours when parts of it are left out.
+// contestants are the controllers to run, in the order of the tables. The oracle always runs: it is the measure. So
+// does ours if parts of it are left out.
 func contestants(o options) []baseline.Named {
 	var all []baseline.Named
 	for _, c := range baseline.All() {
@@ -79,7 +79,7 @@ func matching(all []suite.Scenario, pattern *regexp.Regexp) []suite.Scenario {
 	return some
 }
 
-// run has every controller meet every scenario with every seed, as many at once as there are processors.
+// run runs every controller on every scenario with every seed, as many at once as there are processors.
 func (s set) run(ctx context.Context, controllers []baseline.Named, o options) ([]outcome, error) {
 	type job struct {
 		outcome
@@ -125,7 +125,7 @@ func simulate(s suite.Scenario, newController baseline.New, seed uint64) (score 
 	return system.Score(), falseCeilings
 }
 
-// fill takes from a score what is reported.
+// fill copies the reported numbers of a score.
 func (o *outcome) fill(score model.Score, s suite.Scenario) {
 	o.replicaSeconds, o.lowerBound = score.ReplicaSeconds, score.LowerBound
 	o.lateShare = of(score.Late).over(of(score.Messages))

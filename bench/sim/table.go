@@ -11,14 +11,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// report is all that was measured.
+// report has all results.
 type report struct {
 	seed  uint64
 	seeds int
 	sets  []summary
 }
 
-// writeTables for people: the sets, what is special of each, and the goals.
+// writeTables writes tables for people: the sets, their special scenarios, and the goals.
 func (r report) writeTables(out io.Writer) error {
 	for _, s := range r.sets {
 		title := fmt.Sprintf("%s, seed %d, %d runs of each of %d scenarios", s.name, r.seed, r.seeds, s.scenarioCount())

@@ -43,13 +43,13 @@ func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an unknown column":            {"time,rate,host\n0,10,a\n", `line 1: the columns are ["time" "rate" "host"]`},
 		"a column twice":               {"time,time\n0,10\n", "line 1"},
 		"a row too short":              {"time,rate\n0,10\n60\n", "line 3"},
-		"a rate that is no number":     {"time,rate\n0,10\n60,many\n", `line 3: rate "many" must be a number`},
+		"an invalid rate":              {"time,rate\n0,10\n60,many\n", `line 3: rate "many" must be a number`},
 		"a rate that Prometheus lacks": {"time,rate\n0,NaN\n60,1\n", `line 2: rate "NaN"`},
 		"a rate below zero":            {"time,rate\n0,10\n60,-1\n", `line 3: rate "-1"`},
 		"a rate without bounds":        {"time,rate\n0,10\n60,+Inf\n", `line 3: rate "+Inf"`},
 		"replicas below zero":          {"time,rate,replicas\n0,1,-1\n", `line 2: replicas "-1" must be a whole number`},
 		"half a replica":               {"time,rate,replicas\n0,1,0.5\n", `line 2: replicas "0.5"`},
-		"a time that is none": {
+		"an invalid time": {
 			"time,rate\nyesterday,10\n",
 			`line 2: time "yesterday" must be seconds, or RFC 3339`,
 		},
