@@ -42,7 +42,7 @@ func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 func (a *age) read(now, answeredAt time.Time) (Measurement, time.Time) {
 	switch {
 	case a.at.IsZero():
-		return Unknown(ErrNotAsked), time.Time{}
+		return Unknown(ErrNotRequested), time.Time{}
 	case now.Sub(a.at) > ageStaleAfter && a.at.Before(answeredAt):
 		return Unknown(fmt.Errorf("%w: the oldest message was last read at %s", ErrStale, a.at.UTC().Format(time.RFC3339))),
 			a.at

@@ -55,7 +55,7 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 		}
 		ids = appendIDs(ids, one.Consumers)
 		for _, consumer := range one.Consumers {
-			if one.MoreConsumers == 0 { // else the others may come into the list, and these leave it, while all stay
+			if one.MoreConsumers == 0 { // else the list may have other consumers, although all stay
 				connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
 			}
 			if consumer.Component != "" {
@@ -126,7 +126,7 @@ func (r *Reading) countConsumers() {
 	r.Components = r.consumers.components
 	switch {
 	case !r.consumers.known:
-		unknown := Unknown(ErrNotAsked)
+		unknown := Unknown(ErrNotRequested)
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = unknown, unknown, unknown
 	case r.consumers.count() == 0:
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = Known(0), Known(0), Known(0)

@@ -18,8 +18,8 @@ var (
 	ErrNoData = errors.New("no data yet")
 	// ErrNoRate: a rate needs two answers with no counter reset between them.
 	ErrNoRate = errors.New("no rate yet: it needs two answers with no counter reset between")
-	// ErrNotAsked: the last answer was a slim one, which leaves this number out.
-	ErrNotAsked = errors.New("not asked")
+	// ErrNotRequested: the last answer was a slim one, which leaves this number out.
+	ErrNotRequested = errors.New("not requested")
 	// ErrStale: the last good answer is too old to act on.
 	ErrStale = errors.New("stale")
 	// ErrPartial: some topics or partitions are unknown, so that a sum of the others is a lower bound.

@@ -56,5 +56,5 @@ func TestARecreatedSubscriptionStartsWithoutHistory(t *testing.T) {
 	require.Zero(t, r.Window)
 	require.False(t, r.SteadyConsumers)
 	_, err = r.Consumers.Value()
-	require.ErrorIs(t, err, backlog.ErrNotAsked)
+	require.ErrorIs(t, err, backlog.ErrNotRequested)
 }

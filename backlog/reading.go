@@ -43,7 +43,7 @@ type Reading struct {
 	// InReplay messages were read by the dispatcher and wait for a consumer with permits: negatively acknowledged ones,
 	// and those for which busy consumers had no permits. Estimated from entries.
 	InReplay Measurement
-	// Bytes of the whole backlog; ErrNotAsked unless the Subscription requests them.
+	// Bytes of the whole backlog; ErrNotRequested unless the Subscription requests them.
 	Bytes Measurement
 	// OldestAge is the age in seconds, at OldestAt, of the oldest message of the backlog; 0 without a backlog. It is
 	// measured less often than the rest, so it has its own time and staleness.
@@ -74,7 +74,7 @@ type Reading struct {
 	LeastUndispatched Measurement
 
 	// Consumers is the number of connected replicas, each counted once for all its topics and partitions, including
-	// standby ones of Failover and Exclusive. ErrNotAsked until the first full answer. Each fetch is full while there is a
+	// standby ones of Failover and Exclusive. ErrNotRequested until the first full answer. Each fetch is full while there is a
 	// backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At: by a
 	// minute, or by QuietInterval.
 	Consumers Measurement
@@ -94,7 +94,7 @@ type Reading struct {
 	// this number of replicas can have work.
 	Partitions int
 	// UnreadPartitions have a backlog and no consumer, while others have one: a client finds added partitions up to a
-	// minute late. UnreadMessages is their ready backlog. ErrNotAsked until the first full answer.
+	// minute late. UnreadMessages is their ready backlog. ErrNotRequested until the first full answer.
 	UnreadPartitions, UnreadMessages Measurement
 	// UnsubscribedTopics match a pattern and do not have the subscription yet; they do not count in the sums.
 	UnsubscribedTopics int
@@ -161,13 +161,13 @@ type PartitionReading struct {
 	Ready Measurement
 	// PublishRate and ProcessRate in messages per second over the subscription's Window.
 	PublishRate, ProcessRate Measurement
-	// Consumers connected; ErrNotAsked until the first full answer. On a partition without the subscription all but
+	// Consumers connected; ErrNotRequested until the first full answer. On a partition without the subscription all but
 	// PublishRate are ErrSubscriptionNotFound.
 	Consumers Measurement
 }
 
 // InstancesReading has the rates of a function's instances, over all that answered twice. Every measurement is
-// ErrNotAsked if the Subscription names no workload.
+// ErrNotRequested if the Subscription names no workload.
 type InstancesReading struct {
 	// At is when they were read, and Window the longest time that rates were measured over: an instance with long calls is
 	// measured over several calls.

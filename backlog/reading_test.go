@@ -111,7 +111,7 @@ func TestReadSumsUpTheAnswers(t *testing.T) {
 		},
 		"does not know bytes that were not requested": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 2, bytes: 4000})},
-			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.Bytes) },
+			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotRequested, r.Bytes) },
 		},
 		"takes the age of the oldest message of all partitions": {
 			answers: []backlog.TopicSample{partitioned(60, all, part{}, part{backlog: 1, oldest: 50},
@@ -136,7 +136,7 @@ func TestReadSumsUpTheAnswers(t *testing.T) {
 		},
 		"does not know the age of a backlog before a request": {
 			answers: []backlog.TopicSample{partitioned(60, backlog.Full, part{backlog: 1, oldest: 50})},
-			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.OldestAge) },
+			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotRequested, r.OldestAge) },
 		},
 		"knows that an empty backlog has no age": {
 			answers: []backlog.TopicSample{
@@ -293,7 +293,7 @@ func TestReadSumsUpTheAnswers(t *testing.T) {
 		"does not know consumers and unread partitions before a full answer": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{backlog: 10, consumers: two}, part{backlog: 7})},
 			check: func(t *testing.T, r backlog.Reading) {
-				unknown(t, backlog.ErrNotAsked, r.Consumers, r.UnreadPartitions, r.UnreadMessages)
+				unknown(t, backlog.ErrNotRequested, r.Consumers, r.UnreadPartitions, r.UnreadMessages)
 			},
 		},
 		"lists the functions that share the subscription": {
@@ -318,7 +318,7 @@ func TestReadSumsUpTheAnswers(t *testing.T) {
 			reading, err := store.Read(subscription, at)
 			require.NoError(t, err)
 			test.check(t, reading)
-			unknown(t, backlog.ErrNotAsked, reading.Instances.Busy, reading.Instances.Answering)
+			unknown(t, backlog.ErrNotRequested, reading.Instances.Busy, reading.Instances.Answering)
 		})
 	}
 }

@@ -276,7 +276,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			answers: []answer{{at: 0, published: 1, slim: true}},
 			check: func(t *testing.T, r backlog.Reading) {
 				_, err := r.Consumers.Value()
-				require.ErrorIs(t, err, backlog.ErrNotAsked)
+				require.ErrorIs(t, err, backlog.ErrNotRequested)
 			},
 		},
 	}

@@ -76,7 +76,7 @@ func TestASumKnowsConsumersOnlyIfAllTopicsDo(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.steady, r.SteadyConsumers)
 			if test.consumers < 0 {
-				unknown(t, backlog.ErrNotAsked, r.Consumers, r.UnreadPartitions, r.UnreadMessages)
+				unknown(t, backlog.ErrNotRequested, r.Consumers, r.UnreadPartitions, r.UnreadMessages)
 				return
 			}
 			require.InDelta(t, test.consumers, known(t, r.Consumers), 0)

@@ -23,7 +23,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		PublishRate: t.publishRate(s),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
 		Partitions: len(t.partitions.indices),
-		Instances:  unknownInstances(ErrNotAsked),
+		Instances:  unknownInstances(ErrNotRequested),
 		Trouble:    cmp.Or(t.failure, t.incomplete),
 		ExactAt:    s.exactAt,
 		Doubted:    s.doubted,
@@ -83,7 +83,7 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 	case s.bytes > 0:
 		return Unknown(errBytesMissing)
 	default:
-		return Unknown(ErrNotAsked)
+		return Unknown(ErrNotRequested)
 	}
 }
 
@@ -172,7 +172,7 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 			r.Ready = Known(readyMessages(last.backlogEntries, last.delayed, end.meanBatch))
 			r.ProcessRate = end.partitions[i].finished.rate(earlier(start.partitions, i).finished,
 				last.finish(window)).notNegative()
-			r.Consumers = Unknown(ErrNotAsked)
+			r.Consumers = Unknown(ErrNotRequested)
 			if last.consumers >= 0 {
 				r.Consumers = Known(float64(last.consumers))
 			}

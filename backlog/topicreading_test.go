@@ -58,7 +58,7 @@ func TestPartitionsShowTheirLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 0, known(t, readings[0].PublishRate), 0)
 	unknown(t, backlog.ErrNoRate, readings[1].PublishRate, readings[1].ProcessRate)
-	unknown(t, backlog.ErrNotAsked, readings[0].Consumers)
+	unknown(t, backlog.ErrNotRequested, readings[0].Consumers)
 
 	later := partitioned(10, backlog.Full,
 		part{

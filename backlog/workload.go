@@ -73,7 +73,7 @@ func (s *Store) FailInstances(workload string, reason error) {
 // without it. mu is held.
 func (s *tracked) readInstances(workload string, now time.Time) InstancesReading {
 	if workload == "" {
-		return unknownInstances(ErrNotAsked)
+		return unknownInstances(ErrNotRequested)
 	}
 	state := s.workloads[workload]
 	switch {
@@ -82,7 +82,7 @@ func (s *tracked) readInstances(workload string, now time.Time) InstancesReading
 	case state.history.at.IsZero() && state.failure != nil:
 		return unknownInstances(state.failure)
 	case state.history.at.IsZero() && !s.wanting.Instances:
-		return unknownInstances(ErrNotAsked)
+		return unknownInstances(ErrNotRequested)
 	case state.history.at.IsZero():
 		return unknownInstances(fmt.Errorf("%w: the first answer of the instances of %s is under way", ErrNoData, workload))
 	case now.Sub(state.history.at) > s.staleAfter:

@@ -22,7 +22,7 @@ func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(300), true,
 		},
 		"nothing arrives, and the backlog grows": {
-			backlog.Known(0), backlog.Known(0), backlog.Known(20), backlog.Unknown(backlog.ErrNotAsked), true,
+			backlog.Known(0), backlog.Known(0), backlog.Known(20), backlog.Unknown(backlog.ErrNotRequested), true,
 		},
 		"little arrives, and more is finished while the backlog stays": {
 			backlog.Known(20), backlog.Known(300), backlog.Known(0), backlog.Known(300), true,
@@ -58,7 +58,7 @@ func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 			require.Equal(t, in.CurrentReplicas, decision.Replicas)
 			require.Equal(t, policy.HoldContradicted, decision.Hold.Reason)
 			require.Equal(t, state.Arrivals, after.Arrivals, "nothing is learned of arrivals")
-			require.Equal(t, state.Capacity, after.Capacity, "nor of capacity")
+			require.Equal(t, state.Capacity, after.Capacity, "and capacity is not learned")
 		})
 	}
 }

@@ -82,7 +82,7 @@ func TestTheFloorOfABacklog(t *testing.T) {
 		}, 500},
 		"is empty if replicas do not report busy time": {
 			9,
-			func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }, 0,
+			func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested) }, 0,
 		},
 		"is nothing of an asynchronous function": {
 			9,
@@ -120,7 +120,7 @@ func TestTheFloorOfABacklog(t *testing.T) {
 
 func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 	rate := backlog.Known
-	unknown := backlog.Unknown(backlog.ErrNotAsked)
+	unknown := backlog.Unknown(backlog.ErrNotRequested)
 	tests := map[string]struct {
 		failed, processed backlog.Measurement
 		want              int32

@@ -43,7 +43,7 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 		"the number of consumers is unknown": {func(
 			r *backlog.Reading,
 		) {
-			r.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+			r.Consumers = backlog.Unknown(backlog.ErrNotRequested)
 		}, 0},
 		"several consumers of a Failover subscription": {func(
 			r *backlog.Reading,
@@ -108,7 +108,7 @@ func TestTheCapacityIsRightAfterThreeSaturatedPolls(t *testing.T) {
 			worse++
 		}
 	}
-	require.LessOrEqual(t, worse, 4, "one in a hundred, when the noise of all three goes the same way")
+	require.LessOrEqual(t, worse, 4, "one in a hundred, if all three have noise in the same direction")
 }
 
 // At maxReplicas each poll opened an episode, in which nothing is learned. Replicas that cannot be added can be no
@@ -147,7 +147,7 @@ func showing(poll int, each, busy float64, waiting bool) policy.Input {
 
 // untimed is a poll of replicas that do not report busy time.
 func untimed(in policy.Input) policy.Input {
-	in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+	in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
 	return in
 }
 

@@ -53,7 +53,7 @@ func TestADecisionComparesTheWaitWithTheObjective(t *testing.T) {
 			in.Reading.Delayed = backlog.Known(1)
 		}}, want: met},
 		"an age beside unknown delays": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
-			in.Reading.Delayed = backlog.Unknown(backlog.ErrNotAsked)
+			in.Reading.Delayed = backlog.Unknown(backlog.ErrNotRequested)
 		}}, want: met},
 		"an old message on one partition": {ready: 100, change: []func(*policy.Input){aged(61), func(in *policy.Input) {
 			in.Reading.Type = backlog.Failover

@@ -28,7 +28,7 @@ func watched(looks ...look) policy.Start {
 		in.Now = noon().Add(time.Duration(i) * 10 * time.Second)
 		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(one.consumers)
 		if one.consumers < 0 {
-			in.Reading.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+			in.Reading.Consumers = backlog.Unknown(backlog.ErrNotRequested)
 		}
 		_, state = policy.Decide(in, state)
 	}
@@ -127,7 +127,7 @@ func TestStartsAreNeverNegativeAndWithinBounds(t *testing.T) {
 }
 
 func TestARestartByAnUpdateIsNoRestartByScaling(t *testing.T) {
-	for name, recreated := range map[string]bool{"of a target that was made anew": true, "of one that was not": false} {
+	for name, recreated := range map[string]bool{"of a recreated target": true, "of one that was not": false} {
 		t.Run(name, func(t *testing.T) {
 			state, now := policy.State{}, noon()
 			pass := func(replicas int32, consumers float64, recreated bool) {
@@ -138,7 +138,7 @@ func TestARestartByAnUpdateIsNoRestartByScaling(t *testing.T) {
 			}
 			pass(3, 3, false)
 			pass(3, 3, false)
-			pass(1, 3, recreated) // what was read is from before
+			pass(1, 3, recreated) // the reading is from before
 			pass(3, 0, false)
 			pass(3, 1, false)
 			pass(3, 3, false)

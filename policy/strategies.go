@@ -139,7 +139,7 @@ func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (fl
 	switch {
 	case instances.Asynchronous:
 		return 0, errors.New("the function is asynchronous, so its instances do not measure their utilization: " + fix)
-	case errors.Is(err, backlog.ErrNotAsked):
+	case errors.Is(err, backlog.ErrNotRequested):
 		return 0, errors.New("the adapter does not read instance metrics: start it with --instance-metrics=Pods, or " +
 			fix)
 	case err != nil:

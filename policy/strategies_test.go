@@ -102,7 +102,7 @@ func TestStrategies(t *testing.T) {
 		"holds where consumers are not known": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.1), utilizationStrategy(50))
-				in.Reading.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+				in.Reading.Consumers = backlog.Unknown(backlog.ErrNotRequested)
 				return in
 			}(),
 			want: 3, hold: policy.HoldUnknown,
@@ -118,7 +118,7 @@ func TestStrategies(t *testing.T) {
 		"holds without instance metrics and names the fix": {
 			in: func() policy.Input {
 				in := asking(3, used(3, 0.01), utilizationStrategy(50))
-				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
 				return in
 			}(),
 			want: 3, hold: policy.HoldNotTimed, message: "--instance-metrics",

@@ -161,7 +161,7 @@ func TestPollerListsAgainOnceAMatchedTopicIsGone(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, r.Partitions)
 			time.Sleep(19 * time.Second)
-			require.Equal(t, 2, pulsar.listed(), "and once: the next one comes when it is due, though the topic is still listed")
+			require.Equal(t, 2, pulsar.listed(), "and once: the next one is at its usual time")
 		})
 	})
 }
@@ -200,7 +200,7 @@ func TestPollerReportsMissingSources(t *testing.T) {
 			r, err := store.Read(plain, time.Now())
 			require.NoError(t, err)
 			_, err = r.Instances.Answering.Value()
-			require.ErrorIs(t, err, backlog.ErrNotAsked)
+			require.ErrorIs(t, err, backlog.ErrNotRequested)
 		})
 	})
 }
@@ -285,7 +285,7 @@ func TestPollerSpreadsAStartOverTheInterval(t *testing.T) {
 
 			store.Track("late", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(200 * time.Millisecond)
-			require.Equal(t, 1, source.count(topic(orders)), "one that comes alone is fetched at once")
+			require.Equal(t, 1, source.count(topic(orders)), "a single new one is fetched at once")
 		})
 	})
 }
@@ -363,7 +363,7 @@ func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
 					time.Sleep(6*time.Minute + time.Second) // just confirmed and put off
 					before := source.count(topic(orders))
 					time.Sleep(50 * time.Second)
-					require.Equal(t, before, source.count(topic(orders)), "it waits")
+					require.Equal(t, before, source.count(topic(orders)), "it is postponed")
 					pulsar.set(func() {
 						pulsar.bulk = func(at time.Time) (backlog.BulkSample, error) {
 							return backlog.BulkSample{At: at, Topics: map[string]backlog.BulkTopic{orders: change}}, nil
@@ -372,7 +372,7 @@ func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
 					time.Sleep(11 * time.Second)
 					require.Equal(t, before+1, source.count(topic(orders)))
 					time.Sleep(time.Minute)
-					require.InDelta(t, before+7, source.count(topic(orders)), 1, "and goes on at the usual pace")
+					require.InDelta(t, before+7, source.count(topic(orders)), 1, "and continues at the usual interval")
 				})
 			})
 		})

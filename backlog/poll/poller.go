@@ -51,7 +51,7 @@ type Config struct {
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
-	// Instances reads the counters of instances. Without it they stay ErrNotAsked.
+	// Instances reads the counters of instances. Without it they stay ErrNotRequested.
 	Instances InstanceSource
 	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
 	Workloads int

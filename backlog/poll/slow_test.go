@@ -58,7 +58,7 @@ func TestPollerReadsATopicWithTooManyConsumers(t *testing.T) {
 				_, err = r.Ready.Value()
 				require.NoError(t, err)
 				_, err = r.Consumers.Value()
-				require.ErrorIs(t, err, backlog.ErrNotAsked)
+				require.ErrorIs(t, err, backlog.ErrNotRequested)
 			}
 			synctest.Wait()
 			require.Greater(t, known, seconds-30, "seconds with a reading")
@@ -84,11 +84,11 @@ func TestPollerForgetsConsumersThatTakeTooLong(t *testing.T) {
 			r, err = store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			_, err = r.Consumers.Value()
-			require.ErrorIs(t, err, backlog.ErrNotAsked)
+			require.ErrorIs(t, err, backlog.ErrNotRequested)
 			partitions, err := store.Partitions(subscription, time.Now())
 			require.NoError(t, err)
 			_, err = partitions[0].Consumers.Value()
-			require.ErrorIs(t, err, backlog.ErrNotAsked)
+			require.ErrorIs(t, err, backlog.ErrNotRequested)
 		})
 	})
 }
@@ -100,7 +100,7 @@ func TestPollerRequestsConsumersAfterABrokerThatHung(t *testing.T) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
-			require.InDelta(t, len(source.others), len(source.full), 2, "one form says as much as the other")
+			require.InDelta(t, len(source.others), len(source.full), 2, "both forms are equal")
 		})
 	})
 }

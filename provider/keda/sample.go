@@ -190,7 +190,7 @@ func busy(o observed) backlog.Measurement {
 	case o.reading.Instances.Asynchronous:
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
 			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
-	case errors.Is(err, backlog.ErrNotAsked):
+	case errors.Is(err, backlog.ErrNotRequested):
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
 			"instances are not asked how busy they are: start the scaler with --instance-metrics, or %s", fix))
 	case err != nil:

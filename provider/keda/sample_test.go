@@ -274,7 +274,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			changed(func(
 				r *backlog.Reading,
 			) {
-				r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+				r.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
 			}), answer.Unknown, "--instance-metrics",
 		},
 		"how busy instances are that do not respond": {
@@ -291,8 +291,8 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		},
 		"how many consume": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }),
-			answer.Unknown, "not asked",
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotRequested) }),
+			answer.Unknown, "not requested",
 		},
 		"a measurement that is not a number": {
 			of(v1alpha1.StrategyRatePerReplica),

@@ -92,7 +92,7 @@ func bytesAreThoseOfTheBacklog(t *testing.T, g *ground) {
 	}
 	unasked := g.watchTopics(t, topic)
 	_, err := unasked.fresh().Bytes.Value()
-	require.ErrorIs(t, err, backlog.ErrNotAsked)
+	require.ErrorIs(t, err, backlog.ErrNotRequested)
 	subscription := unasked.subscription
 	subscription.Bytes = true
 	w := g.watch(t, subscription)
