@@ -113,7 +113,7 @@ func FuzzParseAdminURL(f *testing.F) {
 		}
 		again, err := backlog.ParseAdminURL(spelled)
 		require.NoError(t, err)
-		require.Equal(t, spelled, again, "what is compared must be what is called")
+		require.Equal(t, spelled, again, "the compared URL must be the called one")
 		u, err := url.Parse(spelled)
 		require.NoError(t, err)
 		require.Equal(t, spelled, u.String())

@@ -73,7 +73,7 @@ const (
 // for them. The first observation uses the counters since the topic was loaded.
 func (b *batches) record(sample TopicSample, seen signs) {
 	if sample.PeekedEntries > 0 && len(b.last) == 0 {
-		b.observe(written{entries: sample.PeekedEntries, messages: sample.PeekedMessages}) // older than what is counted
+		b.observe(written{entries: sample.PeekedEntries, messages: sample.PeekedMessages}) // older than the counted messages
 	}
 	since, now := b.writtenSince(sample)
 	b.unconfirmed = false

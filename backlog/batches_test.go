@@ -112,7 +112,7 @@ func TestOlderBatchesArePeeked(t *testing.T) {
 	b.record(reloaded, signs{})
 	require.InDelta(t, 1000, 20*b.mean(20), 1e-9)
 	b.record(counted(30, 30), signs{})
-	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "what was published since is newer")
+	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "later messages are newer")
 
 	peekedAgain := counted(30, 30)
 	peekedAgain.PeekedEntries, peekedAgain.PeekedMessages = 5, 5
@@ -133,7 +133,7 @@ func TestBatchesFallBackToReportsOfConsumers(t *testing.T) {
 	b.recordReported(sample)
 	require.InDelta(t, 30, b.mean(10), 0)
 	b.record(counted(500, 100), signs{})
-	require.InDelta(t, 5, b.mean(10), 0, "what was measured is better")
+	require.InDelta(t, 5, b.mean(10), 0, "a measurement is better")
 }
 
 // The messages of the last entries, entry by entry, are compared with the sum of observations. They are equal if a
@@ -157,7 +157,7 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 			}
 			b.record(counted(published, int64(len(sizes))), signs{})
 		}
-		b.record(counted(published, int64(len(sizes))), signs{}) // nothing new: what is there is believed
+		b.record(counted(published, int64(len(sizes))), signs{}) // nothing new: the observation counts
 		for _, begin := range begins {
 			truth := int64(0)
 			for _, s := range sizes[begin:] {

@@ -136,7 +136,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			require.Equal(t, soon, r.At)
 			require.Zero(t, known(t, r.Total))
 			require.Zero(t, known(t, r.PublishRate), "nothing was published in the time that the bulk answer covers")
-			require.Empty(t, backlog.RecordBulk(store, cluster(), bulk), "the same bulk answer says nothing twice")
+			require.Empty(t, backlog.RecordBulk(store, cluster(), bulk), "the same bulk answer confirms only once")
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestAConfirmedTopicContinuesAsIfReadAgain(t *testing.T) {
 	r, err := store.Read(subscription, at(110))
 	require.NoError(t, err)
 	require.InDelta(t, 50, known(t, r.Total), 0)
-	require.InDelta(t, 5, known(t, r.PublishRate), 1e-9, "since the bulk answer, which said that nothing came before")
+	require.InDelta(t, 5, known(t, r.PublishRate), 1e-9, "since the bulk answer, which showed no earlier message")
 	require.Empty(t, backlog.RecordBulk(store, cluster(), idleBulk(at(120))), "it is quiet no more")
 }
 

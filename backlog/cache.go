@@ -83,7 +83,7 @@ func (c *Cache[K, V]) Values() []V {
 
 // entry, expired and drop need mu to be held.
 func (c *Cache[K, V]) entry(element *list.Element) *cached[K, V] {
-	entry, _ := element.Value.(*cached[K, V]) // Put alone adds elements
+	entry, _ := element.Value.(*cached[K, V]) // only Put adds elements
 	return entry
 }
 

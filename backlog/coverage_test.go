@@ -197,7 +197,7 @@ func TestAnAnswerThatLacksPartitionsIsALowerBound(t *testing.T) {
 	r = read(30)
 	require.True(t, r.Coverage.Whole())
 	require.InDelta(t, 400, known(t, r.Ready), 0)
-	require.InDelta(t, 40, known(t, r.PublishRate), 1e-9, "what came meanwhile came over 20 s")
+	require.InDelta(t, 40, known(t, r.PublishRate), 1e-9, "the messages in the gap count over 20 s")
 	require.InDelta(t, 40, known(t, r.ProcessRate), 1e-9)
 }
 

@@ -162,7 +162,7 @@ func TestAcceptedChangesAreNotDoubtedAgain(t *testing.T) {
 		p.backlog = backlogEntries
 		return partitioned(second, backlog.Full, p, busyPartition(int64(second)/10))
 	}
-	store.Record(topic(orders), expired(60, 2000)) // a cursor was reset: believed
+	store.Record(topic(orders), expired(60, 2000)) // a cursor reset, accepted
 	require.NoError(t, feed.Doubt(topic(orders), expired(70, 4000), nil), "more of the same")
 	require.Error(t, feed.Doubt(topic(orders), expired(70, 400_000), nil), "much more")
 }

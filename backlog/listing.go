@@ -120,7 +120,7 @@ func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time
 	listing.topics, listing.listedAt, listing.failure = topics, at, nil
 	for key, state := range listing.patterns {
 		matched, done := expanded[key]
-		if !done { // it came in between
+		if !done { // added in between
 			matched = state.pattern.filter(topics)
 		}
 		s.updateMatches(key, state, matched)

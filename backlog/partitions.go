@@ -227,7 +227,7 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pa
 		if !left || before.unacked == 0 {
 			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), pairs[i].over)
 		}
-		if left && now.MoreConsumers == 0 { // the broker's sum may have what they held a moment longer
+		if left && now.MoreConsumers == 0 { // the broker's sum may include their messages a moment longer
 			last[i].unacked = min(last[i].unacked, heldBy(now.Consumers))
 		}
 	}

@@ -47,7 +47,7 @@ func newPlant(seed uint64) *plant {
 		p.partitions = append(p.partitions, &plantPartition{})
 	}
 	p.join(1 + p.random.IntN(3))
-	for _, partition := range p.partitions { // it did not begin when it was first looked at
+	for _, partition := range p.partitions { // it did not start at the first answer
 		partition.work(p.random, len(p.consumers) > 0)
 	}
 	p.look(make([]bool, len(p.partitions)), make([]bool, len(p.partitions)))

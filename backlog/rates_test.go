@@ -80,8 +80,8 @@ func (f *fleet) poll(at int) {
 func TestRatesAreKnownWhileTopicsComeAndAreUnloaded(t *testing.T) {
 	tests := map[string]struct {
 		topics, unloads int
-		adds            int // a topic every so many seconds
-		seconds, reads  int // how long, and a reading every so many seconds
+		adds            int // seconds between new topics
+		seconds, reads  int // duration, and seconds between readings
 	}{
 		"a new topic every 30 s":                       {topics: 1000, adds: 30, seconds: 300, reads: 3},
 		"each of 1,000 topics unloaded every 6 h":      {topics: 1000, unloads: 6 * 3600, seconds: 300, reads: 5},

@@ -77,7 +77,7 @@ func TestConsumersThatAreOnlyCountedAreConsumers(t *testing.T) {
 	require.InDelta(t, 3_000, known(t, r.Consumers), 0, "a replica consumes both partitions")
 	require.InDelta(t, 0, known(t, r.UnreadPartitions), 0)
 	require.InDelta(t, 200, known(t, r.ProcessRate), 0.01, "others in the list do not mean that consumers left")
-	require.False(t, r.SteadyConsumers, "who they are is not known, so what one of them does is not learned")
+	require.False(t, r.SteadyConsumers, "they are not distinguishable, so the capacity of one is not learned")
 	partitions, err := store.Partitions(subscription, start())
 	require.NoError(t, err)
 	require.InDelta(t, 3_000, known(t, partitions[0].Consumers), 0)

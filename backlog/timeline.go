@@ -61,7 +61,7 @@ func (q timelineQueue[E]) Swap(i, j int) {
 }
 
 func (q *timelineQueue[E]) Push(x any) {
-	m, _ := x.(*Moment[E]) // Set alone adds moments
+	m, _ := x.(*Moment[E]) // only Set adds moments
 	*q = append(*q, m)
 	m.position = len(*q)
 }

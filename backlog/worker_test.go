@@ -145,7 +145,7 @@ func checkBusy(t *testing.T, w *worker, load float64) {
 	require.GreaterOrEqual(t, least, 0.0)
 	require.LessOrEqual(t, most, 1.15)
 	if load > 1 {
-		require.Greater(t, least, 0.75, "what is busy all the time must always look so")
+		require.Greater(t, least, 0.75, "an instance with work throughout must always look busy")
 	}
 	require.False(t, asynchronous)
 }

@@ -87,7 +87,7 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 	require.Equal(t, http.MethodGet, r.Method)
 	require.Equal(t, "/metrics", r.URL.Path)
 	require.Len(t, r.URL.Query()["name[]"], 6+4+4+1)
-	require.Contains(t, r.URL.Query()["name[]"], "pulsar_function_process_latency_ms", "its quantiles tell Java")
+	require.Contains(t, r.URL.Query()["name[]"], "pulsar_function_process_latency_ms", "its quantiles identify Java")
 	require.Equal(t, "text/plain;version=0.0.4", r.Header.Get("Accept"))
 	require.True(t, r.Close, "a connection to every pod would be kept open")
 	for _, header := range []string{"Authorization", "Cookie", "X-Pulsar-Auth-Method-Name", "Accept-Encoding"} {

@@ -94,7 +94,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 		"two of four partitions for a minute":     {fewer, minute, 1},
 	}
 	twin := modelled(t, 25*time.Minute, 1, func() *pulsarModel { return newPulsarModel(steady(290), 7) })
-	require.Zero(t, twin.looks, "a steady load is not doubted")
+	require.Zero(t, twin.looks, "a steady load needs no second answer")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			frozen = nil
@@ -178,7 +178,7 @@ func TestUsualLoadsAreRarelyInDoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := modelled(t, 3*time.Hour, 1, func() *pulsarModel { return newPulsarModel(load, 3) })
 			t.Logf("second looks of %d fetches: %+v", h.fetches, h.looks)
-			require.Zero(t, h.looks.Implausible+h.looks.Failed, "what is true is confirmed")
+			require.Zero(t, h.looks.Implausible+h.looks.Failed, "a true answer is confirmed")
 			require.LessOrEqual(t, h.looks.Settled*100, int64(h.fetches), "less than 1 %")
 		})
 	}

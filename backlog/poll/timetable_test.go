@@ -25,7 +25,7 @@ type timetable struct {
 	jobs     []backlog.Job
 	touched  backlog.Job
 	wanted   map[backlog.Job]bool
-	ends     map[backlog.Job]time.Time // of what runs
+	ends     map[backlog.Job]time.Time // of running jobs
 	hastened map[backlog.Job]time.Time // since it began the last time
 	rested   map[backlog.Job]time.Time // since when it could be waited for
 	back     map[backlog.Job]bool      // wanted again, so it may stand in line still
@@ -159,7 +159,7 @@ func (w *timetable) finish(j backlog.Job) {
 	var err error
 	if w.random.IntN(5) == 0 {
 		err = errors.New("failed")
-		delete(w.hastened, j) // whatever fails waits
+		delete(w.hastened, j) // each failed job waits
 	}
 	if _, soon := w.hastened[j]; soon {
 		w.hastened[j] = w.now

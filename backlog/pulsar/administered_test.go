@@ -95,6 +95,6 @@ func TestAnAdministratorsCredentialsAreForConfiguredURLs(t *testing.T) {
 	})
 	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"),
 		backlog.Request{Detail: backlog.Slim})
-	require.ErrorIs(t, err, backlog.ErrHostNotAllowed, "nor is it carried elsewhere by a redirect")
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed, "and a redirect does not move it")
 	require.Empty(t, other.requested())
 }

@@ -119,7 +119,7 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 		require.NoError(t, group.Wait())
 		synctest.Wait() // the last handlers have noticed that they were given up
 		most, count := looks.most()
-		require.Equal(t, 8, most, "the other half is for answers that come")
+		require.Equal(t, 8, most, "the other half is for other requests")
 		require.LessOrEqual(t, count, 8+8, "then one look tries it now and then")
 
 		broker.on("orders/stats", good)

@@ -116,7 +116,7 @@ func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 				broker.on("orders/stats", onAge(slow, answers(goodTopic)))
 				source := way.source(Config{})
 				var group errgroup.Group
-				for range 2 * failuresToOpen { // at once, so that no good answer comes in between
+				for range 2 * failuresToOpen { // concurrently, so that there is no good answer in between
 					group.Go(func() error {
 						_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Age})
 						return err

@@ -75,7 +75,7 @@ func TestAHostWithoutRequestsIsNotBackingOff(t *testing.T) {
 		}
 		require.Equal(t, 1, c.breaker.openHosts(), "it is tried now and then")
 		after(hostForgotten)
-		require.Zero(t, c.breaker.openHosts(), "a broker that was taken away would count for good")
+		require.Zero(t, c.breaker.openHosts(), "a removed broker would count permanently")
 	})
 }
 
@@ -87,7 +87,7 @@ func TestOnlyFailuresInARowOpenTheBreaker(t *testing.T) {
 			o = good
 		}
 		require.True(t, sendsOne(t, c, "broker:8080", o))
-		require.True(t, sendsOne(t, c, "broker:8080", outcome{}), "what says nothing changes nothing")
+		require.True(t, sendsOne(t, c, "broker:8080", outcome{}), "an unknown outcome changes nothing")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestOneRequestTriesAHostThatFails(t *testing.T) {
 		probe, _ := c.breaker.allow(hostURL("broker:8080"))
 		require.False(t, sendsOne(t, c, "broker:8080", good), "the probe is under way")
 		require.NotNil(t, late.report(bad), "an old failure does not make it worse")
-		require.Nil(t, probe.report(outcome{}), "a probe that was canceled says nothing")
+		require.Nil(t, probe.report(outcome{}), "a canceled probe has no outcome")
 		require.True(t, sendsOne(t, c, "broker:8080", good), "so the next one may try")
 		require.True(t, sendsOne(t, c, "broker:8080", good))
 		requireIdle(t, c)

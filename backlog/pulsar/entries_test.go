@@ -36,7 +36,7 @@ func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, int64(7), sample.Partitions[0].PublishedMessages)
 			require.Nil(t, sample.Partitions[0].AddedEntries)
-			require.Equal(t, backlog.Consumers, sample.Detail, "what could not be had is missing")
+			require.Equal(t, backlog.Consumers, sample.Detail, "unavailable counters are missing")
 		})
 	}
 }

@@ -175,7 +175,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 				require.ErrorIs(t, err, tt.reason)
 				if tt.reason != nil {
 					require.True(t, strings.HasPrefix(err.Error(), tt.text), err.Error())
-					require.Less(t, len(err.Error()), 400, "no part of what was sent")
+					require.Less(t, len(err.Error()), 400, "no part of the answer")
 				}
 
 				way.fail("broker:8080", nil)

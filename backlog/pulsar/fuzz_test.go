@@ -41,12 +41,12 @@ func requireSound(t *testing.T, answer backlog.TopicSample) {
 	require.True(t, answer.Detail.Has(backlog.Full|backlog.Precise))
 	indices := map[int]bool{}
 	for _, p := range answer.Partitions {
-		require.False(t, indices[p.Index], "partition %d comes twice", p.Index)
+		require.False(t, indices[p.Index], "partition %d occurs twice", p.Index)
 		indices[p.Index] = true
 		require.GreaterOrEqual(t, p.PublishedMessages, int64(0))
 		names := map[string]bool{}
 		for _, s := range p.Subscriptions {
-			require.False(t, names[s.Name], "subscription %s comes twice", s.Name)
+			require.False(t, names[s.Name], "subscription %s occurs twice", s.Name)
 			names[s.Name] = true
 			require.NotEmpty(t, s.Type)
 			for _, number := range []int64{

@@ -103,7 +103,7 @@ func TestWaitingForATurnEnds(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err = c.limiter.acquire(short, hostURL("broker:8080"))
-		require.ErrorIs(t, err, context.DeadlineExceeded, "no slot came free")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "no slot became free")
 		release()
 
 		require.True(t, sendsOne(t, c, "broker:8080", good), "the second of the second")
@@ -187,7 +187,7 @@ func TestHostsThatAreRememberedAreBounded(t *testing.T) {
 		}
 		require.Len(t, c.limiter.hosts.states, maxHosts)
 		require.Len(t, c.breaker.hosts.states, maxHosts)
-		require.Contains(t, c.limiter.hosts.states, "http://held:1", "what is in use stays")
+		require.Contains(t, c.limiter.hosts.states, "http://held:1", "hosts in use stay")
 		require.Contains(t, c.limiter.hosts.states, fmt.Sprintf("http://host-%d:1", 2*maxHosts-1))
 		release()
 		var releases []func()

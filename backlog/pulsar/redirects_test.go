@@ -62,7 +62,7 @@ func TestFetchGoesToTheOwnerAtOnce(t *testing.T) {
 
 		after(ownersTTL)
 		require.NoError(t, o.fetch(t, backlog.Slim))
-		require.Len(t, o.front.requested(), 4, "the owner is believed for a minute, as is the number of partitions")
+		require.Len(t, o.front.requested(), 4, "the owner is cached for a minute, as the number of partitions")
 		require.Equal(t, "orders/stats", o.front.requested()[3])
 	})
 }
@@ -100,7 +100,7 @@ func TestAFormerOwnerCostsNoFetch(t *testing.T) {
 					}
 				}
 
-				require.NoError(t, o.fetch(t, backlog.Slim), "the same fetch goes to the admin URL")
+				require.NoError(t, o.fetch(t, backlog.Slim), "the same fetch uses the admin URL")
 
 				require.Len(t, o.now.requested(), 1)
 				require.Equal(t, 1.0, counted(t, o.registry)[tt.result], "%v", counted(t, o.registry))

@@ -113,7 +113,7 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	if count > 0 && sample.Incomplete == nil {
 		count = len(sample.Partitions) // some may have been added
 	}
-	s.counts.Put(topic, count, s.now()) // a good answer confirms what kind of topic it is
+	s.counts.Put(topic, count, s.now()) // a good answer confirms the kind of topic
 	return sample, nil
 }
 

@@ -47,7 +47,7 @@ func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 		}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
 	require.Equal(t, []string{path + "sf/status"}, broker.requested())
-	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "what does not hang there is let through")
+	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "other requests are allowed")
 
 	now = now.Add(1)
 	status, err := worker.Status(t.Context(), other)
@@ -105,6 +105,6 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		close(held)
 		require.NoError(t, <-done)
 		require.NoError(t, limits.do(t.Context(), there, func() error { return nil }))
-		require.Empty(t, limits.hanging.Values(), "a wait in vain says nothing about the host")
+		require.Empty(t, limits.hanging.Values(), "a wait without a turn is not the host's failure")
 	})
 }

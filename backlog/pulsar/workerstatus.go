@@ -91,7 +91,7 @@ func decodeStatus(
 			return backlog.InstancesSample{}, fmt.Errorf("instance %d: %w", *instance.ID, err)
 		}
 		if !*instance.Status.Running || (instance.Status.Error != "" && counted.Received == 0) {
-			continue // its counters were made up
+			continue // its counters are not real
 		}
 		counted.ID = component.FullName() + "#" + strconv.Itoa(*instance.ID)
 		sample.Instances = append(sample.Instances, counted)

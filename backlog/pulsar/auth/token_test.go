@@ -251,7 +251,7 @@ func TestARefusedTokenIsUsedWhileItsIssuerIsUnavailable(t *testing.T) {
 	issuer.on(nil, sends(http.StatusBadGateway, "text/html", ""))
 	source.invalidate(first) // by a cluster that does not trust the issuer
 	for range 3 {
-		require.Equal(t, "Bearer token-1", shows(t, source), "another cluster that the credentials are for still takes it")
+		require.Equal(t, "Bearer token-1", shows(t, source), "another cluster with these credentials still accepts it")
 	}
 	require.Len(t, issuer.requests(), 2, "and one attempt does for all")
 	issuer.on(nil, nil)
