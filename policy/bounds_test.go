@@ -22,7 +22,7 @@ func TestFrozenReplicasStayWhateverTheBacklogAndTheBounds(t *testing.T) {
 			require.Equal(t, current, decision.Replicas)
 			require.Equal(t, in.Frozen, decision.Hold)
 			require.Empty(t, decision.CappedBy)
-			require.NotEmpty(t, decision.Equation, "what would be done is shown")
+			require.NotEmpty(t, decision.Equation, "the recommendation is shown")
 			in.Unknown = backlog.ErrUnreachable
 			decision, _ = policy.Decide(in, policy.State{})
 			require.Equal(t, current, decision.Replicas)

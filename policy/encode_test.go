@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 	decisions, differing, ceilings, bytes := 0, 0, 0, 0
@@ -34,7 +34,7 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 			require.NoError(t, err, text)
 			again, err := read.Encode()
 			require.NoError(t, err)
-			require.Equal(t, text, again, "what was rounded stays as it is")
+			require.Equal(t, text, again, "a rounded value does not change")
 
 			in := l.next()
 			want, wantState := policy.Decide(in, l.state)
@@ -288,9 +288,9 @@ func FuzzDecodeState(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(string(golden), uint64(7))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
-		state, _ := policy.DecodeState(text) // what is left is good in any case
+		state, _ := policy.DecodeState(text) // the rest is valid in any case
 		_, err := state.Encode()
-		require.NoError(t, err, "what can be read can be written")
+		require.NoError(t, err, "a decoded state can be encoded")
 		l := newLife(seed)
 		l.state = state
 		for range 20 {
@@ -303,7 +303,7 @@ func FuzzDecodeState(f *testing.F) {
 				require.False(t, math.IsNaN(seconds) || math.IsInf(seconds, 0), "%v", seconds)
 			}
 			_, err := l.state.Encode()
-			require.NoError(t, err, "what follows from what was read can be written")
+			require.NoError(t, err, "a state after a decoded one can be encoded")
 		}
 	})
 }

@@ -153,7 +153,7 @@ func FuzzDecide(f *testing.F) {
 		var arbitrary policy.State
 		s.set(reflect.ValueOf(&arbitrary).Elem())
 		state := policy.State{}
-		if text, err := arbitrary.Encode(); err == nil { // what none can have comes from no decision, and from no status
+		if text, err := arbitrary.Encode(); err == nil { // no decision and no status has an impossible value
 			state, err = policy.DecodeState(text)
 			require.NoError(t, err)
 		}

@@ -63,7 +63,7 @@ func TestUnknownReadingsOnlyRecreateAMissingSubscription(t *testing.T) {
 			decision, after := policy.Decide(in, policy.State{Zero: policy.Zero{IdleSince: ago(4 * time.Minute)}})
 			require.Equal(t, test.want, decision.Replicas)
 			require.Equal(t, test.hold, decision.Hold.Reason)
-			require.Zero(t, after.Zero.IdleSince, "what happened meanwhile is not known")
+			require.Zero(t, after.Zero.IdleSince, "the time between is unknown")
 		})
 	}
 }
@@ -76,16 +76,16 @@ func TestAScaleUpIsRequestedUntilTheAutoscalerHadTime(t *testing.T) {
 	}
 	decision, after := raised(44, 90)
 	require.Equal(t, int32(8), decision.Replicas, "it looked so a moment ago")
-	require.Equal(t, noon(), after.Decided.At, "asked for since then")
+	require.Equal(t, noon(), after.Decided.At, "requested since then")
 	decision, _ = raised(45, 90)
-	require.Less(t, decision.Replicas, int32(4), "nobody acted on it, and it is not needed")
+	require.Less(t, decision.Replicas, int32(4), "it was not carried out, and it is not needed")
 	decision, after = raised(20, 1500)
 	require.Equal(t, policy.ReplicasAt{At: noon().Add(20 * time.Second), Replicas: decision.Replicas},
 		after.Decided.ReplicasAt,
 		"a higher one is new")
 	require.Greater(t, decision.Replicas, int32(8))
 
-	in, state := wanting(90, 0) // the autoscaler went part of the way: that was no other person
+	in, state := wanting(90, 0) // the autoscaler did a part: no manual scale
 	in.CurrentReplicas, state.Decided = 6, decided(4, 8)
 	_, after = policy.Decide(at(in, 20), state)
 	require.Equal(t, int32(1), after.Recommendations[0].Replicas)
@@ -240,7 +240,7 @@ func TestTheBaselineOfAnEpisode(t *testing.T) {
 	require.True(t, begun.Open)
 	require.InDelta(t, 1000, begun.Did, 1e-9,
 		"what ten that were not full were believed to do, not the 700 that they had to")
-	require.False(t, raise(1020, same).Open, "one more of ten tells nothing")
+	require.False(t, raise(1020, same).Open, "one more of ten shows nothing")
 	require.Equal(t, ago(time.Minute), raise(1500, func(_ *policy.Input, state *policy.State) {
 		state.Plateau = policy.Plateau{Open: true, Since: ago(time.Minute), From: 4, Did: 400, Each: 100, Asked: 10}
 	}).Since, "a second raise begins no second episode")
@@ -249,7 +249,7 @@ func TestTheBaselineOfAnEpisode(t *testing.T) {
 			Open: true, Since: ago(time.Minute), From: 4,
 			Did: 400, Each: 100, Asked: 10,
 		}
-	}), "nobody follows what is only recommended")
+	}), "no autoscaler follows a recommendation")
 }
 
 func TestAnEpisodeEndsWhenItsReplicasNeverCome(t *testing.T) {
@@ -332,7 +332,7 @@ func TestNothingIsLearnedWhileAFunctionThrows(t *testing.T) {
 		return state.Capacity.MessagesPerSecond
 	}
 	require.InDelta(t, 100, learnedAt(0, 160), 1e-9)
-	require.InDelta(t, 100, learnedAt(60, 0), 1e-9, "what failed comes back for two minutes")
+	require.InDelta(t, 100, learnedAt(60, 0), 1e-9, "failed messages are redelivered for two minutes")
 	require.InDelta(t, 100, learnedAt(119, 0), 1e-9)
 	require.Less(t, learnedAt(140, 0), 99.5)
 }
@@ -343,5 +343,5 @@ func TestUtilizationIsOfOurReplicasAndOfAllTheirTime(t *testing.T) {
 	decision, _ := policy.Decide(in, policy.State{Capacity: covering(1)})
 	require.Equal(t, int32(6), decision.Wanted, "4 x 90 % / 70 %: six consumers are not ours")
 	decision, _ = policy.Decide(asking(4, used(4, 0.9), utilizationStrategy(70)), policy.State{Capacity: covering(0.5)})
-	require.Equal(t, int32(6), decision.Wanted, "nobody is busy for longer than all the time")
+	require.Equal(t, int32(6), decision.Wanted, "no replica is busy for more than the whole time")
 }

@@ -43,7 +43,7 @@ func TestHolds(t *testing.T) {
 			rate:   more,
 			change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled,
 		},
-		"up for a backlog: one replica of four crashes again and again": {
+		"up for a backlog: one replica of four is in a crash loop": {
 			rate: 360, ready: 30_000, change: func(in *policy.Input,
 				_ *policy.State,
 			) {
@@ -61,7 +61,7 @@ func TestHolds(t *testing.T) {
 				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)}
 			},
 		},
-		"up for what arrives, not held: one replica of four crashes again and again": {
+		"up for what arrives, not held: one replica of four is in a crash loop": {
 			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
 		},
 		"up, not held: nothing is wrong with the pods": {
@@ -83,7 +83,7 @@ func TestHolds(t *testing.T) {
 				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(2*time.Minute)
 			},
 		},
-		"up, not held: keys have just moved and what waits takes longer than the objective": {
+		"up, not held: keys have just moved and messages wait too long": {
 			rate: more, ready: 30_000,
 			change: func(in *policy.Input, state *policy.State) {
 				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(10*time.Second)
@@ -100,7 +100,7 @@ func TestHolds(t *testing.T) {
 				state.Start.Restarts, state.Start.Changed = 1, ago(80*time.Second)
 			},
 		},
-		"up, not held: the last change restarted all and what waits takes longer than the objective": {
+		"up, not held: the last change restarted all, messages wait too long": {
 			rate: more, ready: 30_000, change: func(_ *policy.Input, state *policy.State) {
 				state.Start.Restarts, state.Start.Changed = 1, ago(10*time.Second)
 			},
@@ -191,7 +191,7 @@ func TestHolds(t *testing.T) {
 					11
 			}, hold: policy.HoldSmallChange, part: "least-down",
 		},
-		"up: what waits is within the objective": {
+		"up: the backlog is within the objective": {
 			rate: 380, change: func(*policy.Input, *policy.State) {},
 			hold: policy.HoldWithinObjective, part: "lazy-up",
 		},

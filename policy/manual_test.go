@@ -65,7 +65,7 @@ func TestAManualRaiseIsHeldForAWindow(t *testing.T) {
 	for second := 60; second < 105; second += 10 {
 		require.Equal(t, int32(12), decided[second/10], "after %d s", second)
 	}
-	require.Equal(t, int32(3), decided[len(decided)-1], "then what is needed counts")
+	require.Equal(t, int32(3), decided[len(decided)-1], "then the need counts")
 	require.NotEqual(t, int32(12), meddled(once, v1alpha1.ModeRecommend)[7],
 		"beside another autoscaler Recommend says what it would do itself")
 }

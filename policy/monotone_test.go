@@ -79,15 +79,15 @@ func TestMoreWorkAndLessCapacityNeverNeedFewerReplicas(t *testing.T) {
 				}
 				in, state = unlearnable(capacityAlone(in)), withCapacity(state, 1)
 				if name == "more arrives" {
-					in.Without = policy.PartLazyUp // more of what waits is normal then, which may close that gate
+					in.Without = policy.PartLazyUp // a larger backlog is normal then, which may hold replicas
 				}
 				less, _ := policy.Decide(in, state)
 				inMore, stateMore := more(r, in, state)
-				asked, _ := policy.Decide(inMore, stateMore)
-				require.GreaterOrEqual(t, asked.Wanted, less.Wanted, "%d at %+v\n%s\n%s", in.CurrentReplicas, state.Arrivals,
-					less.Equation, asked.Equation)
+				larger, _ := policy.Decide(inMore, stateMore)
+				require.GreaterOrEqual(t, larger.Wanted, less.Wanted, "%d at %+v\n%s\n%s", in.CurrentReplicas, state.Arrivals,
+					less.Equation, larger.Equation)
 				compared++
-				if asked.Wanted > less.Wanted {
+				if larger.Wanted > less.Wanted {
 					higher++
 				}
 			})
@@ -133,7 +133,7 @@ func TestALoadFourTimesAsLargeOfReplicasFourTimesAsFastIsScaledAlike(t *testing.
 		b := *a
 		high, up := a.rate(0), 200+r.IntN(400)
 		if high < 400 || a.one < 50 {
-			continue // few messages are told from luck, which does not scale
+			continue // the noise of few messages does not scale
 		}
 		compared++
 		a.rate = func(second int) float64 {
@@ -159,7 +159,7 @@ func TestABacklogThatIdleReplicasLeaveChangesNothing(t *testing.T) {
 		p.in.Spec.LatencyObjective.Duration = 0
 		p.stuck = stuck
 		p.run(1200)
-		have := p.replicas()[12:] // what came all at once is worked on until two polls show that it is none
+		have := p.replicas()[12:] // a sudden backlog is work until two polls show that it is none
 		if want == nil {
 			want = have
 		}

@@ -86,7 +86,7 @@ func TestEachPartChangesADecision(t *testing.T) {
 					differing++
 				}
 			})
-			for seed := range uint64(30) { // what is learned shows later
+			for seed := range uint64(30) { // the learned state has its effect later
 				with, without := newLife(seed), newLife(seed)
 				without.in.Without = part
 				for range 100 {

@@ -146,7 +146,7 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
 	case !saturated && !complete && consumers <= p.From:
 		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
-	case !saturated, keepsUp(in, state.Arrivals, processed), complete && !telling: // no need, or too few new ones to tell
+	case !saturated, keepsUp(in, state.Arrivals, processed), complete && !telling: // no need, or too few to compare
 		return p.reset()
 	case complete, late && telling:
 		return p.rebase(processed, consumers, complete).judge(in, processed, consumers)

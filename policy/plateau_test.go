@@ -327,7 +327,7 @@ func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 	require.True(t, learned.Plateau.Open)
 	require.Greater(t, learned.Capacity.MessagesPerSecond, 95.0)
 	require.Greater(t, learned.Capacity.Coverage, 0.0)
-	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "what comes out may be somebody else's limit now")
+	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "the output may be an external limit now")
 }
 
 // lifted is the number of seconds from the end of an external limit, which kept a pool below a ceiling for some

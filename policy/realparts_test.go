@@ -59,7 +59,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9,
 		"one reading is one surprise")
 
-	before.Decided = policy.Decided{} // all that were asked for are there
+	before.Decided = policy.Decided{} // all requested replicas consume
 	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
 	in = input(10, saturated)
 	state := before
@@ -106,7 +106,7 @@ func TestAScaleUpBeforeSaturationOpensAnEpisode(t *testing.T) {
 		current = decision.Replicas
 		largest = max(largest, current)
 	}
-	require.True(t, ineffective, "it is said that more replicas do no more")
+	require.True(t, ineffective, "the hold is that more replicas process no more")
 	require.Less(t, largest, int32(most))
 }
 
@@ -155,9 +155,9 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 
 	raised := decision.Replicas
 	_, state = policy.Decide(halfBusy(20, 4000, 2000, raised, 1), state)
-	require.True(t, state.Plateau.Open, "none of the new ones is there yet")
+	require.True(t, state.Plateau.Open, "no new replica consumes yet")
 	_, state = policy.Decide(halfBusy(30, 4000, 2000, raised, float64(raised)), state)
-	require.False(t, state.Plateau.Open, "all are there and not busy: something else is in the way")
+	require.False(t, state.Plateau.Open, "all consume and are not busy: there is another limit")
 }
 
 // Pulsar and the instances are read at different times, and instances with long calls are measured over several calls.

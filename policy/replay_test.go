@@ -86,7 +86,7 @@ func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
 // into it are found.
 func copied(v reflect.Value) reflect.Value {
 	after := reflect.New(v.Type()).Elem()
-	after.Set(v)      // what is not exported too
+	after.Set(v)      // unexported fields too
 	switch v.Kind() { //nolint:exhaustive // the others hold nothing
 	case reflect.Pointer:
 		if !v.IsNil() && v.Type() != reflect.TypeFor[*time.Location]() {
@@ -141,7 +141,7 @@ func TestDecideDoesNotChangeItsInput(t *testing.T) {
 			_, kept := deep(in, first)
 			policy.Decide(in, state)
 			policy.Decide(in, first)
-			require.Equal(t, kept, first, "what one decision returned is not what another writes to")
+			require.Equal(t, kept, first, "no decision writes to the result of another")
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestOneObservationAfterARestartDoesNotReplaceTheCapacity(t *testing.T) {
 	in.Reading.At, in.Reading.SteadyConsumers = in.Now, true
 	in.Reading.ProcessRate, in.Reading.LeastUndispatched = backlog.Known(20), backlog.Known(1000)
 	_, after := policy.Decide(in, state)
-	require.InDelta(t, 100, after.Capacity.MessagesPerSecond, 1e-9, "one that is far off is not believed on its own")
+	require.InDelta(t, 100, after.Capacity.MessagesPerSecond, 1e-9, "a single outlier is ignored")
 }
 
 func TestReplicasStayForAWindowAfterARestart(t *testing.T) {

@@ -67,7 +67,7 @@ func TestASurplusOfConsumersIsReportedAndNoCapacity(t *testing.T) {
 			decision, state := polls(test.in, policy.State{}, test.after)
 			require.Equal(t, test.surplus, decision.Surplus)
 			if test.each == 0 {
-				require.Nil(t, state.Capacity, "nothing of the target finishes anything")
+				require.Nil(t, state.Capacity, "the target finishes no message")
 				return
 			}
 			require.InDelta(t, test.each, state.Capacity.MessagesPerSecond, 1)
@@ -97,13 +97,13 @@ func TestAStartIsNotTakenForDoneByOthers(t *testing.T) {
 	in.Now, in.Reading.At = noon().Add(70*time.Second), noon().Add(70*time.Second)
 	for range 3 {
 		_, state = policy.Decide(in, state)
-		require.True(t, state.Start.Open, "the two that were asked for are still to come")
+		require.True(t, state.Start.Open, "the two requested replicas do not consume yet")
 		in.Now, in.Reading.At = in.Now.Add(10*time.Second), in.Reading.At.Add(10*time.Second)
 	}
 	in.Reading.Consumers = backlog.Known(6)
 	_, state = policy.Decide(in, state)
 	require.False(t, state.Start.Open)
-	require.InDelta(t, 27.5, state.Start.Seconds, 1, "between what was guessed, 25 s, and 30 s")
+	require.InDelta(t, 27.5, state.Start.Seconds, 1, "between the default, 25 s, and 30 s")
 }
 
 func TestTheStateIsDiscardedWithItsSubscription(t *testing.T) {

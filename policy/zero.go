@@ -177,7 +177,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 				short(max(ready, in.Reading.Doubted)), until.Sub(in.Now).Truncate(time.Second)),
 		}
 	case ready < 1:
-		return 1, nil // its size follows once the answer is believed
+		return 1, nil // the second answer sizes the rest
 	}
 	needed, _ := state.wakeReplicas(in, ready-state.Floor.messages(in))
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil

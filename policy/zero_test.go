@@ -377,7 +377,7 @@ func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {
 	in := idle(0, 5000)
 	in.Reading.PublishRate = backlog.Known(1)
 	_, state = policy.Decide(in, state)
-	require.Zero(t, state.Zero.Backoff, "what arrives ends it")
+	require.Zero(t, state.Zero.Backoff, "a new message ends it")
 	pauses, _ = wakesInVain(state, 1)
 	require.Equal(t, []time.Duration{30 * time.Second}, pauses)
 }
@@ -390,5 +390,5 @@ func TestAWakeThatDidSomethingIsNotInVain(t *testing.T) {
 	state.Zero.IdleSince = noon()
 	_, state = policy.Decide(idle(0, 600), state)
 	require.Zero(t, state.Zero.Backoff)
-	require.False(t, state.Zero.Worked, "it is asked anew of the next wake")
+	require.False(t, state.Zero.Worked, "the next wake counts separately")
 }

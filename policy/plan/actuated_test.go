@@ -114,7 +114,7 @@ func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
 			require.Contains(t, meta.FindStatusCondition(conditions, v1alpha1.ConditionReady).Message, test.message)
 			later := o
 			later.Now = noon().Add(time.Hour)
-			require.Equal(t, conditions, conditionsOf(conditions, later), "what did not change is not written again")
+			require.Equal(t, conditions, conditionsOf(conditions, later), "an unchanged status is not written again")
 		})
 	}
 }

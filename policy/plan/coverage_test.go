@@ -62,7 +62,7 @@ func TestAStatusShowsMissingTopics(t *testing.T) {
 	require.False(t, plan.StatusDue(o, decideOn(o)))
 	partial.Coverage.Known--
 	o.Reading = &partial
-	require.True(t, plan.StatusDue(o, decideOn(o)), "what is missing is refreshed with the signals")
+	require.True(t, plan.StatusDue(o, decideOn(o)), "missing topics are refreshed with the signals")
 }
 
 func TestAWholeReadingLeavesCoverageOut(t *testing.T) {

@@ -78,13 +78,13 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 			before, target, bound := s.d.Decision, *s.o.Target, s.o.Policy.Spec.MaxReplicas
 			test.begin(s)
 			s.goOn(2 * time.Minute)
-			require.Equal(t, test.began, s.told())
+			require.Equal(t, test.began, s.newEvents())
 			s.anotherProcess()
 			s.goOn(time.Minute)
-			require.Empty(t, s.told(), "another process knows what was reported")
+			require.Empty(t, s.newEvents(), "another process knows what was reported")
 			s.d.Decision, s.o.Target, s.o.Policy.Spec.MaxReplicas = before, &target, bound
 			s.goOn(2 * time.Minute)
-			require.Equal(t, test.end, s.told())
+			require.Equal(t, test.end, s.newEvents())
 		})
 	}
 }
@@ -96,7 +96,7 @@ func quiet(t *testing.T) *story {
 	s.o.Policy.Spec.MaxReplicas = 30
 	require.Equal(t, []string{"Warning SubscriptionTypeDiffers Function resize promises subscription \"public/default/resize\" of " +
 		"type  and the broker reports Shared"},
-		shortened(s.told()))
+		shortened(s.newEvents()))
 	return s
 }
 
@@ -104,13 +104,13 @@ func TestARecoveryIsReportedAfterATimeInWhichItWasUnknown(t *testing.T) {
 	s := quiet(t)
 	s.o.Unknown = backlog.ErrUnreachable
 	s.goOn(30 * time.Second)
-	require.Equal(t, []string{"Warning PulsarUnreachable unreachable"}, shortened(s.told()))
+	require.Equal(t, []string{"Warning PulsarUnreachable unreachable"}, shortened(s.newEvents()))
 	s.o.Unknown = backlog.ErrNoData
 	s.goOn(20 * time.Second)
-	require.Empty(t, s.told())
+	require.Empty(t, s.newEvents())
 	s.o.Unknown = nil
 	s.goOn(30 * time.Second)
-	require.Equal(t, []string{"Normal Scaling Ready is no longer PulsarUnreachable"}, shortened(s.told()))
+	require.Equal(t, []string{"Normal Scaling Ready is no longer PulsarUnreachable"}, shortened(s.newEvents()))
 }
 
 // shortened are events without their explanation.
@@ -125,7 +125,7 @@ func TestAChangedDecisionIsReported(t *testing.T) {
 	s := quiet(t)
 	s.d.Decision.Replicas, s.d.Decision.Equation = 12, "120/s arriving / 10/s"
 	s.goOn(10 * time.Second)
-	require.Equal(t, []string{"Normal DesiredReplicasChanged 10 -> 12: 120/s arriving / 10/s"}, s.told())
+	require.Equal(t, []string{"Normal DesiredReplicasChanged 10 -> 12: 120/s arriving / 10/s"}, s.newEvents())
 }
 
 // However the load changes, events that follow it are reported at most once a minute, each with something new, and the

@@ -50,7 +50,7 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 			actions = plan.New(o, decision)
 			require.Equal(t, test.want, actions.Autoscaler != nil || actions.ScaledObject != nil)
 			if !test.want {
-				require.Equal(t, refused, actions.Violation, "the status goes on saying why")
+				require.Equal(t, refused, actions.Violation, "the status keeps the reason")
 				require.Nil(t, actions.Replicas)
 			}
 		})
@@ -60,14 +60,14 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 func TestAnAutoscalerWithoutToleranceIsAppliedAgainEachHour(t *testing.T) {
 	o := outcome(t, 3)
 	o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
-	var anew []time.Duration
+	var times []time.Duration
 	for at := time.Duration(0); at <= 150*time.Minute; at += 30 * time.Minute {
 		o.Now = noon().Add(at)
 		actions := plan.New(o, &policy.Decision{Replicas: 3})
 		if actions.Reapply {
-			anew = append(anew, at)
+			times = append(times, at)
 		}
 		o.History = o.History.After(o, actions, plan.Unwritten(o, actions))
 	}
-	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, anew)
+	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, times)
 }

@@ -122,7 +122,7 @@ func changedFrom(o Observed) *int32 {
 	switch {
 	case before.replicas == nil || *before.replicas == *o.Target.Replicas:
 		return nil
-	case decided && !before.unnamed: // what was not named yet was adopted as the decision
+	case decided && !before.unnamed: // a change without a named writer became the decision
 		return nil
 	default:
 		return before.replicas

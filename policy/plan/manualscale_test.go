@@ -181,7 +181,7 @@ func TestChangesWithinTenSecondsAreNamedTogether(t *testing.T) {
 	h, manual = sees(h, 4, 9, 8, byKubectl())
 	require.Nil(t, manual)
 	h, manual = sees(h, 9, 9, 9, byKubectl())
-	require.Nil(t, manual, "what was adopted as the decision is still to be named")
+	require.Nil(t, manual, "the writer of the new decision is still to be named")
 	h, manual = sees(h, 10, 9, 9, byKubectl())
 	require.NotNil(t, manual)
 	require.Equal(t, []int32{7, 9}, []int32{manual.From, manual.To})

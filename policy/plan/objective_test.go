@@ -152,7 +152,7 @@ func TestAPartialReadingLeavesItOpenWhetherMessagesMeetTheObjective(t *testing.T
 	s.serve(policy.ObjectiveUnknown)
 	s.goOn(10 * time.Second)
 	require.Contains(t, s.message(v1alpha1.ConditionObjectiveMet), missing)
-	require.False(t, s.o.History.Late(), "what is unknown is not late")
+	require.False(t, s.o.History.Late(), "an unknown message is not late")
 	s.d.Reading = whole
 	s.serve(policy.ObjectiveMet)
 	s.goOn(30 * time.Second)

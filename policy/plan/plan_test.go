@@ -319,11 +319,11 @@ func TestOneReplicaRecreatesAMissingSubscriptionAtZero(t *testing.T) {
 
 func TestCapabilitiesChooseTheWriter(t *testing.T) {
 	tests := map[string]struct {
-		abilities plan.Capabilities
-		wanted    v1alpha1.Actuator
-		scaling   plan.Scaling
-		want      v1alpha1.Actuator
-		because   string
+		capabilities plan.Capabilities
+		wanted       v1alpha1.Actuator
+		scaling      plan.Scaling
+		want         v1alpha1.Actuator
+		because      string
 	}{
 		"Auto is the HPA with the metrics API": {
 			plan.Capabilities{},
@@ -369,7 +369,7 @@ func TestCapabilitiesChooseTheWriter(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			chosen := test.abilities.Choose(test.wanted, test.scaling)
+			chosen := test.capabilities.Choose(test.wanted, test.scaling)
 			require.Equal(t, test.want, chosen.Type)
 			require.Contains(t, chosen.Reason, test.because)
 		})
@@ -407,7 +407,7 @@ func TestTheMinimumOfTheAutoscaler(t *testing.T) {
 			require.Equal(t, "resize", live.Spec.ScaleTargetRef.Name)
 			current, err := plan.AutoscalerIsCurrent(live, wanted)
 			require.NoError(t, err)
-			require.True(t, current, "what the server keeps is not applied again and again")
+			require.True(t, current, "an equal object is not applied again")
 			live.Spec.MinReplicas = new(int32(1) - test.least)
 			current, err = plan.AutoscalerIsCurrent(live, wanted)
 			require.NoError(t, err)

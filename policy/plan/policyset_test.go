@@ -268,7 +268,7 @@ func TestPoliciesOfObjectsThatDoNotMatchAreDeleted(t *testing.T) {
 	set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}
 	actions, err = plan.NewPolicySetPlan(plan.ObserveSet(set, neighbors, nil))
 	require.NoError(t, err)
-	require.Empty(t, actions.Delete, "it is not known what matches")
+	require.Empty(t, actions.Delete, "the matches are unknown")
 }
 
 func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {

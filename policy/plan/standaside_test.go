@@ -27,7 +27,7 @@ func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 	w.Policy.Spec.Mode = v1alpha1.ModeRecommend
 	require.Nil(t, plan.Check(w))
 	w.Target.MeshOwner = "photos"
-	require.NotNil(t, plan.Check(w), "what the target itself lacks counts in every mode")
+	require.NotNil(t, plan.Check(w), "violations of the target itself count in every mode")
 }
 
 func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
@@ -51,7 +51,7 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 			require.Equal(t, test.kept, after.DesiredReplicas != nil)
 			require.Equal(t, test.kept, after.Signals != nil)
 			require.Equal(t, test.kept, after.Decision != nil)
-			require.NotNil(t, after.Capacity, "what was learned stays")
+			require.NotNil(t, after.Capacity, "the learned state stays")
 		})
 	}
 }

@@ -36,7 +36,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, state.Capacity, resumed.Capacity)
 	require.Equal(t, state.Plateau, resumed.Plateau)
-	require.Equal(t, state.DecidedAt, resumed.DecidedAt, "what is forgotten with time is forgotten for the time between")
+	require.Equal(t, state.DecidedAt, resumed.DecidedAt, "values that decay do so for the time between")
 	require.InDelta(t, state.Arrivals.Rise, resumed.Arrivals.Rise, 1e-9)
 	require.Equal(t, []policy.ReplicasAt{
 		state.Recommendations[0], state.Recommendations[1], {At: now, Replicas: 40},
@@ -86,7 +86,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	require.Equal(t, now, resumed.DecidedAt)
 	require.Equal(t, now, resumed.Capacity.LearnedAt)
 	require.Equal(t, now, resumed.Plateau.Since)
-	require.Equal(t, now.Add(time.Hour), resumed.Plateau.Quiet, "what lies ahead does so by an hour at most")
+	require.Equal(t, now.Add(time.Hour), resumed.Plateau.Quiet, "times in the future are at most an hour ahead")
 	in := input(40, reading(0, 1))
 	in.Spec.MaxReplicas = 100
 	resumed.Plateau, resumed.Decided, resumed.Start = policy.Plateau{}, policy.Decided{}, policy.Start{}
@@ -153,7 +153,7 @@ func TestACoverageOfNearlyNothingIsShownAsOnePercent(t *testing.T) {
 	c := learned(100)
 	c.Coverage = 0.001
 	status := written(t, policy.State{Capacity: c})
-	require.Equal(t, int32(1), *status.Capacity.MeasuredBusyPercent, "the API takes no less")
+	require.Equal(t, int32(1), *status.Capacity.MeasuredBusyPercent, "the API's minimum")
 }
 
 func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {

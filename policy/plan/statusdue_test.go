@@ -189,7 +189,7 @@ func TestFirstTransitionsAndDecisionsAreWrittenAtOnce(t *testing.T) {
 	decided.DesiredReplicas = new(int32(4))
 	require.True(t, r.reconcile(0, at(70), decided), "another number does not wait")
 	decided.ObservedGeneration++
-	require.True(t, r.reconcile(0, at(70), decided), "nor another spec")
+	require.True(t, r.reconcile(0, at(70), decided), "and so is another spec")
 }
 
 func TestAFailedReconcileIsReportedOnceAndKeepsTheDecision(t *testing.T) {

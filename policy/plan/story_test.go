@@ -23,7 +23,7 @@ type story struct {
 	// status is the last written one, and shown the last one.
 	status, shown v1alpha1.AutoscalingPolicyStatus
 	writes        int
-	// events since the last call of told.
+	// events since the last call of newEvents.
 	events []storyEvent
 }
 
@@ -80,8 +80,8 @@ func (s *story) reconcile() {
 	s.o.History, s.status = history, written
 }
 
-// told returns and forgets the events as Type Reason Note.
-func (s *story) told() []string {
+// newEvents returns and forgets the events as Type Reason Note.
+func (s *story) newEvents() []string {
 	var all []string
 	for _, e := range s.events {
 		all = append(all, e.Type+" "+e.Reason+" "+e.Note)

@@ -17,18 +17,18 @@ import (
 )
 
 // contested is an observation of a policy with TakeOver and the given conflicting autoscalers.
-func contested(rivals ...plan.ConflictingAutoscaler) plan.Observed {
+func contested(conflicting ...plan.ConflictingAutoscaler) plan.Observed {
 	w := world()
 	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	w.Target.Scaled = []v1alpha1.ScaleTargetRef{
 		w.Target.Ref,
 		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"},
 	}
-	w.Conflicting = rivals
+	w.Conflicting = conflicting
 	return w
 }
 
-func rival(kind, name, owner string) plan.ConflictingAutoscaler {
+func conflict(kind, name, owner string) plan.ConflictingAutoscaler {
 	return plan.ConflictingAutoscaler{
 		Kind: kind, Name: name, TargetKind: "Function", TargetName: "resize", Owner: owner, UID: "uid",
 		Manifest: v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"}}`),
@@ -37,32 +37,32 @@ func rival(kind, name, owner string) plan.ConflictingAutoscaler {
 
 func TestNextSuspension(t *testing.T) {
 	const hpa, so = "HorizontalPodAutoscaler", "ScaledObject"
-	own := rival(hpa, "resize-function", "Function resize")
-	leaving := rival(hpa, "keda-hpa-so", "ScaledObject so")
+	own := conflict(hpa, "resize-function", "Function resize")
+	leaving := conflict(hpa, "keda-hpa-so", "ScaledObject so")
 	leaving.Terminating = true
 	set := func(w *plan.Observed) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5)) }
-	theirs := rival(hpa, "theirs", "")
+	theirs := conflict(hpa, "theirs", "")
 	paused := func(names ...v1alpha1.ObjectName) func(*plan.Observed) {
 		return func(w *plan.Observed) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: names} }
 	}
 	tests := map[string]struct {
-		rivals  []plan.ConflictingAutoscaler
-		change  func(*plan.Observed)
-		unknown error
-		action  plan.SuspensionAction
-		name    string
-		record  v1alpha1.TakenOver
-		reason  string
+		conflicting []plan.ConflictingAutoscaler
+		change      func(*plan.Observed)
+		unknown     error
+		action      plan.SuspensionAction
+		name        string
+		record      v1alpha1.TakenOver
+		reason      string
 	}{
 		"nothing": {},
 		"maxReplicas before the autoscaler that follows from it": {
-			rivals: []plan.ConflictingAutoscaler{
+			conflicting: []plan.ConflictingAutoscaler{
 				own,
 				theirs,
 			}, change: set, action: plan.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
 		},
 		"an orphan without a manifest": {
-			rivals: []plan.ConflictingAutoscaler{own}, change: func(
+			conflicting: []plan.ConflictingAutoscaler{own}, change: func(
 				w *plan.Observed,
 			) {
 				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))}
@@ -70,24 +70,24 @@ func TestNextSuspension(t *testing.T) {
 			action: plan.DeleteAutoscaler, name: "resize-function", record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
 		},
 		"no fifth ScaledObject beside four that are paused": {
-			rivals: []plan.ConflictingAutoscaler{rival(so, "fifth", "")}, change: paused("one", "two", "three",
+			conflicting: []plan.ConflictingAutoscaler{conflict(so, "fifth", "")}, change: paused("one", "two", "three",
 				"four"), reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"one of four that a user resumed": {
-			rivals: []plan.ConflictingAutoscaler{rival(so, "two", "")}, change: paused("one", "two", "three",
+			conflicting: []plan.ConflictingAutoscaler{conflict(so, "two", "")}, change: paused("one", "two", "three",
 				"four"), action: plan.PauseScaledObject, name: "two",
 			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"one", "two", "three", "four"}},
 		},
 		"an earlier orphan": {
-			rivals: []plan.ConflictingAutoscaler{own}, action: plan.DeleteAutoscaler, name: "resize-function",
+			conflicting: []plan.ConflictingAutoscaler{own}, action: plan.DeleteAutoscaler, name: "resize-function",
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{own.Manifest}},
 		},
 		"one without an owner": {
-			rivals: []plan.ConflictingAutoscaler{theirs}, action: plan.DeleteAutoscaler, name: "theirs",
+			conflicting: []plan.ConflictingAutoscaler{theirs}, action: plan.DeleteAutoscaler, name: "theirs",
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
 		},
 		"one that is recorded already": {
-			rivals: []plan.ConflictingAutoscaler{theirs},
+			conflicting: []plan.ConflictingAutoscaler{theirs},
 			change: func(w *plan.Observed) {
 				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{`{"metadata":{"name":"theirs"},"spec":{}}`}}
 			},
@@ -95,53 +95,53 @@ func TestNextSuspension(t *testing.T) {
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
 		},
 		"a ScaledObject": {
-			rivals: []plan.ConflictingAutoscaler{rival(so, "so", "")}, action: plan.PauseScaledObject, name: "so",
+			conflicting: []plan.ConflictingAutoscaler{conflict(so, "so", "")}, action: plan.PauseScaledObject, name: "so",
 			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
 		},
 		"nothing while KEDA has to delete its own": {
-			rivals: []plan.ConflictingAutoscaler{leaving},
-			reason: v1alpha1.ReasonTakingOver,
+			conflicting: []plan.ConflictingAutoscaler{leaving},
+			reason:      v1alpha1.ReasonTakingOver,
 		},
 		"nothing with conflictPolicy Refuse": {
-			rivals: []plan.ConflictingAutoscaler{theirs}, change: func(
+			conflicting: []plan.ConflictingAutoscaler{theirs}, change: func(
 				w *plan.Observed,
 			) {
 				w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse
 			}, reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"nothing while the backlog is unknown": {
-			rivals: []plan.ConflictingAutoscaler{theirs}, unknown: errors.New("down"),
+			conflicting: []plan.ConflictingAutoscaler{theirs}, unknown: errors.New("down"),
 			reason: v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"nothing while a rollout is paused": {
-			rivals: []plan.ConflictingAutoscaler{theirs},
-			change: func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
-			reason: v1alpha1.ReasonConflictingAutoscaler,
+			conflicting: []plan.ConflictingAutoscaler{theirs},
+			change:      func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
+			reason:      v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"nothing if one of them cannot be suspended": {
-			rivals: []plan.ConflictingAutoscaler{theirs, rival(hpa, "z", "Widget w")},
-			reason: v1alpha1.ReasonConflictingAutoscaler,
+			conflicting: []plan.ConflictingAutoscaler{theirs, conflict(hpa, "z", "Widget w")},
+			reason:      v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"nothing of another policy": {
-			rivals: []plan.ConflictingAutoscaler{rival(hpa, "z", "AutoscalingPolicy z")},
-			reason: v1alpha1.ReasonConflictingAutoscaler,
+			conflicting: []plan.ConflictingAutoscaler{conflict(hpa, "z", "AutoscalingPolicy z")},
+			reason:      v1alpha1.ReasonConflictingAutoscaler,
 		},
 		"nothing if maxReplicas is unknown": {
 			change: func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
 			reason: v1alpha1.ReasonFunctionHasOwnAutoscaler,
 		},
 		"nothing in a mesh": {
-			rivals: []plan.ConflictingAutoscaler{theirs},
-			change: func(w *plan.Observed) { w.Target.MeshOwner = "m" }, reason: v1alpha1.ReasonOwnedByFunctionMesh,
+			conflicting: []plan.ConflictingAutoscaler{theirs},
+			change:      func(w *plan.Observed) { w.Target.MeshOwner = "m" }, reason: v1alpha1.ReasonOwnedByFunctionMesh,
 		},
 		"nothing of an unmanaged target": {
-			rivals: []plan.ConflictingAutoscaler{theirs},
-			change: func(w *plan.Observed) { w.Target.Unmanaged = true }, reason: v1alpha1.ReasonUnmanaged,
+			conflicting: []plan.ConflictingAutoscaler{theirs},
+			change:      func(w *plan.Observed) { w.Target.Unmanaged = true }, reason: v1alpha1.ReasonUnmanaged,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := contested(test.rivals...)
+			w := contested(test.conflicting...)
 			if test.change != nil {
 				test.change(&w)
 			}
@@ -205,7 +205,7 @@ func TestRestore(t *testing.T) {
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
 		}},
 		"the autoscaler exists again": {func(w *plan.Observed) {
-			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler",
+			w.Conflicting = []plan.ConflictingAutoscaler{conflict("HorizontalPodAutoscaler",
 				"theirs", "")}
 		}, given{
 			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it exists already"},
@@ -213,7 +213,7 @@ func TestRestore(t *testing.T) {
 		"another autoscaler exists now": {func(
 			w *plan.Observed,
 		) {
-			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "new", "")}
+			w.Conflicting = []plan.ConflictingAutoscaler{conflict("HorizontalPodAutoscaler", "new", "")}
 		}, given{
 			paused: true, kept: []string{
 				"ScaledObject so: HorizontalPodAutoscaler new scales Function resize by now",
@@ -223,7 +223,7 @@ func TestRestore(t *testing.T) {
 		}},
 		"Function Mesh recreated its autoscaler already": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
-			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
+			w.Conflicting = []plan.ConflictingAutoscaler{conflict("HorizontalPodAutoscaler", "resize-function", "Function resize")}
 		}, given{
 			autoscalers: []string{"theirs"},
 			kept:        []string{"maxReplicas 5: a user or another controller set it meanwhile"},

@@ -150,7 +150,7 @@ func TestTheAutoscalerSetsTheDecidedNumber(t *testing.T) {
 		require.True(t, rules.Tolerance.IsZero(), "one more or one fewer of twenty must not be swallowed")
 	}
 	w.Autoscaler = live
-	require.Nil(t, plan.Check(w), "what we applied is ours")
+	require.Nil(t, plan.Check(w), "an applied object is ours")
 }
 
 func TestAutoscalerIsCurrent(t *testing.T) {
@@ -275,7 +275,7 @@ func TestConditions(t *testing.T) {
 			}
 			later := outcome
 			later.Now = noon().Add(time.Hour)
-			require.Equal(t, conditions, conditionsOf(conditions, later), "what did not change keeps its transition time")
+			require.Equal(t, conditions, conditionsOf(conditions, later), "an unchanged condition keeps its transition time")
 		})
 	}
 }
