@@ -74,9 +74,9 @@ type Reading struct {
 	LeastUndispatched Measurement
 
 	// Consumers is the number of connected replicas, each counted once for all its topics and partitions, including
-	// standby ones of Failover and Exclusive. ErrNotRequested until the first full answer. Each fetch is full while there is a
-	// backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At: by a
-	// minute, or by QuietInterval.
+	// standby ones of Failover and Exclusive. ErrNotRequested until the first full answer. Each fetch is full while there
+	// is a backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At:
+	// by a minute, or by QuietInterval.
 	Consumers Measurement
 	// SteadyConsumers is true if the same number was connected throughout Window.
 	SteadyConsumers bool

@@ -223,7 +223,9 @@ func TestRestore(t *testing.T) {
 		}},
 		"Function Mesh recreated its autoscaler already": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
-			w.Conflicting = []plan.ConflictingAutoscaler{conflict("HorizontalPodAutoscaler", "resize-function", "Function resize")}
+			w.Conflicting = []plan.ConflictingAutoscaler{
+				conflict("HorizontalPodAutoscaler", "resize-function", "Function resize"),
+			}
 		}, given{
 			autoscalers: []string{"theirs"},
 			kept:        []string{"maxReplicas 5: a user or another controller set it meanwhile"},
