@@ -57,14 +57,17 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.Start(ctx, cluster.Config{CRDs: crds, Progress: os.Stderr})
+	others, err := definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Start(ctx, cluster.Config{CRDs: append(crds, others...), Progress: os.Stderr})
 }
 
-// operatorKinds are what a cluster with the Prometheus operator and KEDA says that it has.
-func operatorKinds() []string {
-	args := []string{"--api-versions=keda.sh/v1alpha1/ClusterTriggerAuthentication"}
-	for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
-		args = append(args, "--api-versions=monitoring.coreos.com/v1/"+kind)
+// apiVersions have Helm render for a cluster with the kinds of other projects.
+func apiVersions() (args []string) {
+	for _, kind := range operatorKinds() {
+		args = append(args, "--api-versions="+kind)
 	}
 	return args
 }
@@ -94,7 +97,7 @@ func renderWith(t *testing.T, flags ...string) []*unstructured.Unstructured {
 	if testing.Short() {
 		t.Skip("needs helm, which takes minutes to build")
 	}
-	out, err := helm.Template(t.Context(), append(operatorKinds(), flags...)...)
+	out, err := helm.Template(t.Context(), append(apiVersions(), flags...)...)
 	require.NoError(t, err)
 	return decode(t, out)
 }

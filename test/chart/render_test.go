@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,11 +19,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
-
-// isForeign says that a kind is of a project which the control plane of these tests does not have.
-func isForeign(group string) bool {
-	return slices.Contains([]string{"monitoring.coreos.com", "cert-manager.io", "keda.sh"}, group)
-}
 
 func namespaceOf(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -40,7 +34,8 @@ func administrator(t *testing.T) client.Client {
 	return people
 }
 
-// TestTheAPIServerTakesEveryObject strictly, and the pods in a namespace that enforces Pod Security "restricted".
+// TestTheAPIServerTakesEveryObject strictly, those of other projects by their definitions, and the pods in a namespace
+// that enforces Pod Security "restricted".
 func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm and a real control plane")
@@ -52,13 +47,7 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	for name, values := range valueFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, object := range render(t, values) {
-				if isForeign(object.GroupVersionKind().Group) {
-					continue
-				}
-				err := people.Patch(t.Context(), object, client.Apply, //nolint:staticcheck // unstructured objects of any kind
-					client.DryRunAll, client.ForceOwnership, client.FieldOwner("chart"),
-					client.FieldValidation(metav1.FieldValidationStrict))
-				require.NoError(t, err, "%s %s", object.GetKind(), object.GetName())
+				require.NoError(t, apply(t, people, object), "%s %s", object.GetKind(), object.GetName())
 			}
 			for _, deployment := range ofKind(render(t, values), "Deployment") {
 				requireRestricted(t, people, deployment)
