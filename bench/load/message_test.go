@@ -5,6 +5,8 @@ package load
 
 import (
 	"testing"
+	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,24 @@ func TestKeysHaveTheirSkew(t *testing.T) {
 	again := count(Keys{Count: 3, Skew: 1}, 1)
 	require.Equal(t, skewed, again)
 	require.NotEqual(t, skewed, count(Keys{Count: 3, Skew: 1}, 2))
+}
+
+func TestMessagesHaveThePayloadOfAFile(t *testing.T) {
+	files := fstest.MapFS{"order.json": {Data: []byte(`{"order": 1}`)}, "empty": {}}
+	m, err := Messages{File: "order.json"}.WithDefaults().Open(files)
+	require.NoError(t, err)
+	require.NoError(t, m.Validate())
+	f := &fakePulsar{perMessage: time.Microsecond}
+	synctest.Test(t, func(t *testing.T) {
+		publish(t, f, "{duration: 1s, constant: {rate: 10}}", m)
+		require.Len(t, f.stored, 10)
+		require.JSONEq(t, `{"order": 1}`, string(f.stored[9].message.Payload))
+	})
+	require.ErrorContains(t, Messages{File: "order.json", Bytes: 100}.WithDefaults().Validate(), "set one of them")
+	for name, want := range map[string]string{"empty": "has 0 bytes", "missing": "messages.file: open missing"} {
+		_, err := Messages{File: name}.Open(files)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = NewPublisher(f, Publishing{Topic: "t", Run: "r", Messages: Messages{File: "order.json"}})
+	require.ErrorContains(t, err, "Open it")
 }

@@ -20,7 +20,7 @@ const (
 	forgivenSkew = 10 * time.Millisecond
 )
 
-// Metering says what to measure. All fields are required but Run.
+// Metering says what to measure. Topic and Objective are required.
 type Metering struct {
 	// Topic is the output of the Function, partitioned or not.
 	Topic string
@@ -28,6 +28,8 @@ type Metering struct {
 	Run string
 	// Objective divides latencies into good and late.
 	Objective time.Duration
+	// FromNow leaves out what the topic has already.
+	FromNow bool
 }
 
 // Meter measures messages end to end: from when each was due until the Function published its result. Results that the
@@ -40,7 +42,7 @@ type Meter struct {
 	skew    skew
 }
 
-// NewMeter subscribes to the output, from its beginning. The client stays the caller's.
+// NewMeter reads the output, which makes no durable subscription. The client stays the caller's.
 func NewMeter(client pulsar.Client, config Metering) (*Meter, error) {
 	switch {
 	case config.Topic == "":
@@ -52,10 +54,14 @@ func NewMeter(client pulsar.Client, config Metering) (*Meter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the partitions of %s: %w", config.Topic, err)
 	}
+	begin := pulsar.EarliestMessageID()
+	if config.FromNow {
+		begin = pulsar.LatestMessageID()
+	}
 	m := &Meter{Tally: NewTally(config.Objective), config: config}
 	for _, partition := range partitions {
 		reader, err := client.CreateReader(pulsar.ReaderOptions{
-			Topic: partition, StartMessageID: pulsar.EarliestMessageID(),
+			Topic: partition, StartMessageID: begin,
 		})
 		if err != nil {
 			m.Close()

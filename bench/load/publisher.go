@@ -51,8 +51,11 @@ func NewPublisher(client pulsar.Client, config Publishing) (*Publisher, error) {
 	if err := config.Messages.Validate(); err != nil {
 		return nil, err
 	}
-	if config.Topic == "" {
+	switch {
+	case config.Topic == "":
 		return nil, errors.New("load.Publishing.Topic is empty: it must name an existing topic")
+	case config.Messages.File != "" && (config.Messages.payload == nil || config.Run == ""):
+		return nil, errors.New("load.Publishing.Messages has a file: Open it, and set Run, which identifies the messages")
 	}
 	p := &Publisher{config: config, keyOf: config.Messages.Keys.keyOf(config.Seed), lag: newLag()}
 	p.slots = make(chan struct{}, config.Messages.pending())
@@ -116,7 +119,7 @@ func (p *Publisher) send(ctx context.Context, due time.Time) {
 	due = now.Add(-now.Sub(due))
 	sequence := uint64(p.sent.Add(1)) //nolint:gosec // counts up from 1
 	s := stamp{run: p.config.Run, sequence: sequence, due: due}
-	message := &pulsar.ProducerMessage{Payload: s.payload(p.config.Messages.Bytes), Key: p.keyOf(sequence)}
+	message := &pulsar.ProducerMessage{Payload: p.config.Messages.payloadOf(s), Key: p.keyOf(sequence)}
 	if p.config.Run != "" {
 		message.Properties = map[string]string{property: s.property()}
 	}

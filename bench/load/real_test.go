@@ -124,7 +124,7 @@ func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
 	require.EqualValues(t, 5000, x.meter.AwaitDone(t.Context(), 5000, patience))
 	got := x.result()
 	require.Zero(t, got.Missing)
-	require.Zero(t, got.Duplicates)
+	require.Zero(t, *got.Duplicates)
 	require.Zero(t, got.Skew)
 	require.EqualValues(t, 5000, got.Published)
 	t.Logf("measured %+v, true %+v, lag %+v", got.Latencies, truth.Latencies(), got.Lag.Late)
@@ -151,7 +151,7 @@ func TestMeterCountsWhatAKilledInstanceLeaves(t *testing.T) {
 	got := x.result()
 	require.Zero(t, got.Missing)
 	require.Positive(t, got.Late, "what waited for the second instance")
-	require.Eventually(t, func() bool { return x.result().Done+x.result().Duplicates == x.outputs(t) }, patience,
+	require.Eventually(t, func() bool { return x.result().Done+*x.result().Duplicates == x.outputs(t) }, patience,
 		100*time.Millisecond, "the broker has as many outputs as were counted")
 }
 

@@ -27,10 +27,24 @@ type Result struct {
 
 // NewResult sums up a load with this many due messages after its end.
 func NewResult(due int64, p *Publisher, m *Meter) Result {
-	lag, counts := p.Lag(), m.Counts()
+	r := newResult(due, p, m.Tally)
+	r.Skew = m.Skew()
+	return r
+}
+
+// NewEstimate is NewResult without results: by the latency that each published message is expected to have. Done are
+// the messages of which it is known.
+func NewEstimate(due int64, p *Publisher, expected *Tally) Result {
+	r := newResult(due, p, expected)
+	r.Duplicates = nil
+	return r
+}
+
+func newResult(due int64, p *Publisher, t *Tally) Result {
+	lag, counts := p.Lag(), t.Counts()
 	r := Result{
 		Counts: counts, Due: due, Published: p.Published(), Missing: max(0, p.Published()-counts.Done),
-		Latencies: m.Latencies(), Lag: lag, Bottleneck: lag.Bottleneck(m.config.Objective, due, p.Sent()), Skew: m.Skew(),
+		Latencies: t.Latencies(), Lag: lag, Bottleneck: lag.Bottleneck(t.objective, due, p.Sent()),
 	}
 	if due > 0 {
 		r.LateRatio = float64(counts.Late+r.Missing+max(0, due-r.Published)) / float64(due)

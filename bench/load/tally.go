@@ -65,10 +65,11 @@ type Tally struct {
 
 // Counts of a tally.
 type Counts struct {
-	// Done are messages, of which Late took longer than the objective; Duplicates are messages done again.
-	Done       int64 `json:"done"`
-	Late       int64 `json:"late"`
-	Duplicates int64 `json:"duplicates"`
+	// Done are messages, of which Late took longer than the objective; Duplicates are messages done again, nil where that
+	// is not known.
+	Done       int64  `json:"done"`
+	Late       int64  `json:"late"`
+	Duplicates *int64 `json:"duplicates,omitempty"`
 }
 
 // NewTally has seen no message.
@@ -104,7 +105,7 @@ func (t *Tally) Record(sequence uint64, latency time.Duration) {
 func (t *Tally) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Counts{Done: t.done, Late: t.late, Duplicates: t.again}
+	return Counts{Done: t.done, Late: t.late, Duplicates: new(t.again)}
 }
 
 // Latencies of all messages so far.

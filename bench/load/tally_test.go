@@ -18,7 +18,7 @@ func TestTallyCountsAMessageOnce(t *testing.T) {
 	tally.Record(200, 3*time.Second)
 	tally.Record(2, 5*time.Second)
 	tally.Record(maxMessages+1, 5*time.Second)
-	require.Equal(t, Counts{Done: 3, Late: 1, Duplicates: 1}, tally.Counts())
+	require.Equal(t, Counts{Done: 3, Late: 1, Duplicates: new(int64(1))}, tally.Counts())
 	require.EqualValues(t, 3, tally.Recent().Count)
 	require.Equal(t, Latencies{}, tally.Recent(), "nothing since")
 	require.EqualValues(t, 3, tally.Latencies().Count)

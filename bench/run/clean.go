@@ -38,7 +38,7 @@ func Leftovers(ctx context.Context, kube client.Client) ([]string, error) {
 
 // Clean removes what a run made: its autoscalers, its Functions, then its topics, and its namespace last, which names
 // the topics. It may be called again after an error. adminURL is of Pulsar; empty is what the run used.
-func Clean(ctx context.Context, kube client.Client, name, adminURL string) error {
+func Clean(ctx context.Context, kube client.Client, name, adminURL string, access Access) error {
 	namespace := &corev1.Namespace{}
 	err := kube.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
@@ -56,8 +56,12 @@ func Clean(ctx context.Context, kube client.Client, name, adminURL string) error
 	if adminURL == "" {
 		adminURL = namespace.Annotations[annotationAdmin]
 	}
+	service, err := access.admin(adminURL)
+	if err != nil {
+		return err
+	}
 	for topic := range strings.FieldsSeq(namespace.Annotations[annotationTopics]) {
-		err = errors.Join(err, admin{adminURL}.remove(ctx, topic))
+		err = errors.Join(err, service.remove(ctx, topic))
 	}
 	if err != nil {
 		return err
@@ -76,6 +80,7 @@ func Clean(ctx context.Context, kube client.Client, name, adminURL string) error
 func removeObjects(ctx context.Context, kube client.Client, namespace string) error {
 	for _, kind := range []schema.GroupVersionKind{
 		policies(), scaledObjects(), autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), functions(),
+		deployments(),
 	} {
 		if err := removeAll(ctx, kube, namespace, kind); err != nil {
 			return err

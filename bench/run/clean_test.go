@@ -41,10 +41,17 @@ func adminService(t *testing.T, answers ...int) (url string, paths func() []stri
 	}
 }
 
+func adminAt(t *testing.T, url string) admin {
+	t.Helper()
+	service, err := Access{}.admin(url)
+	require.NoError(t, err)
+	return service
+}
+
 func TestTopicsAreCreatedAndRemoved(t *testing.T) {
 	url, paths := adminService(t, http.StatusServiceUnavailable, http.StatusNoContent, http.StatusOK, http.StatusNotFound)
-	require.NoError(t, admin{url}.create(t.Context(), topic, 0))
-	require.NoError(t, admin{url + "/"}.remove(t.Context(), topic))
+	require.NoError(t, adminAt(t, url).create(t.Context(), topic, 0))
+	require.NoError(t, adminAt(t, url+"/").remove(t.Context(), topic))
 	path := "/admin/v2/persistent/public/default/pap-bench-1-ours-in"
 	require.Equal(t, []string{
 		"PUT " + path, "PUT " + path,
@@ -54,7 +61,7 @@ func TestTopicsAreCreatedAndRemoved(t *testing.T) {
 
 func TestARefusalOfPulsarIsNotTriedAgain(t *testing.T) {
 	url, paths := adminService(t, http.StatusConflict)
-	require.ErrorContains(t, admin{url}.create(t.Context(), topic, 2), "pulsar answered 409 Conflict")
+	require.ErrorContains(t, adminAt(t, url).create(t.Context(), topic, 2), "pulsar answered 409 Conflict")
 	require.Len(t, paths(), 1)
 }
 
@@ -79,21 +86,21 @@ func runNamespace(adminURL string) *corev1.Namespace {
 func TestCleanKeepsTheNamespaceUntilItsTopicsAreGone(t *testing.T) {
 	refusing, _ := adminService(t, http.StatusUnauthorized)
 	kube := clusterWith(t, runNamespace(refusing))
-	require.ErrorContains(t, Clean(t.Context(), kube, "pap-bench-1", ""), "deleting topic")
+	require.ErrorContains(t, Clean(t.Context(), kube, "pap-bench-1", "", Access{}), "deleting topic")
 	left, err := Leftovers(t.Context(), kube)
 	require.NoError(t, err)
 	require.Equal(t, []string{"pap-bench-1"}, left)
 
 	willing, paths := adminService(t, http.StatusOK, http.StatusNoContent)
-	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", willing))
+	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", willing, Access{}))
 	require.Len(t, paths(), 2)
 	left, err = Leftovers(t.Context(), kube)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", ""), "what is gone is clean")
+	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", "", Access{}), "what is gone is clean")
 }
 
 func TestCleanTouchesNoNamespaceOfOthers(t *testing.T) {
 	kube := clusterWith(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "media"}})
-	require.ErrorContains(t, Clean(t.Context(), kube, "media", ""), "is of no run")
+	require.ErrorContains(t, Clean(t.Context(), kube, "media", "", Access{}), "is of no run")
 }

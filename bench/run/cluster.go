@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,8 @@ import (
 func functions() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "compute.functionmesh.io", Version: "v1alpha1", Kind: "Function"}
 }
+
+func deployments() schema.GroupVersionKind { return appsv1.SchemeGroupVersion.WithKind("Deployment") }
 
 func scaledObjects() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
@@ -56,7 +59,12 @@ func checkCluster(kube client.Client, s scenario.Scenario) error {
 		kind schema.GroupVersionKind
 		fix  string
 	}
-	needs := []need{{functions(), "install Function Mesh"}}
+	var needs []need
+	if s.Function.Kind != scenario.KindDeployment {
+		needs = append(needs, need{
+			functions(), "install Function Mesh, or set function.kind to Deployment and function.image to that of kubectl-pap",
+		})
+	}
 	for _, c := range s.Contenders {
 		switch {
 		case c.Policy != nil:

@@ -76,10 +76,33 @@ func (e entrant) connection() *corev1.ConfigMap {
 	}}
 }
 
+// isDeployment says that no Function Mesh is needed.
+func (e entrant) isDeployment() bool { return e.scenario.Function.Kind == scenario.KindDeployment }
+
+// kind of what is scaled.
+func (e entrant) kind() schema.GroupVersionKind {
+	if e.isDeployment() {
+		return deployments()
+	}
+	return functions()
+}
+
+// workload is what is scaled: the example Function, or a Deployment that does the same.
+func (e entrant) workload() *unstructured.Unstructured {
+	if e.isDeployment() {
+		return e.deployment()
+	}
+	return e.functionObject()
+}
+
 // functionObject is the example Function, which copies its input to its output.
 func (e entrant) functionObject() *unstructured.Unstructured {
 	f := e.scenario.Function
 	size := map[string]any{"cpu": f.CPU, "memory": f.Memory}
+	pulsar := map[string]any{"pulsarConfig": e.function()}
+	if e.scenario.Pulsar.AuthSecret != "" {
+		pulsar["authSecret"] = copiedSecret
+	}
 	const bytes = "[B"
 	config := map[string]any{"serviceTimeMillis": f.ServiceTime.Milliseconds()}
 	if start := e.scenario.Local.StartTime.Milliseconds(); start > 0 {
@@ -90,7 +113,7 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 		"java":             map[string]any{"jar": f.Jar},
 		"input":            map[string]any{"typeClassName": bytes, "topics": []any{e.input()}},
 		"output":           map[string]any{"typeClassName": bytes, "topic": e.output()},
-		"pulsar":           map[string]any{"pulsarConfig": e.function()},
+		"pulsar":           pulsar,
 		"subscriptionName": e.function(),
 		"resources":        map[string]any{"requests": size, "limits": size},
 		"replicas":         int64(e.replicas()), "minReplicas": int64(1),
@@ -111,7 +134,7 @@ func (e entrant) autoscaler() client.Object {
 			ObjectMeta: e.meta(),
 			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-					APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
+					APIVersion: e.kind().GroupVersion().String(), Kind: e.kind().Kind, Name: e.function(),
 				},
 				MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
 				Metrics: []autoscalingv2.MetricSpec{{
@@ -130,11 +153,12 @@ func (e entrant) autoscaler() client.Object {
 	}
 }
 
+// policy says what a Deployment consumes, which a Function says itself.
 func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
 	cooldown := int32(e.scenario.CooldownPeriod.Seconds())
-	return &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
+	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
 		ScaleTargetRef: v1alpha1.ScaleTargetRef{
-			APIVersion: functions().GroupVersion().String(), Kind: functions().Kind, Name: e.function(),
+			APIVersion: e.kind().GroupVersion().String(), Kind: e.kind().Kind, Name: e.function(),
 		},
 		ScalingSpec: v1alpha1.ScalingSpec{
 			MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
@@ -142,6 +166,17 @@ func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
 			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
 		},
 	}}
+	if e.isDeployment() {
+		p.Spec.Subscription = &v1alpha1.Subscription{
+			Topics: []v1alpha1.TopicName{v1alpha1.TopicName(e.input())}, Name: e.function(),
+			Type: v1alpha1.SubscriptionShared, ConsumersPerReplica: 1,
+		}
+		p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: e.scenario.Pulsar.Reached().AdminURL}
+		if e.scenario.Pulsar.AuthSecret != "" {
+			p.Spec.Pulsar.AuthSecret = copiedSecret
+		}
+	}
+	return p
 }
 
 // scaledObject has KEDA's defaults but for the bounds, the threshold and cooldownPeriod.
@@ -153,7 +188,7 @@ func (e entrant) scaledObject() *unstructured.Unstructured {
 	}
 	return e.unstructured(scaledObjects(), map[string]any{
 		"scaleTargetRef": map[string]any{
-			"apiVersion": functions().GroupVersion().String(), "kind": functions().Kind, "name": e.function(),
+			"apiVersion": e.kind().GroupVersion().String(), "kind": e.kind().Kind, "name": e.function(),
 		},
 		"minReplicaCount": int64(*e.scenario.MinReplicas), "maxReplicaCount": int64(e.scenario.MaxReplicas),
 		"cooldownPeriod": int64(e.scenario.CooldownPeriod.Seconds()),

@@ -25,7 +25,10 @@ func (r Result) Page() page.Page {
 		r.chart("Replicas that were asked for", "replicas", func(s Sample) *float64 { return number(s.SpecReplicas) }),
 		r.chart("Replicas that are ready", "replicas", func(s Sample) *float64 { return number(s.ReadyReplicas) }),
 		r.chart("Messages without a result yet", "messages", func(s Sample) *float64 {
-			return new(float64(max(0, s.Published-s.Done)))
+			if s.Done == nil {
+				return nil
+			}
+			return new(float64(max(0, s.Published-*s.Done)))
 		}),
 		r.chart("Latency p50 of each second", "s", func(s Sample) *float64 { return s.P50Seconds }),
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type Contender struct {
 	Name    string    `json:"name"`
 	Setting string    `json:"setting"`
 	Begun   time.Time `json:"begun"`
+	// LatencyFrom says where latencies are from.
+	LatencyFrom LatencySource `json:"latencyFrom"`
 	// Messages are counts and latencies, and Usage is of replicas.
 	Messages load.Result `json:"messages"`
 	Usage    Usage       `json:"usage"`
@@ -75,7 +78,7 @@ func rows() []row {
 		{"messages due", func(c Contender) string { return whole(c.Messages.Due) }},
 		{"messages done", func(c Contender) string { return whole(c.Messages.Done) }},
 		{"without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
-		{"results twice", func(c Contender) string { return whole(c.Messages.Duplicates) }},
+		{"results twice", duplicates},
 		{"lag of the tool p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
 	}
 }
@@ -83,6 +86,14 @@ func rows() []row {
 func decimals(value float64, places int) string { return strconv.FormatFloat(value, 'f', places, 64) }
 func percent(ratio float64) string              { return decimals(100*ratio, 2) }
 func whole(value int64) string                  { return strconv.FormatInt(value, 10) }
+
+// duplicates are unknown without results.
+func duplicates(c Contender) string {
+	if c.Messages.Duplicates == nil {
+		return output.Unknown
+	}
+	return whole(*c.Messages.Duplicates)
+}
 
 // latency is unknown where no message was done.
 func latency(c Contender, value time.Duration) string {
@@ -149,16 +160,26 @@ func (r Result) summary() string {
 		r.LoadSeconds, r.WatchSeconds, r.LatencyObjectiveSeconds)
 }
 
+// isEstimated says that no results were read.
+func isEstimated(c Contender) bool { return c.LatencyFrom == PolicyWait }
+
 // notes are what a reader has to know to judge the figures.
 func (r Result) notes() []string {
-	notes := []string{
-		"Latency counts from when a message was due by the load, whatever held the publisher up, until its result was " +
-			"published. Late messages took longer than the objective, or had no result when the watch ended.",
+	var notes []string
+	if !slices.ContainsFunc(r.Contenders, isEstimated) {
+		notes = append(notes, "Latency counts from when a message was due by the load, whatever held the publisher up, "+
+			"until its result was published. Late messages took longer than the objective, or had no result when the watch "+
+			"ended.")
 	}
 	for _, flag := range r.Differs {
 		notes = append(notes, "Differs from what ships: "+flag)
 	}
 	for _, c := range r.Contenders {
+		if isEstimated(c) {
+			notes = append(notes, c.Name+": no results were read, so latency is the wait in the status of the policy when a "+
+				"message was published, without the time that it is processed for. It is written at most every 30 s while it "+
+				"moves. Messages done are those of which the wait is known; the others count as late.")
+		}
 		if c.Messages.Skew > 0 {
 			notes = append(notes, fmt.Sprintf("%s: clocks differ by at least %s, and latencies are wrong by as much.", c.Name,
 				c.Messages.Skew))

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,11 +24,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// Config says what to run where. All fields are required but Differs.
+// Config says what to run where. Scenario, Schedule, Kube and Progress are required.
 type Config struct {
+	// Scenario has contenders, unless there is a Target.
 	Scenario scenario.Scenario
 	Schedule load.Schedule
 	Kube     client.Client
+	// Target gets the load in place of contenders.
+	Target Target
+	Access Access
 	// Differs are flags of the cluster that differ from what ships.
 	Differs []string
 	// Progress is told what is going on.
@@ -41,7 +43,7 @@ func (c Config) validate() error {
 	switch {
 	case c.Kube == nil || c.Progress == nil:
 		return errors.New("run.Config lacks Kube or Progress: set both")
-	case len(c.Scenario.Contenders) == 0:
+	case len(c.Scenario.Contenders) == 0 && c.Target == (Target{}):
 		return errors.New("run.Config.Scenario has no contenders: it must come from scenario.Decode")
 	case c.Scenario.Pulsar.AdminURL == "" || c.Scenario.Pulsar.ServiceURL == "":
 		return errors.New("the scenario lacks pulsar.adminURL or pulsar.serviceURL: set both, or run with --local")
@@ -55,35 +57,62 @@ type runner struct {
 
 	id, namespace string
 	kube          client.Client
+	admin         admin
 	schedule      load.Schedule
 	begun         time.Time
 }
 
 // Run measures all contenders and cleans up, also after an error and when ctx has ended. After an error of the clean-up
-// alone the result has its verdict.
+// alone the result has its verdict. With a Target there is nothing to clean up.
 func Run(ctx context.Context, config Config) (result Result, err error) {
 	if err := config.validate(); err != nil {
 		return Result{}, err
 	}
-	if err := checkCluster(config.Kube, config.Scenario); err != nil {
+	r := newRunner(config)
+	if r.admin, err = config.Access.admin(config.Scenario.Pulsar.AdminURL); err != nil {
 		return Result{}, err
 	}
-	r := newRunner(config)
-	pulsarClient, err := connect(config.Scenario.Pulsar.ServiceURL)
+	pulsarClient, err := config.Access.Client(config.Scenario.Pulsar.ServiceURL)
 	if err != nil {
 		return Result{}, err
 	}
 	defer pulsarClient.Close()
+	result = newResult(config.Scenario, config.Schedule, r.id)
+	result.Begun, result.Differs = r.begun.UTC(), config.Differs
+	if config.Target != (Target{}) {
+		return r.runTarget(ctx, pulsarClient, result)
+	}
+	if err := checkCluster(config.Kube, config.Scenario); err != nil {
+		return Result{}, err
+	}
 	defer func() { err = errors.Join(err, r.clean(ctx)) }()
 	if err := r.createNamespace(ctx); err != nil {
 		return Result{}, err
 	}
-	result = newResult(config.Scenario, config.Schedule, r.id)
-	result.Begun, result.Differs = r.begun.UTC(), config.Differs
+	if err := r.copySecret(ctx); err != nil {
+		return Result{}, err
+	}
 	if result.Contenders, err = r.measureAll(ctx, pulsarClient); err != nil {
 		return Result{}, err
 	}
 	result.Verdict = judge(result.Contenders, config.Scenario.Limits)
+	return result, nil
+}
+
+// runTarget measures a target by the objective of its own policy.
+func (r *runner) runTarget(ctx context.Context, pulsarClient pulsar.Client, result Result) (Result, error) {
+	s, err := r.target(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	r.tell("%s: publishing %d messages into %s, which stay there when this is interrupted", s.name, r.due(), s.input)
+	measured, err := r.measure(ctx, pulsarClient, s)
+	if err != nil {
+		return Result{}, err
+	}
+	result.LatencyObjectiveSeconds = s.objective.Seconds()
+	result.Contenders = []Contender{measured}
+	result.Verdict = judge(result.Contenders, r.Scenario.Limits)
 	return result, nil
 }
 
@@ -96,19 +125,6 @@ func newRunner(config Config) *runner {
 		Config: config, id: name, namespace: "pap-bench-" + name, kube: config.Kube, schedule: config.Schedule,
 		begun: time.Now(),
 	}
-}
-
-// connect makes a client that logs nothing. It connects when it is used.
-func connect(serviceURL string) (pulsar.Client, error) {
-	const timeout = 10 * time.Second
-	pulsarClient, err := pulsar.NewClient(pulsar.ClientOptions{
-		URL: serviceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-		ConnectionTimeout: timeout, OperationTimeout: timeout,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making a client of %s: %w", serviceURL, err)
-	}
-	return pulsarClient, nil
 }
 
 func (r *runner) tell(format string, args ...any) {
@@ -159,7 +175,7 @@ func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]
 			return nil, err
 		}
 		err := r.each(ctx, func(ctx context.Context, i int) (err error) {
-			measured[i], err = r.measure(ctx, pulsarClient, entrants[i])
+			measured[i], err = r.measure(ctx, pulsarClient, entrants[i].subject())
 			return err
 		})
 		return measured, err
@@ -167,7 +183,7 @@ func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]
 	for i, e := range entrants {
 		err := r.create(ctx, e)
 		if err == nil {
-			measured[i], err = r.measure(ctx, pulsarClient, e)
+			measured[i], err = r.measure(ctx, pulsarClient, e.subject())
 		}
 		if err == nil {
 			err = r.remove(ctx)
@@ -199,7 +215,7 @@ func (r *runner) clean(ctx context.Context) error {
 	r.tell("cleaning up")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if err := Clean(ctx, r.kube, r.namespace, r.Scenario.Pulsar.AdminURL); err != nil {
+	if err := Clean(ctx, r.kube, r.namespace, r.Scenario.Pulsar.AdminURL, r.Access); err != nil {
 		return fmt.Errorf("%w; clean up with kubectl pap bench clean", err)
 	}
 	return nil

@@ -53,16 +53,19 @@ func sampleResult(t *testing.T) Result {
 	r.Begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	_, r.Differs = localFlags(s)
 	measured := load.Result{
-		Counts: load.Counts{Done: 590, Late: 5, Duplicates: 1}, Due: 600, Published: 600, Missing: 10, LateRatio: 0.025,
-		Latencies: load.Latencies{Count: 590, P50: time.Second, P99: 4 * time.Second, Max: 5 * time.Second},
-		Skew:      3 * time.Millisecond,
+		Counts: load.Counts{Done: 590, Late: 5, Duplicates: new(int64(1))}, Due: 600, Published: 600, Missing: 10,
+		LateRatio: 0.025, Latencies: load.Latencies{Count: 590, P50: time.Second, P99: 4 * time.Second, Max: 5 * time.Second},
+		Skew: 3 * time.Millisecond,
 	}
 	r.Contenders = []Contender{
 		{
-			Name: "ours", Setting: "a policy", Begun: r.Begun, Messages: measured, Usage: Usage{0.125, 3, 4, []float64{4, 15}},
-			Samples: samples(),
+			Name: "ours", Setting: "a policy", Begun: r.Begun, LatencyFrom: Output, Messages: measured,
+			Usage: Usage{0.125, 3, 4, []float64{4, 15}}, Samples: samples(),
 		},
-		{Name: "none", Setting: "no replica", Begun: r.Begun, Messages: load.Result{Due: 600}},
+		{
+			Name: "none", Setting: "no replica", Begun: r.Begun, LatencyFrom: Output,
+			Messages: load.Result{Counts: load.Counts{Duplicates: new(int64(0))}, Due: 600},
+		},
 	}
 	r.Verdict = judge(r.Contenders, scenario.Limits{MaxLateRatio: new(0.01), MaxScaleChanges: new(5)})
 	return r
@@ -71,7 +74,7 @@ func sampleResult(t *testing.T) Result {
 func samples() []Sample {
 	return []Sample{
 		{Seconds: 0, SpecReplicas: new(1), Pods: new(1), ReadyReplicas: new(1)},
-		{Seconds: 10, SpecReplicas: new(4), Pods: new(1), ReadyReplicas: new(1), Published: 100, Done: 50},
+		{Seconds: 10, SpecReplicas: new(4), Pods: new(1), ReadyReplicas: new(1), Published: 100, Done: new(int64(50))},
 		{Seconds: 20, Problem: "timeout"},
 		{Seconds: 30, SpecReplicas: new(4), Pods: new(4), ReadyReplicas: new(4), P50Seconds: new(0.5)},
 	}
@@ -117,7 +120,8 @@ func TestWakesBeginWithTheFirstMessageAtZeroReplicas(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	good := Contender{Name: "ours", Messages: load.Result{
-		Counts: load.Counts{Done: 1000}, Due: 1000, Latencies: load.Latencies{P99: time.Second}, LateRatio: 0.01,
+		Counts: load.Counts{Done: 1000, Duplicates: new(int64(0))}, Due: 1000,
+		Latencies: load.Latencies{P99: time.Second}, LateRatio: 0.01,
 	}, Usage: Usage{ReplicaHours: 0.5, ScaleChanges: 3}}
 	limits := scenario.Limits{
 		MaxLateRatio: new(0.01), MaxP99: &metav1.Duration{Duration: time.Second}, MaxReplicaHours: new(0.5),
@@ -134,7 +138,7 @@ func TestVerdict(t *testing.T) {
 		"results that did not come":       {func(all []Contender) { all[0].Messages.Done = 900 }, Missed, 1},
 		"too many replicas":               {func(all []Contender) { all[0].Usage.ReplicaHours = 0.51 }, Missed, 1},
 		"too many changes":                {func(all []Contender) { all[0].Usage.ScaleChanges = 4 }, Missed, 1},
-		"duplicates":                      {func(all []Contender) { all[0].Messages.Duplicates = 1 }, Missed, 1},
+		"duplicates":                      {func(all []Contender) { all[0].Messages.Duplicates = new(int64(1)) }, Missed, 1},
 		"another contender is not judged": {func(all []Contender) { all[1].Messages.LateRatio = 1 }, Met, 0},
 		"the tool was the bottleneck":     {func(all []Contender) { all[1].Messages.Bottleneck = "slow" }, NotMeasured, 3},
 	} {
@@ -161,6 +165,19 @@ func TestContendersGetWhatTheirUserWouldCreate(t *testing.T) {
 	}
 	objects = append(objects, r.entrants()[0].functionObject().Object, r.entrants()[0].connection())
 	golden.JSON(t, *update, "objects.json", objects)
+}
+
+func TestContendersWithoutFunctionMeshScaleADeployment(t *testing.T) {
+	s := sampleScenario(t)
+	s.Function.Kind, s.Function.Image = scenario.KindDeployment, "registry.example.com/kubectl-pap:v1"
+	s.Pulsar.AuthSecret = "pulsar/bench"
+	r := newRunner(Config{Scenario: s})
+	r.id, r.namespace = "3f9a1c", "pap-bench-3f9a1c"
+	objects := []any{r.entrants()[0].workload().Object}
+	for _, e := range r.entrants()[:3] {
+		objects = append(objects, e.autoscaler())
+	}
+	golden.JSON(t, *update, "deployment.json", objects)
 }
 
 func TestFlagsThatDifferAreTold(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	sampleEvery = time.Second
 	// sampleTimeout bounds the requests of a sample.
 	sampleTimeout = 5 * time.Second
+	// maxSignalAge of the status of a policy, which is written every 5 minutes while nothing changes.
+	maxSignalAge = 6 * time.Minute
 )
 
 // Sample is what was seen of a contender at a time. Nil was not known.
@@ -31,31 +33,33 @@ type Sample struct {
 	SpecReplicas  *int `json:"specReplicas"`
 	Pods          *int `json:"pods"`
 	ReadyReplicas *int `json:"readyReplicas"`
-	// DesiredReplicas and Backlog are from the status of the policy; absent for contenders without one.
-	DesiredReplicas *int   `json:"desiredReplicas,omitempty"`
-	Backlog         *int64 `json:"backlog,omitempty"`
-	// Published and Done are messages since the load began.
-	Published int64 `json:"published"`
-	Done      int64 `json:"done"`
-	// P50Seconds is the median latency of the results since the sample before.
+	// DesiredReplicas, Backlog and WaitSeconds are from the status of the policy; absent for contenders without one.
+	DesiredReplicas *int     `json:"desiredReplicas,omitempty"`
+	Backlog         *int64   `json:"backlog,omitempty"`
+	WaitSeconds     *float64 `json:"waitSeconds,omitempty"`
+	// Published and Done are messages since the load began. Done is not known without results in an output.
+	Published int64  `json:"published"`
+	Done      *int64 `json:"done"`
+	// P50Seconds is the median latency of the results since the sample before; without results it is the wait.
 	P50Seconds *float64 `json:"p50Seconds"`
 	// Problem is why replicas are not known.
 	Problem string `json:"problem,omitempty"`
 }
 
-// replicas of an entrant's Function.
+// replicas of what is scaled.
 type replicas struct{ spec, pods, ready int }
 
-// readReplicas reads the scale of the Function and the pods that it selects.
-func readReplicas(ctx context.Context, kube client.Client, e entrant) (replicas, error) {
+// readReplicas reads the scale of an object and the pods that it selects.
+func readReplicas(ctx context.Context, kube client.Client, scaled *unstructured.Unstructured) (replicas, error) {
+	what := scaled.GetKind() + " " + scaled.GetName()
 	scale := &unstructured.Unstructured{}
 	scale.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
-	if err := kube.SubResource("scale").Get(ctx, e.functionObject(), scale); err != nil {
-		return replicas{}, fmt.Errorf("reading the scale of Function %s: %w", e.function(), err)
+	if err := kube.SubResource("scale").Get(ctx, scaled, scale); err != nil {
+		return replicas{}, fmt.Errorf("reading the scale of %s: %w", what, err)
 	}
 	spec, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")
 	if err != nil {
-		return replicas{}, fmt.Errorf("reading spec.replicas of Function %s: %w", e.function(), err)
+		return replicas{}, fmt.Errorf("reading spec.replicas of %s: %w", what, err)
 	}
 	r := replicas{spec: int(spec)}
 	text, _, _ := unstructured.NestedString(scale.Object, "status", "selector")
@@ -64,12 +68,13 @@ func readReplicas(ctx context.Context, kube client.Client, e entrant) (replicas,
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return replicas{}, fmt.Errorf("reading status.selector of Function %s: %w", e.function(), err)
+		return replicas{}, fmt.Errorf("reading status.selector of %s: %w", what, err)
 	}
 	var pods corev1.PodList
-	err = kube.List(ctx, &pods, client.InNamespace(e.namespace), client.MatchingLabelsSelector{Selector: selector})
+	err = kube.List(ctx, &pods, client.InNamespace(scaled.GetNamespace()),
+		client.MatchingLabelsSelector{Selector: selector})
 	if err != nil {
-		return replicas{}, fmt.Errorf("listing pods of Function %s: %w", e.function(), err)
+		return replicas{}, fmt.Errorf("listing pods of %s: %w", what, err)
 	}
 	for i := range pods.Items {
 		if phase := pods.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
@@ -92,44 +97,45 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// counter is what a sample takes of the load.
-type counter interface {
-	read() (published, done int64, p50 *float64)
-}
-
-// sample looks once. What cannot be read is not known.
-func sample(ctx context.Context, kube client.Client, e entrant, c counter, begun time.Time) Sample {
+// observe looks once. What cannot be read is not known.
+func observe(ctx context.Context, kube client.Client, of subject) Sample {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var s Sample
-	if r, err := readReplicas(ctx, kube, e); err != nil {
+	if r, err := readReplicas(ctx, kube, of.scaled); err != nil {
 		s.Problem = err.Error()
 	} else {
 		s.SpecReplicas, s.Pods, s.ReadyReplicas = &r.spec, &r.pods, &r.ready
 	}
-	if e.Policy != nil {
-		s.follow(ctx, kube, e)
-	}
-	s.Published, s.Done, s.P50Seconds = c.read()
-	s.Seconds = time.Since(begun).Seconds()
-	return s
-}
-
-// follow takes what the status of the policy says.
-func (s *Sample) follow(ctx context.Context, kube client.Client, e entrant) {
 	policy := &v1alpha1.AutoscalingPolicy{}
-	if err := kube.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.function()}, policy); err != nil {
-		return
+	if of.policy.Name == "" || kube.Get(ctx, of.policy, policy) != nil {
+		return s
 	}
 	if desired := policy.Status.DesiredReplicas; desired != nil {
 		s.DesiredReplicas = new(int(*desired))
 	}
 	if signals := policy.Status.Signals; signals != nil {
-		s.Backlog = signals.ReadyMessages
+		s.Backlog, s.WaitSeconds = signals.ReadyMessages, waitSeconds(*signals, time.Now())
+	}
+	return s
+}
+
+// waitSeconds is how long a message that is published now waits; nil when that is not known any more.
+func waitSeconds(signals v1alpha1.Signals, now time.Time) *float64 {
+	switch {
+	case now.Sub(signals.MeasuredAt.Time) > maxSignalAge:
+		return nil
+	case signals.Wait != nil:
+		return new(signals.Wait.Seconds())
+	case signals.ReadyMessages != nil && *signals.ReadyMessages == 0:
+		return new(0.0)
+	default:
+		return nil
 	}
 }
 
-// watch samples until ctx ends.
+// watch samples until ctx ends. Requests fail before its end where they would not be answered until then, so that the
+// last sample is dropped if it is unknown.
 func watch(ctx context.Context, look func(context.Context) Sample) []Sample {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()
@@ -137,6 +143,9 @@ func watch(ctx context.Context, look func(context.Context) Sample) []Sample {
 	for {
 		select {
 		case <-ctx.Done():
+			if last := len(samples) - 1; last > 0 && samples[last].Problem != "" {
+				samples = samples[:last]
+			}
 			return samples
 		case <-ticker.C:
 			if s := look(ctx); ctx.Err() == nil {

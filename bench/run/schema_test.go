@@ -52,6 +52,7 @@ func TestResultFollowsItsSchema(t *testing.T) {
 	r := sampleResult(t)
 	r.Contenders[0].Messages.Bottleneck = "a slow machine"
 	r.Contenders[0].Samples[0].DesiredReplicas, r.Contenders[0].Samples[0].Backlog = new(2), new(int64(9))
+	r.Contenders[0].Samples[0].WaitSeconds = new(1.5)
 	r.Verdict.Reason = "a slow machine"
 	encoded, err := json.Marshal(r)
 	require.NoError(t, err)

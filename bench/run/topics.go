@@ -25,8 +25,13 @@ const (
 	adminBytes = 4 << 10
 )
 
-// admin is the admin service of a Pulsar cluster.
-type admin struct{ url string }
+// admin is the admin service of a Pulsar cluster. Access makes it.
+type admin struct {
+	url  string
+	http *http.Client
+	// method names how requests authenticate; empty for not.
+	method string
+}
 
 // create makes a topic, with partitions if there are any. One that exists is an error.
 func (a admin) create(ctx context.Context, topic string, partitions int) error {
@@ -44,13 +49,10 @@ func (a admin) create(ctx context.Context, topic string, partitions int) error {
 // remove deletes a topic with its subscriptions, partitioned or not. One that is gone is no error.
 func (a admin) remove(ctx context.Context, topic string) error {
 	path := adminPath(topic)
+	answer, err := a.metadata(ctx, topic, http.StatusOK, http.StatusNotFound)
 	var found struct {
 		Partitions int `json:"partitions"`
 	}
-	answer, err := a.request(ctx, call{
-		method: http.MethodGet, path: path + "/partitions?checkAllowAutoCreation=false",
-		accepted: []int{http.StatusOK, http.StatusNotFound},
-	})
 	if err == nil {
 		err = json.Unmarshal(answer, &found)
 	}
@@ -65,6 +67,21 @@ func (a admin) remove(ctx context.Context, topic string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("deleting topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// metadata of a topic, which the request does not create.
+func (a admin) metadata(ctx context.Context, topic string, accepted ...int) (answer []byte, err error) {
+	return a.request(ctx, call{
+		method: http.MethodGet, path: adminPath(topic) + "/partitions?checkAllowAutoCreation=false", accepted: accepted,
+	})
+}
+
+// check fails for a topic that does not exist, partitioned or not.
+func (a admin) check(ctx context.Context, topic string) error {
+	if _, err := a.metadata(ctx, topic, http.StatusOK); err != nil {
+		return fmt.Errorf("looking for topic %s: %w", topic, err)
 	}
 	return nil
 }
@@ -107,7 +124,10 @@ func (a admin) once(ctx context.Context, c call) (answer []byte, again bool, err
 	if c.body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := http.DefaultClient.Do(request)
+	if a.method != "" { // brokers with strictAuthMethod require it
+		request.Header.Set("X-Pulsar-Auth-Method-Name", a.method)
+	}
+	response, err := a.http.Do(request)
 	if err != nil {
 		return nil, true, fmt.Errorf("calling Pulsar: %w; check pulsar.adminURL", err)
 	}
@@ -120,5 +140,8 @@ func (a admin) once(ctx context.Context, c call) (answer []byte, again bool, err
 		return answer, false, nil
 	}
 	err = fmt.Errorf("pulsar answered %s: %s", response.Status, bytes.TrimSpace(answer))
+	if response.StatusCode == http.StatusUnauthorized {
+		err = fmt.Errorf("%w; name credentials that it accepts with --pulsar-token-file or --pulsar-auth-plugin", err)
+	}
 	return nil, response.StatusCode >= http.StatusInternalServerError, err
 }

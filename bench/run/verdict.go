@@ -114,8 +114,9 @@ func checks(c Contender, l scenario.Limits) []Check {
 		})
 	}
 	if l.MaxDuplicates != nil {
+		again := c.Messages.Duplicates
 		all = append(all, Check{
-			"results twice", whole(*l.MaxDuplicates), whole(c.Messages.Duplicates), c.Messages.Duplicates <= *l.MaxDuplicates,
+			"results twice", whole(*l.MaxDuplicates), duplicates(c), again != nil && *again <= *l.MaxDuplicates,
 		})
 	}
 	return all

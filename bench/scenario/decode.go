@@ -45,6 +45,7 @@ func (s *Scenario) setDefaults() {
 	s.Order = cmp.Or(s.Order, InTurn)
 	s.WatchAfter.Duration = cmp.Or(s.WatchAfter.Duration, time.Minute)
 	s.CooldownPeriod.Duration = cmp.Or(s.CooldownPeriod.Duration, 5*time.Minute)
+	s.Function.Kind = cmp.Or(s.Function.Kind, KindFunction)
 	s.Function.ClassName = cmp.Or(s.Function.ClassName, "pulsarautoscaler.WorkFunction")
 	s.Function.Jar = cmp.Or(s.Function.Jar, "/pulsar/example-functions-1.jar")
 	s.Function.CPU = cmp.Or(s.Function.CPU, "200m")

@@ -26,8 +26,9 @@ type Scenario struct {
 	Load     load.Shape    `json:"load"`
 	Messages load.Messages `json:"messages,omitzero"`
 	// Partitions of each input topic. Absent: the topics have no partitions.
-	Partitions int      `json:"partitions,omitempty"`
-	Function   Function `json:"function"`
+	Partitions int `json:"partitions,omitempty"`
+	// Function is the one that contenders scale. Required with contenders.
+	Function Function `json:"function,omitzero"`
 	// LatencyObjective is the time from when a message is due until its result is published. Later messages are late.
 	// Absent: 1m.
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitzero"`
@@ -37,8 +38,8 @@ type Scenario struct {
 	// CooldownPeriod is how long contenders that scale by the backlog are idle before they scale to zero, in whole
 	// seconds. Absent: 5m, the default of policies and of KEDA.
 	CooldownPeriod metav1.Duration `json:"cooldownPeriod,omitzero"`
-	// Contenders get the same load. The limits are those of the first one.
-	Contenders []Contender `json:"contenders"`
+	// Contenders get the same load. The limits are those of the first one. Required, but for the load of a target.
+	Contenders []Contender `json:"contenders,omitempty"`
 	// Order is InTurn (the default) or SideBySide.
 	Order Order `json:"order,omitempty"`
 	// WatchAfter is how long replicas are watched after the load. Messages without a result by then count as late.
@@ -62,6 +63,9 @@ type Pulsar struct {
 	Namespace string `json:"namespace,omitempty"`
 	// InCluster is where Functions and autoscalers reach it, if that differs.
 	InCluster Addresses `json:"inCluster,omitzero"`
+	// AuthSecret is the namespace/name of a Secret with credentials for the pods, as authSecret of a Function has them.
+	// Runs copy it. Absent: pods show none.
+	AuthSecret string `json:"authSecret,omitempty"`
 }
 
 // Addresses of a Pulsar cluster.
@@ -72,17 +76,26 @@ type Addresses struct {
 
 // Function is the one that each contender scales. It copies each message to its output after the service time.
 type Function struct {
-	// Image has a runner of Function Mesh and the example Function. Required, but for a run on this machine.
+	// Kind is Function (the default), of Function Mesh, or Deployment.
+	Kind string `json:"kind,omitempty"`
+	// Image has a runner of Function Mesh and the example Function. That of a Deployment is the one of this tool.
+	// Required, but for a run on this machine.
 	Image string `json:"image,omitempty"`
 	// ClassName and Jar are those of the example Function in the image.
 	ClassName string `json:"className,omitempty"`
 	Jar       string `json:"jar,omitempty"`
 	// ServiceTime is what one message costs.
-	ServiceTime metav1.Duration `json:"serviceTime"`
+	ServiceTime metav1.Duration `json:"serviceTime,omitzero"`
 	// CPU and Memory are requested for each replica. Absent: 200m and 256Mi.
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
 }
+
+// The kinds of what contenders scale.
+const (
+	KindFunction   = "Function"
+	KindDeployment = "Deployment"
+)
 
 // Order of contenders.
 type Order string

@@ -45,7 +45,7 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 		"an unknown key":            {"metadata:", "metadat:", `unknown field "metadat"`},
 		"another kind":              {"kind: Scenario", "kind: Policy", "they must be"},
 		"a name that is none":       {"name: step", "name: Step", "metadata.name is"},
-		"no service time":           {"{serviceTime: 20ms}", "{}", "function.serviceTime is 0s"},
+		"a service time of days":    {"20ms", "48h", "function.serviceTime is 48h0m0s"},
 		"half a millisecond":        {"20ms", "20.5ms", "whole milliseconds"},
 		"half a second of cooldown": {"function:", "cooldownPeriod: 500ms\nfunction:", "cooldownPeriod is 500ms"},
 		"a cooldown of 1.5 seconds": {"function:", "cooldownPeriod: 1500ms\nfunction:", "whole seconds"},
@@ -61,6 +61,8 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 		"an unknown order":          {"function:", "order: Mixed\nfunction:", "it must be InTurn or SideBySide"},
 		"a service URL for HTTP":    {"function:", "pulsar: {serviceURL: 'http://a:1'}\nfunction:", "pulsar.serviceURL is"},
 		"a namespace alone":         {"function:", "pulsar: {namespace: a}\nfunction:", "tenant/namespace"},
+		"a Secret alone":            {"function:", "pulsar: {authSecret: a}\nfunction:", "pulsar.authSecret is \"a\""},
+		"an unknown kind":           {"20ms}", "20ms, kind: Job}", "function.kind is \"Job\": it must be Function or"},
 		"a size that is none":       {"20ms}", "20ms, cpu: lots}", "function.cpu is"},
 		"payloads without room":     {"function:", "messages: {bytes: 3}\nfunction:", "messages.bytes is 3"},
 	} {
@@ -73,12 +75,42 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 	require.ErrorContains(t, err, "larger than 1 MiB")
 }
 
+func TestScenarioForATargetHasALoadAlone(t *testing.T) {
+	head, _, _ := strings.Cut(least, "function:")
+	s, err := scenario.Decode(strings.NewReader(head + "limits: {maxLateRatio: 0.01}\n"))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.CheckContenders(), "contenders is empty: it must have from 1 to 10 elements, unless --target")
+	require.ErrorContains(t, s.CheckPulsar(), "pulsar.adminURL or pulsar.serviceURL is missing")
+
+	s, err = scenario.Decode(strings.NewReader(strings.Replace(least, "{serviceTime: 20ms}", "{}", 1)))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.CheckContenders(), "function.serviceTime is 0s: it must be from 1ms")
+	require.ErrorContains(t, s.CheckFunction(), "function.image is missing: name an image with the example Function")
+	require.NoError(t, s.CheckLocal())
+
+	s, err = scenario.Decode(strings.NewReader(strings.Replace(least, "{service", "{kind: Deployment, service", 1)))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.CheckFunction(), "function.image is missing: name the image of kubectl-pap")
+	require.ErrorContains(t, s.CheckLocal(), "needs a cluster")
+}
+
+func TestPodsNeedCredentialsOfTheirOwn(t *testing.T) {
+	s, err := scenario.Decode(strings.NewReader(least))
+	require.NoError(t, err)
+	require.NoError(t, s.CheckCredentials(false))
+	require.ErrorContains(t, s.CheckCredentials(true), "pulsar.authSecret is missing beside credentials for Pulsar")
+	s.Pulsar.AuthSecret = "pulsar/bench"
+	require.ErrorContains(t, s.CheckCredentials(true), "contender keda has kedaPulsar")
+	s.Contenders = s.Contenders[:1]
+	require.NoError(t, s.CheckCredentials(true))
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(least)
 	f.Add("kind: [")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := scenario.Decode(strings.NewReader(text))
-		if err == nil && (len(s.Contenders) == 0 || s.MaxReplicas < *s.MinReplicas) {
+		if err == nil && (s.CheckContenders() == nil && len(s.Contenders) == 0 || s.MaxReplicas < *s.MinReplicas) {
 			t.Fatalf("%q is %+v", text, s)
 		}
 	})

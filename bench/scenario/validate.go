@@ -70,7 +70,7 @@ func (s Scenario) times() error {
 	}{
 		{"latencyObjective", s.LatencyObjective.Duration, time.Second, maxWatch}, // as in a policy
 		{"watchAfter", s.WatchAfter.Duration, time.Second, maxWatch},
-		{"function.serviceTime", s.Function.ServiceTime.Duration, time.Millisecond, time.Hour},
+		{"function.serviceTime", s.Function.ServiceTime.Duration, 0, time.Hour},
 		{"cooldownPeriod", s.CooldownPeriod.Duration, time.Second, maxWatch},
 		{"local.startTime", s.Local.StartTime.Duration, 0, time.Hour},
 		{"local.hpaSyncPeriod", s.Local.HPASyncPeriod.Duration, time.Second, time.Hour},
@@ -110,10 +110,16 @@ func (p Pulsar) validate() error {
 	if !regexp.MustCompile(`^[-=:.\w]+/[-=:.\w]+$`).MatchString(p.Namespace) {
 		return fmt.Errorf("pulsar.namespace is %q: it must be tenant/namespace", p.Namespace)
 	}
+	if p.AuthSecret != "" && !regexp.MustCompile(`^[-a-z0-9]+/[-.a-z0-9]+$`).MatchString(p.AuthSecret) {
+		return fmt.Errorf("pulsar.authSecret is %q: it must be namespace/name of a Secret", p.AuthSecret)
+	}
 	return nil
 }
 
 func (f Function) validate() error {
+	if f.Kind != KindFunction && f.Kind != KindDeployment {
+		return fmt.Errorf("function.kind is %q: it must be %s or %s", f.Kind, KindFunction, KindDeployment)
+	}
 	for _, field := range []struct{ name, value string }{{"function.cpu", f.CPU}, {"function.memory", f.Memory}} {
 		if quantity, err := resource.ParseQuantity(field.value); err != nil || quantity.Sign() <= 0 {
 			return fmt.Errorf("%s is %q: it must be a quantity such as 200m or 256Mi", field.name, field.value)
@@ -123,8 +129,8 @@ func (f Function) validate() error {
 }
 
 func (s Scenario) contenders() error {
-	if n := len(s.Contenders); n < 1 || n > maxContenders {
-		return fmt.Errorf("contenders has %d elements: it must have from 1 to %d", n, maxContenders)
+	if n := len(s.Contenders); n > maxContenders {
+		return fmt.Errorf("contenders has %d elements: it must have at most %d", n, maxContenders)
 	}
 	seen := map[string]bool{}
 	for i, c := range s.Contenders {
@@ -196,13 +202,57 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// CheckCluster checks what only a run on this machine may leave out.
-func (s Scenario) CheckCluster() error {
+// CheckContenders checks what a run of contenders needs, and one with a target leaves out.
+func (s Scenario) CheckContenders() error {
 	switch {
-	case s.Pulsar.AdminURL == "" || s.Pulsar.ServiceURL == "":
+	case len(s.Contenders) == 0:
+		return fmt.Errorf("contenders is empty: it must have from 1 to %d elements, unless --target is set", maxContenders)
+	case s.Function.ServiceTime.Duration < time.Millisecond:
+		return fmt.Errorf("function.serviceTime is %s: it must be from %s to %s", s.Function.ServiceTime.Duration,
+			time.Millisecond, time.Hour)
+	}
+	return nil
+}
+
+// CheckPulsar checks what only a run on this machine may leave out.
+func (s Scenario) CheckPulsar() error {
+	if s.Pulsar.AdminURL == "" || s.Pulsar.ServiceURL == "" {
 		return errors.New("pulsar.adminURL or pulsar.serviceURL is missing: set both, or run with --local")
-	case s.Function.Image == "":
+	}
+	return nil
+}
+
+// CheckFunction checks what contenders on a cluster need besides.
+func (s Scenario) CheckFunction() error {
+	switch {
+	case s.Function.Image != "":
+		return nil
+	case s.Function.Kind == KindDeployment:
+		return errors.New("function.image is missing: name the image of kubectl-pap, which consumes as a Deployment; " +
+			"make image writes it to dist/images/kubectl-pap")
+	default:
 		return errors.New("function.image is missing: name an image with the example Function, or run with --local")
+	}
+}
+
+// CheckCredentials checks that all contenders can show what Pulsar requires.
+func (s Scenario) CheckCredentials(required bool) error {
+	if required && s.Pulsar.AuthSecret == "" {
+		return errors.New("pulsar.authSecret is missing beside credentials for Pulsar: " +
+			"name a Secret for the pods of contenders")
+	}
+	for _, c := range s.Contenders {
+		if s.Pulsar.AuthSecret != "" && c.KEDAPulsar != nil {
+			return fmt.Errorf("contender %s has kedaPulsar, which cannot use pulsar.authSecret: remove one of them", c.Name)
+		}
+	}
+	return nil
+}
+
+// CheckLocal checks what only a cluster has.
+func (s Scenario) CheckLocal() error {
+	if s.Function.Kind == KindDeployment {
+		return errors.New("function.kind is Deployment, which needs a cluster: remove it, or run without --local")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
@@ -28,11 +25,18 @@ The scenario names the load, the Function, the contenders that scale it, and lim
 made in a namespace of its own and with topics of its own, and is removed at the end, also after Ctrl-C. Latency
 counts from when a message was due, whatever held the publisher up.
 
+With --target the load goes into a topic that a workload of yours consumes, and its own policy scales it. Contenders
+and function of the scenario do not count then, and the objective is that of the policy.
+
 Exit codes: 0 all limits are met, 1 a limit is missed, 2 the command or the scenario is wrong, 3 it could not be
 measured, such as when this machine could not publish as fast as the load demands.`
 
 const benchRunExample = `  # On the cluster of the current context and the Pulsar of the scenario
   kubectl pap bench run -f scenario.yaml
+
+  # A Function of yours with its own policy: publishes into that input, and creates and deletes nothing
+  kubectl pap bench run -f scenario.yaml --target Function/resize -n media \
+    --i-know-this-publishes-into public/default/images
 
   # On this machine, in a checkout of pulsar-autoscaler: a real broker, control plane and HPA controller
   kubectl pap bench run -f examples/bench/step.yaml --local
@@ -51,14 +55,16 @@ func (c coded) Unwrap() error { return c.error }
 
 func newBench(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{Use: "bench", Short: "Compare autoscalers with a load of your own"}
-	command.AddCommand(newBenchRun(streams), newBenchClean(streams))
+	command.AddCommand(newBenchRun(streams), newBenchClean(streams), newBenchConsume())
 	return command
 }
 
 // benchRunOptions are the flags of kubectl pap bench run.
 type benchRunOptions struct {
 	cluster              clusterFlags
+	access               run.Access
 	scenario, html, form string
+	target, topic        string
 	local                bool
 }
 
@@ -76,34 +82,14 @@ func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 	f.BoolVar(&o.local, "local", false, "Run on this machine, in a checkout of pulsar-autoscaler, on real parts.")
 	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or a table when empty.")
 	f.StringVar(&o.html, "html", "", "File that gets the result as a page with charts.")
+	f.StringVar(&o.target, "target", "", "Workload of yours that gets the load, as Kind/name such as Function/resize.")
+	f.StringVar(&o.topic, "i-know-this-publishes-into", "",
+		"Topic that the target consumes and that may have the messages of the load. Required with --target.")
+	addAccess(f, &o.access)
 	o.cluster.addTo(f)
+	o.cluster.addNamespace(f)
 	_ = command.MarkFlagFilename("filename", "yaml", "yml")
 	return command
-}
-
-// clusterFlags are those of kubectl that choose a cluster and a user.
-type clusterFlags struct {
-	rules     *clientcmd.ClientConfigLoadingRules
-	overrides *clientcmd.ConfigOverrides
-}
-
-func newClusterFlags() clusterFlags {
-	return clusterFlags{clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}}
-}
-
-func (c clusterFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "File with the kubeconfig.")
-	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ContextOverrideFlags.Namespace.LongName = "" // a run has a namespace of its own
-	clientcmd.BindOverrideFlags(c.overrides, flags, names)
-}
-
-func (c clusterFlags) client() (client.Client, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, c.overrides).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	return run.NewClient(config)
 }
 
 func usage(err error) error {
@@ -140,7 +126,10 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 	if result.Verdict.Outcome != "" {
 		err = errors.Join(err, o.write(result, streams))
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, run.ErrNotConsumed):
+		return usage(err)
+	case err != nil:
 		return unmeasured(err)
 	}
 	if code := result.Verdict.ExitCode(); code != run.ExitMet {
@@ -149,13 +138,29 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 	return nil
 }
 
-// config reads the scenario and its load.
-func (o *benchRunOptions) config() (run.Config, error) {
+// validate checks the flags.
+func (o *benchRunOptions) validate() error {
 	switch {
 	case o.form != "" && o.form != "json":
-		return run.Config{}, fmt.Errorf("--output is %q: it must be json, or empty for a table", o.form)
+		return fmt.Errorf("--output is %q: it must be json, or empty for a table", o.form)
 	case o.scenario == "":
-		return run.Config{}, errors.New("--filename is missing: name a file with a Scenario")
+		return errors.New("--filename is missing: name a file with a Scenario")
+	case o.local && (o.target != "" || o.access != run.Access{}):
+		return errors.New("--local is set beside --target or credentials for Pulsar: it has a Pulsar of its own")
+	case o.target == "" && (o.topic != "" || o.cluster.overrides.Context.Namespace != ""):
+		return errors.New("--i-know-this-publishes-into or --namespace is set without --target: add --target")
+	case o.target != "" && o.topic == "":
+		return errors.New("--i-know-this-publishes-into is missing: name the topic that --target consumes and that may " +
+			"have the messages of the load")
+	default:
+		return o.access.Validate()
+	}
+}
+
+// config reads the scenario and its load.
+func (o *benchRunOptions) config() (run.Config, error) {
+	if err := o.validate(); err != nil {
+		return run.Config{}, err
 	}
 	file, err := os.Open(o.scenario)
 	if err != nil {
@@ -166,16 +171,43 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	if err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
 	}
-	schedule, err := s.Load.Schedule(os.DirFS(filepath.Dir(o.scenario)))
-	if err != nil {
+	files := os.DirFS(filepath.Dir(o.scenario))
+	schedule, err := s.Load.Schedule(files)
+	if err == nil {
+		s.Messages, err = s.Messages.Open(files)
+	}
+	if err = cmp.Or(err, o.check(s)); err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
 	}
-	if !o.local {
-		if err := s.CheckCluster(); err != nil {
-			return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
-		}
+	target, err := o.parseTarget()
+	return run.Config{Scenario: s, Schedule: schedule, Target: target, Access: o.access}, err
+}
+
+// check what the scenario must have for this kind of run.
+func (o *benchRunOptions) check(s scenario.Scenario) error {
+	switch {
+	case o.local:
+		return cmp.Or(s.CheckContenders(), s.CheckLocal())
+	case o.target != "":
+		return s.CheckPulsar()
+	default:
+		return cmp.Or(s.CheckContenders(), s.CheckPulsar(), s.CheckFunction(),
+			s.CheckCredentials(o.access.ShowsCredentials()))
 	}
-	return run.Config{Scenario: s, Schedule: schedule}, nil
+}
+
+// parseTarget is none without --target.
+func (o *benchRunOptions) parseTarget() (run.Target, error) {
+	if o.target == "" {
+		return run.Target{}, nil
+	}
+	target, err := run.ParseTarget(o.target)
+	if err != nil {
+		return run.Target{}, err
+	}
+	target.Topic = o.topic
+	target.Namespace, err = o.cluster.namespace()
+	return target, err
 }
 
 // write writes the result as the flags say.
@@ -199,53 +231,4 @@ func writePage(path string, result run.Result) error {
 		return fmt.Errorf("--html: %w", err)
 	}
 	return errors.Join(result.Page().Write(file), file.Close())
-}
-
-// benchCleanOptions are the flags of kubectl pap bench clean.
-type benchCleanOptions struct {
-	cluster  clusterFlags
-	adminURL string
-	all      bool
-}
-
-func newBenchClean(streams genericiooptions.IOStreams) *cobra.Command {
-	o := benchCleanOptions{cluster: newClusterFlags()}
-	command := &cobra.Command{
-		Use: "clean [NAMESPACE... | --all]", Short: "Remove what interrupted runs left behind",
-		Long: "Remove what interrupted runs left behind: their Functions, topics and namespaces.\n\n" +
-			"Without arguments it lists the namespaces of runs, also of those that are under way.",
-		Example: "  # The namespaces of runs\n  kubectl pap bench clean\n\n" +
-			"  # Remove what one run left behind\n  kubectl pap bench clean pap-bench-3f9a1c",
-		RunE: func(command *cobra.Command, names []string) error { return o.run(command.Context(), streams, names) },
-	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	f := command.Flags()
-	f.BoolVar(&o.all, "all", false, "Remove all runs of the cluster, also those that are under way.")
-	f.StringVar(&o.adminURL, "pulsar-admin-url", "",
-		"Admin service of the Pulsar with the topics. Default: the one of the run.")
-	o.cluster.addTo(f)
-	return command
-}
-
-func (o *benchCleanOptions) run(ctx context.Context, streams genericiooptions.IOStreams, names []string) error {
-	if o.all && len(names) > 0 {
-		return usage(errors.New("--all is set beside names of namespaces: leave out one of them"))
-	}
-	kube, err := o.cluster.client()
-	if err != nil {
-		return usage(err)
-	}
-	remove := o.all || len(names) > 0
-	if len(names) == 0 {
-		if names, err = run.Leftovers(ctx, kube); err != nil {
-			return unmeasured(err)
-		}
-	}
-	for _, name := range names {
-		output.Printf(streams.Out, "%s\n", name)
-		if remove {
-			err = errors.Join(err, run.Clean(ctx, kube, name, o.adminURL))
-		}
-	}
-	return unmeasured(err)
 }

@@ -19,16 +19,31 @@ import (
 
 func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 	step := filepath.Join("..", "..", "examples", "bench", "step.yaml")
+	target := filepath.Join("..", "..", "examples", "bench", "target.yaml")
+	const publishes = "--i-know-this-publishes-into"
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
 	require.NoError(t, os.WriteFile(broken, []byte("kind: Scenario\nsteps: 3\n"), 0o600))
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"no scenario":          {nil, "--filename is missing"},
-		"no such file":         {[]string{"-f", "missing.yaml"}, "no such file"},
-		"an unknown key":       {[]string{"-f", broken}, `unknown field "steps"`},
-		"a local scenario":     {[]string{"-f", step}, "pulsar.adminURL or pulsar.serviceURL is missing"},
+		"no scenario":       {nil, "--filename is missing"},
+		"no such file":      {[]string{"-f", "missing.yaml"}, "no such file"},
+		"an unknown key":    {[]string{"-f", broken}, `unknown field "steps"`},
+		"a local scenario":  {[]string{"-f", step}, "pulsar.adminURL or pulsar.serviceURL is missing"},
+		"no contenders":     {[]string{"-f", target}, "contenders is empty"},
+		"a target alone":    {[]string{"-f", target, "--target", "Function/a"}, publishes + " is missing"},
+		"a topic alone":     {[]string{"-f", target, publishes, "a"}, "without --target"},
+		"a namespace alone": {[]string{"-f", step, "-n", "media"}, "without --target"},
+		"a target without kind": {
+			[]string{"-f", target, "--target", "resize", publishes, "a"}, "it must be Kind/name",
+		},
+		"a local target": {
+			[]string{"-f", step, "--local", "--target", "Function/a", publishes, "a"}, "--local is set beside --target",
+		},
+		"a plugin without parameters": {
+			[]string{"-f", step, "--pulsar-auth-plugin", "token"}, `--pulsar-auth-params-file is ""`,
+		},
 		"an unknown format":    {[]string{"-f", step, "-o", "yaml"}, "--output is"},
 		"an argument":          {[]string{"now"}, "unknown command"},
 		"an unknown flag":      {[]string{"--remote"}, "unknown flag"},

@@ -6,7 +6,8 @@
 //	main.go      the process: signals, exit code
 //	root.go      the command tree
 //	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load, with prometheus.go
-//	bench.go     kubectl pap bench: compare contenders under a real load
+//	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
+//	             benchconsume.go for the replicas of contenders without Function Mesh
 //
 // Each command is a file, with its flags, help and examples. The work is in packages below bench.
 //

@@ -89,6 +89,7 @@ func TestCLIBench(t *testing.T) {
 	t.Parallel()
 	path := plugin(t)
 	t.Run("runs on a cluster", func(t *testing.T) { testBenchOnACluster(t, path) })
+	t.Run("runs without Function Mesh", func(t *testing.T) { testBenchOfADeployment(t, path) })
 	t.Run("cleans up after an interrupt", func(t *testing.T) { testBenchInterrupted(t, path) })
 }
 

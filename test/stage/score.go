@@ -25,7 +25,7 @@ func (s *Score) Totals() (done, late int) {
 }
 
 // Repeated is how often a message was done that had been done before.
-func (s *Score) Repeated() int { return int(s.tally.Counts().Duplicates) }
+func (s *Score) Repeated() int { return int(*s.tally.Counts().Duplicates) }
 
 // Waits are the times from publish to done, of all messages.
 func (s *Score) Waits() load.Latencies { return s.tally.Latencies() }

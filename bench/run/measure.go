@@ -1,0 +1,165 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
+)
+
+// LatencySource is where latencies are from.
+type LatencySource string
+
+// The sources of latencies.
+const (
+	// Output says that each result was read from the output topic.
+	Output LatencySource = "Output"
+	// PolicyWait says that each message has the wait that the status of the policy had when it was published.
+	PolicyWait LatencySource = "PolicyWait"
+)
+
+// subject is what is measured: the Function of a contender, or a target.
+type subject struct {
+	name, setting string
+	// run identifies the messages.
+	run string
+	// input gets the load. output has the results; empty where the wait of the policy counts.
+	input, output string
+	// isTarget says that the topics are the user's, so that messages which are there already do not count.
+	isTarget bool
+	// scaled is what has the replicas, and policy what scales it; it has no name for contenders without one.
+	scaled    *unstructured.Unstructured
+	policy    client.ObjectKey
+	objective time.Duration
+}
+
+// subject of a contender.
+func (e entrant) subject() subject {
+	s := subject{
+		name: e.Name, setting: e.setting(), run: e.run + "-" + e.Name, input: e.input(), output: e.output(),
+		scaled: e.workload(), objective: e.scenario.LatencyObjective.Duration,
+	}
+	if e.Policy != nil {
+		s.policy = client.ObjectKey{Namespace: e.namespace, Name: e.function()}
+	}
+	return s
+}
+
+// gauge counts messages for samples.
+type gauge struct {
+	publisher *load.Publisher
+	// meter is nil without an output.
+	meter *load.Meter
+	// waits has the messages of a target with the wait of its policy; nil for others. counted is how many of the published
+	// ones were seen.
+	waits   *load.Tally
+	counted int64
+}
+
+// read completes a sample. Messages that were published since the one before get the wait of this one.
+func (g *gauge) read(s Sample) Sample {
+	if s.WaitSeconds != nil && g.waits != nil {
+		wait := time.Duration(*s.WaitSeconds * float64(time.Second))
+		for number := g.counted + 1; number <= s.Published; number++ {
+			g.waits.Record(uint64(number), wait) //nolint:gosec // counts up from 1
+		}
+	}
+	g.counted = s.Published
+	if g.meter == nil {
+		s.P50Seconds = s.WaitSeconds
+		return s
+	}
+	s.Done = new(g.meter.Counts().Done)
+	if recent := g.meter.Recent(); recent.Count > 0 {
+		s.P50Seconds = new(recent.P50.Seconds())
+	}
+	return s
+}
+
+// latencies of a subject are those of its results. A target that published none of ours has the waits of its policy.
+func (g *gauge) latencies(due int64, c Contender, isTarget bool) Contender {
+	if g.meter != nil && (!isTarget || g.meter.Counts().Done > 0) {
+		c.Messages, c.LatencyFrom = load.NewResult(due, g.publisher, g.meter), Output
+		return c
+	}
+	c.Messages, c.LatencyFrom = load.NewEstimate(due, g.publisher, g.waits), PolicyWait
+	c.Samples = slices.Clone(c.Samples)
+	for i := range c.Samples {
+		c.Samples[i].Done, c.Samples[i].P50Seconds = nil, c.Samples[i].WaitSeconds
+	}
+	return c
+}
+
+// gauge makes what publishes to a subject and measures it.
+func (r *runner) gauge(pulsarClient pulsar.Client, s subject) (g *gauge, closeAll func(), err error) {
+	g = &gauge{}
+	if s.isTarget {
+		g.waits = load.NewTally(s.objective)
+	}
+	g.publisher, err = load.NewPublisher(pulsarClient, load.Publishing{
+		Topic: s.input, Run: s.run, Messages: r.Scenario.Messages, Seed: r.Scenario.Load.Seed,
+	})
+	if err != nil || s.output == "" {
+		return g, func() { g.publisher.Close() }, err
+	}
+	g.meter, err = load.NewMeter(pulsarClient, load.Metering{
+		Topic: s.output, Run: s.run, Objective: s.objective, FromNow: s.isTarget,
+	})
+	if err != nil {
+		g.publisher.Close()
+		return nil, nil, err
+	}
+	return g, func() { g.publisher.Close(); g.meter.Close() }, nil
+}
+
+// measure publishes the load to a subject and watches it.
+func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subject) (Contender, error) {
+	g, closeAll, err := r.gauge(pulsarClient, s)
+	if err != nil {
+		return Contender{}, err
+	}
+	defer closeAll()
+	begun := time.Now()
+	watchAfter := r.Scenario.WatchAfter.Duration
+	r.tell("%s: publishing for %s, then watching for %s", s.name, r.schedule.End(), watchAfter)
+	length := r.schedule.End() + watchAfter
+	watching, stop := context.WithTimeout(ctx, length)
+	defer stop()
+	c := Contender{Name: s.name, Setting: s.setting}
+	group, grouped := errgroup.WithContext(watching)
+	group.Go(func() error { return g.publisher.Run(grouped, r.schedule.Arrivals()) })
+	if g.meter != nil {
+		group.Go(func() error { return g.meter.Run(grouped) })
+	}
+	group.Go(func() error {
+		c.Samples = watch(grouped, func(ctx context.Context) Sample {
+			sample := observe(ctx, r.kube, s)
+			sample.Published = g.publisher.Published()
+			sample.Seconds = time.Since(begun).Seconds()
+			return g.read(sample)
+		})
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if ctx.Err() != nil {
+		return Contender{}, context.Cause(ctx)
+	}
+	c = g.latencies(r.due(), c, s.isTarget)
+	c.Begun = begun.UTC()
+	if c.Usage, err = usageOf(c.Samples, length.Seconds()); err != nil {
+		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,69 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+)
+
+// benchCleanOptions are the flags of kubectl pap bench clean.
+type benchCleanOptions struct {
+	cluster  clusterFlags
+	access   run.Access
+	adminURL string
+	all      bool
+}
+
+func newBenchClean(streams genericiooptions.IOStreams) *cobra.Command {
+	o := benchCleanOptions{cluster: newClusterFlags()}
+	command := &cobra.Command{
+		Use: "clean [NAMESPACE... | --all]", Short: "Remove what interrupted runs left behind",
+		Long: "Remove what interrupted runs left behind: their Functions, topics and namespaces.\n\n" +
+			"Without arguments it lists the namespaces of runs, also of those that are under way.",
+		Example: "  # The namespaces of runs\n  kubectl pap bench clean\n\n" +
+			"  # Remove what one run left behind\n  kubectl pap bench clean pap-bench-3f9a1c",
+		RunE: func(command *cobra.Command, names []string) error { return o.run(command.Context(), streams, names) },
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	f := command.Flags()
+	f.BoolVar(&o.all, "all", false, "Remove all runs of the cluster, also those that are under way.")
+	f.StringVar(&o.adminURL, "pulsar-admin-url", "",
+		"Admin service of the Pulsar with the topics. Default: the one of the run.")
+	addAccess(f, &o.access)
+	o.cluster.addTo(f)
+	return command
+}
+
+func (o *benchCleanOptions) run(ctx context.Context, streams genericiooptions.IOStreams, names []string) error {
+	if o.all && len(names) > 0 {
+		return usage(errors.New("--all is set beside names of namespaces: leave out one of them"))
+	}
+	if err := o.access.Validate(); err != nil {
+		return usage(err)
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return usage(err)
+	}
+	remove := o.all || len(names) > 0
+	if len(names) == 0 {
+		if names, err = run.Leftovers(ctx, kube); err != nil {
+			return unmeasured(err)
+		}
+	}
+	for _, name := range names {
+		output.Printf(streams.Out, "%s\n", name)
+		if remove {
+			err = errors.Join(err, run.Clean(ctx, kube, name, o.adminURL, o.access))
+		}
+	}
+	return unmeasured(err)
+}

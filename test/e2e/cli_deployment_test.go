@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+)
+
+// testBenchOfADeployment has a contender that consumes without Function Mesh, by the plugin's own consumer.
+func testBenchOfADeployment(t *testing.T, plugin string) {
+	t.Helper()
+	scenario := benchScenario(t, 5, `maxReplicas: 1
+contenders: [{name: deployed, policy: {}}]
+limits: {maxLateRatio: 0.5, maxDuplicates: 0}
+`)
+	text, err := os.ReadFile(scenario)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(scenario,
+		[]byte(strings.Replace(string(text), "function: {", "function: {kind: Deployment, ", 1)), 0o600))
+	ctx, end := context.WithCancel(t.Context())
+	n := &node{plugin: plugin, processes: map[types.UID]*exec.Cmd{}}
+	ended := make(chan error, 1)
+	go func() { ended <- n.run(ctx) }()
+	b := benchRun(t, plugin, "-f", scenario, "--kubeconfig", scene.Cluster.Kubeconfig())
+	end()
+	require.NoError(t, <-ended)
+	require.Zero(t, b.code, b.told)
+	require.Contains(t, b.told, "deployed: creating Deployment deployed-")
+	c := b.result.Contenders[0]
+	require.Equal(t, run.Output, c.LatencyFrom)
+	require.Equal(t, c.Messages.Due, c.Messages.Done)
+	require.Equal(t, 1, c.Usage.MostReplicas)
+	require.Empty(t, benchLeftovers(t))
+}
+
+// node runs the plugin for the pods of contenders, as their image does. A pod goes when its process has ended.
+type node struct {
+	plugin    string
+	processes map[types.UID]*exec.Cmd
+}
+
+const nodeFinalizer = "test.pulsar-autoscaler.io/node"
+
+func (n *node) run(ctx context.Context) error {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		var pods corev1.PodList
+		if err := scene.Client.List(ctx, &pods, client.HasLabels{"bench.pulsar-autoscaler.io/contender"}); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("listing pods: %w", err)
+		}
+		for i := range pods.Items {
+			if err := n.follow(ctx, &pods.Items[i]); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}
+
+// follow starts the process of a pod, or ends it.
+func (n *node) follow(ctx context.Context, pod *corev1.Pod) error {
+	process := n.processes[pod.UID]
+	switch {
+	case pod.DeletionTimestamp != nil && process != nil:
+		if err := errors.Join(process.Process.Signal(os.Interrupt), process.Wait()); err != nil {
+			return fmt.Errorf("ending the consumer of pod %s: %w", pod.Name, err)
+		}
+		delete(n.processes, pod.UID)
+		return scene.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	case pod.DeletionTimestamp != nil || process != nil:
+		return nil
+	}
+	held := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+nodeFinalizer+`"]}}`))
+	if err := scene.Client.Patch(ctx, pod, held); err != nil {
+		return err
+	}
+	process = exec.CommandContext(ctx, n.plugin, pod.Spec.Containers[0].Args...)
+	process.Stderr = os.Stderr
+	if err := process.Start(); err != nil {
+		return err
+	}
+	n.processes[pod.UID] = process
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return scene.Client.Status().Update(ctx, pod)
+}

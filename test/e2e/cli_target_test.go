@@ -1,0 +1,101 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestCLIBenchOfATarget publishes into Functions of a user, with and without an output, and leaves all as it was.
+func TestCLIBenchOfATarget(t *testing.T) {
+	onStage(t)
+	t.Parallel()
+	path := plugin(t)
+	t.Run("with an output", func(t *testing.T) {
+		t.Parallel()
+		const output = "cli-target-out"
+		require.NoError(t, scene.Broker.CreateTopic(t.Context(), output, 0))
+		b := benchTarget(t, path, "cli-target", output)
+		require.Equal(t, run.Output, b.LatencyFrom)
+		require.Equal(t, b.Messages.Due, b.Messages.Done)
+		require.GreaterOrEqual(t, b.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time")
+		require.Empty(t, subscriptions(t, output), "the reader left none")
+	})
+	t.Run("without an output", func(t *testing.T) {
+		t.Parallel()
+		b := benchTarget(t, path, "cli-target-mute", "")
+		require.Equal(t, run.PolicyWait, b.LatencyFrom)
+		require.Nil(t, b.Messages.Duplicates, "without results they are unknown")
+		require.Nil(t, b.Samples[0].Done)
+		require.Equal(t, b.Messages.Published, b.Messages.Done, "the wait of all messages is known")
+	})
+}
+
+// benchTarget runs the plugin on a Function with a policy.
+func benchTarget(t *testing.T, path, name, output string) run.Contender {
+	t.Helper()
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, ServiceTime: 20 * time.Millisecond, Edit: func(object *unstructured.Unstructured) {
+			if output != "" {
+				require.NoError(t, unstructured.SetNestedField(object.Object, broker.TopicName(output), "spec", "output", "topic"))
+			}
+		},
+	})
+	addPolicy(t, newPolicy(name))
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	before, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	args := []string{
+		"-f", benchScenario(t, 5, "limits: {maxP99: 10s}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
+		"--target", "Function/" + name, "-n", stage.Namespace,
+	}
+	refused := exec.CommandContext(t.Context(), path,
+		append(append([]string{"bench", "run"}, args...), "--i-know-this-publishes-into", name+"-else")...)
+	told, err := refused.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, run.ExitUsage, refused.ProcessState.ExitCode(), "%s", told)
+	require.Contains(t, string(told), "Function/"+name+" consumes "+f.Topic)
+
+	b := benchRun(t, path, append(args, "--i-know-this-publishes-into", f.Topic)...)
+	require.Zero(t, b.code, b.told)
+	require.Len(t, b.result.Contenders, 1)
+	c := b.result.Contenders[0]
+	require.InDelta(t, 200, c.Messages.Due, 60)
+	require.Equal(t, c.Messages.Due, c.Messages.Published)
+	require.Positive(t, c.Usage.ReplicaHours)
+	after, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before.UID, after.UID)
+	require.Equal(t, before.Generation, after.Generation)
+	scaled := &unstructured.Unstructured{}
+	scaled.SetAPIVersion(before.Spec.ScaleTargetRef.APIVersion)
+	scaled.SetKind(before.Spec.ScaleTargetRef.Kind)
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(before), scaled))
+	return c
+}
+
+// subscriptions of a topic.
+func subscriptions(t *testing.T, topic string) (names []string) {
+	t.Helper()
+	status, answer, err := scene.Broker.Admin(t.Context(), http.MethodGet,
+		adminPath(broker.TopicName(topic))+"/subscriptions", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+	require.NoError(t, json.Unmarshal(answer, &names))
+	return names
+}
