@@ -5,6 +5,7 @@ package chart_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,9 +62,11 @@ func TestAdmissionPoliciesDenyWhatTheySay(t *testing.T) {
 	limited := namespaceOf("limited")
 	limited.Labels["pulsar-autoscaler.io/max-replicas"] = "10"
 	require.NoError(t, people.Create(t.Context(), limited))
+	t.Cleanup(func() { awaitAdmissionOfAll(t, people) }) // after the deletions: other tests use the API server too
 	for _, object := range ofKind(render(t, valueFiles(t)["full"]), "ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding") {
 		require.NoError(t, people.Create(t.Context(), object))
+		t.Cleanup(func() { require.NoError(t, people.Delete(context.WithoutCancel(t.Context()), object)) })
 	}
 	awaitAdmission(t, people)
 
@@ -138,6 +141,23 @@ func awaitAdmission(t *testing.T, people client.Client) {
 	} {
 		awaitDenial(t, people, policyOf("AutoscalingPolicy", spec), denial)
 	}
+}
+
+// awaitAdmissionOfAll waits until the API server enforces none of them.
+func awaitAdmissionOfAll(t *testing.T, people client.Client) {
+	t.Helper()
+	denied := policyOf("AutoscalingPolicy", fields{
+		"maxReplicas": int64(11), "conflictPolicy": "TakeOver",
+		"pulsar": fields{"authSecret": "token", "adminURL": "https://elsewhere.example.org"},
+	})
+	denied.SetName("unlimited") // there is a "resize"
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	require.NoError(t, cluster.WaitFor(ctx, "every policy to be allowed", 100*time.Millisecond,
+		func(ctx context.Context) (bool, string, error) {
+			err := people.Create(ctx, denied.DeepCopy(), client.DryRunAll)
+			return err == nil, fmt.Sprint(err), nil
+		}))
 }
 
 func awaitDenial(t *testing.T, people client.Client, object *unstructured.Unstructured, denial string) {
