@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -48,16 +49,11 @@ func TestTheGuidesAreTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm and a real control plane")
 	}
-	docs := filepath.Join("..", "..", "docs")
-	pages, err := filepath.Glob(filepath.Join(docs, "guides", "*.md"))
-	require.NoError(t, err)
-	pages = slices.DeleteFunc(pages, func(page string) bool { return filepath.Base(page) == "README.md" })
-	require.Len(t, pages, 8)
 	people := administrator(t)
 	for _, name := range []string{namespace, "pulsar", "shop", "media"} {
 		require.NoError(t, client.IgnoreAlreadyExists(people.Create(t.Context(), namespaceOf(name))))
 	}
-	for _, page := range append(pages, filepath.Join(docs, "upgrade.md")) {
+	for _, page := range append(guides(t), filepath.Join("..", "..", "docs", "upgrade.md")) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			text, err := os.ReadFile(page)
 			require.NoError(t, err)
@@ -66,9 +62,12 @@ func TestTheGuidesAreTaken(t *testing.T) {
 			for _, flags := range append(releases(t, calls["helm"]), valuesIn(t, string(text))...) {
 				requireFlagsTaken(t, renderWith(t, flags...))
 			}
+			var objects []*unstructured.Unstructured
 			for _, one := range calls["kubectl"] {
-				requireManifestsTaken(t, people, one.stdin)
+				objects = append(objects, decode(t, one.stdin)...)
 			}
+			requireTaken(t, people, objects)
+			requirePoliciesApplied(t, calls["kubectl"], ofKind(objects, "AutoscalingPolicy"))
 		})
 	}
 }
@@ -155,10 +154,48 @@ func valuesIn(t *testing.T, page string) (all [][]string) {
 	return all
 }
 
-// requireManifestsTaken has the API server judge each object strictly.
-func requireManifestsTaken(t *testing.T, people client.Client, manifests []byte) {
+// TestEachGuideSaysWhatItGivesAndHowToRemoveIt: the index of the guides promises both.
+func TestEachGuideSaysWhatItGivesAndHowToRemoveIt(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "README.md"))
+	require.NoError(t, err)
+	for _, page := range guides(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Regexp(t, `^# .*\n\nAt the end `, string(text), page)
+		require.Contains(t, string(text), "\n## Remove it\n", page)
+		require.Contains(t, string(index), "]("+filepath.Base(page)+")")
+	}
+}
+
+func guides(t *testing.T) []string {
 	t.Helper()
-	for _, object := range decode(t, manifests) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "guides", "*.md"))
+	require.NoError(t, err)
+	pages = slices.DeleteFunc(pages, func(page string) bool { return filepath.Base(page) == "README.md" })
+	require.NotEmpty(t, pages)
+	return pages
+}
+
+// requirePoliciesApplied fails when a command names a policy that the page does not apply.
+func requirePoliciesApplied(t *testing.T, calls []call, policies []*unstructured.Unstructured) {
+	t.Helper()
+	applied := map[string]bool{}
+	for _, policy := range policies {
+		applied[policy.GetNamespace()+" "+policy.GetName()] = true
+	}
+	policyOf := regexp.MustCompile(`-n (\S+) .*\bpap[ /]([a-z]\S*)`)
+	for _, one := range calls {
+		words := strings.Join(one.args, " ")
+		if named := policyOf.FindStringSubmatch(words); named != nil {
+			require.Contains(t, applied, named[1]+" "+named[2], words)
+		}
+	}
+}
+
+// requireTaken has the API server judge each object strictly.
+func requireTaken(t *testing.T, people client.Client, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, object := range objects {
 		require.NoError(t, people.Patch(t.Context(), object, client.Apply, //nolint:staticcheck // unstructured objects
 			client.DryRunAll, client.ForceOwnership, client.FieldOwner("people"),
 			client.FieldValidation(metav1.FieldValidationStrict)), "%s %s", object.GetKind(), object.GetName())
