@@ -66,5 +66,5 @@ func TestAHoldThatKeepsARaiseBackIsAnEvent(t *testing.T) {
 	env.after(time.Minute)
 	env.answer(700, 90_000)
 	env.reconcile()
-	require.Contains(t, env.events(), "Normal ReplicasReleased no replicas are kept back any more for RolloutPaused")
+	require.Contains(t, env.events(), "Normal ReplicasReleased the replicas are no longer held: RolloutPaused")
 }

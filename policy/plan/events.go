@@ -168,7 +168,7 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 	s.end = func(was string) Event {
 		return Event{
 			corev1.EventTypeNormal, reasonReplicasReleased, "Release" + was,
-			"no replicas are kept back any more for " + was,
+			"the replicas are no longer held: " + was,
 		}
 	}
 	return s

@@ -30,13 +30,13 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 		"a hold keeps a raise back": {
 			hold(policy.HoldRebalancing, 14),
 			[]string{"Normal ReplicasHeld KeySharedRebalancing: keys moved; the load needs 14 replicas, and 10 are kept"},
-			[]string{"Normal ReplicasReleased no replicas are kept back any more for KeySharedRebalancing"},
+			[]string{"Normal ReplicasReleased the replicas are no longer held: KeySharedRebalancing"},
 		},
 		"a hold keeps replicas from being removed": {hold(policy.HoldUpdating, 8), nil, nil},
 		"a hold without a known need": {
 			hold(policy.HoldUnverified, 10),
 			[]string{"Normal ReplicasHeld ScaleUpUnverified: keys moved"},
-			[]string{"Normal ReplicasReleased no replicas are kept back any more for ScaleUpUnverified"},
+			[]string{"Normal ReplicasReleased the replicas are no longer held: ScaleUpUnverified"},
 		},
 		"a limit behind the function": {
 			hold(policy.HoldIneffective, 10),
