@@ -92,7 +92,7 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 // A call counts when it ends, so 2 s calls that are read each second would read as 0, 2, 0, 2. Therefore the interval
 // is credited with the part of a running call, which is subtracted when the call is counted: the sum stays correct. The
 // start of a call within the interval is not known. After other calls it is assumed to have started when they ended, as
-// under full load; a single call is assumed to have started in the middle, but at most one mean call time ago.
+// under full load; other calls are assumed to have started in the middle, or half a mean call time ago if later.
 func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
 	working, was := inCall(now) > 0, inCall(h.last) > 0
 	if ended(now) == ended(h.last) {

@@ -164,8 +164,8 @@ func keepsUp(in Input, arrivals *Arrivals, processed float64) bool {
 }
 
 // rebase restarts an episode from its current replicas while others are still to come, if the current ones process what
-// they should, or clearly less for an older cause. Otherwise a Function that becomes slower meanwhile would look like
-// one with an external limit.
+// they should, or clearly less, which has an earlier cause. Otherwise a Function that becomes slower meanwhile would
+// look like one with an external limit.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	if !complete && (processed < slowedShare*p.Did || consumers > p.From && p.gain(processed, consumers) >= verifiedGain) {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0

@@ -32,8 +32,8 @@ type InHand struct {
 	Replicas  float64 `json:"n,omitempty"`
 }
 
-// observe adds a poll. It discards the sum where receive queues are full or the replicas changed, except in an attempt,
-// which has more in hand. Busy time is more exact where it is known.
+// observe adds a poll. During an attempt, which has more in hand, the sum stays. It is discarded if the replicas
+// changed, if receive queues are full, or if busy time is known, which is more exact.
 func (h InHand) observe(r backlog.Reading, steady, saturated, attempt bool) InHand {
 	messages, err := r.Unacked.Value()
 	processed, unknown := r.ProcessRate.Value()
