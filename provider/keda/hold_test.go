@@ -72,7 +72,7 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	}
 }
 
-func TestRunningReplicasAreHeldBeforeTheFirstAnswer(t *testing.T) {
+func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 	const held = codes.OK
 	for name, test := range map[string]struct {
 		replicas *int32
@@ -142,7 +142,7 @@ func TestADecisionIsHeldAtTheCurrentReplicas(t *testing.T) {
 	require.Equal(t, 6.0, got.GetMetricValueFloat())
 }
 
-func TestAnAnswerIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
+func TestASampleIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
 	for name, test := range map[string]struct {
 		trigger []string
 		err     error

@@ -133,7 +133,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 		result.standing, result.sample, result.err = misconfigured, Sample{}, err
 	case now.Sub(result.since) >= l.holdFor:
 		result.standing, result.sample = expired, Sample{}
-		result.err = answer.Errorf(answer.Unknown, "unknown for %s, longer than the last answer is held (%s): %s; "+
+		result.err = answer.Errorf(answer.Unknown, "unknown for %s, longer than the last value is held (%s): %s; "+
 			"spec.fallback of the ScaledObject sets the replicas for this case",
 			now.Sub(result.since).Truncate(time.Second), l.holdFor, result.why)
 	}

@@ -77,7 +77,7 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 		s.Active = s.Active || current > 0
 		s.Value = min(max(s.Value, float64(current)*s.Spec.Target), answer.Largest)
 	case !s.Active:
-		return Sample{}, answer.Errorf(answer.Unknown, "%s; whether there are replicas to keep is unknown too: %s", why,
+		return Sample{}, answer.Errorf(answer.Unknown, "%s; the replicas to keep are unknown too: %s", why,
 			noReplicas)
 	}
 	return s, nil
@@ -192,10 +192,10 @@ func busy(o observed) backlog.Measurement {
 			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
 	case errors.Is(err, backlog.ErrNotRequested):
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
-			"instances are not asked how busy they are: start the scaler with --instance-metrics, or %s", fix))
+			"instances are not scraped: start the scaler with --instance-metrics, or %s", fix))
 	case err != nil:
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
-			"how busy instances are is not known (%s): if it stays so, %s", err, fix))
+			"the busy time of instances is unknown (%s): if that persists, %s", err, fix))
 	}
 	if o.noReplicas == nil && o.replicas > 0 {
 		consumers = min(consumers, float64(o.replicas)) // KEDA does not scale other consumers of the subscription

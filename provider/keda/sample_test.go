@@ -283,7 +283,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r *backlog.Reading,
 			) {
 				r.Instances.Busy = backlog.Unknown(errBrokerDown)
-			}), answer.Unknown, "if it stays so",
+			}), answer.Unknown, "if that persists",
 		},
 		"how busy replicas are that do not consume": {
 			of(v1alpha1.StrategyUtilization),

@@ -205,7 +205,7 @@ func TestServingEndsItsStreams(t *testing.T) {
 	require.NoError(t, <-s.ended)
 }
 
-func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingRequestIsAbandoned(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
 	hang := make(chan struct{})
 	defer close(hang)
@@ -218,7 +218,7 @@ func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
 	require.NoError(t, err, "others are answered")
 }
 
-func TestAPanicAffectsOneAnswer(t *testing.T) {
+func TestAPanicAffectsOneRequest(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
 	s.change(func() { s.policies[policyKey()] = nil })
 	scaler := pb.NewExternalScalerClient(s.dial(t, nil))

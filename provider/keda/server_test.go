@@ -81,7 +81,7 @@ func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
 	require.EqualValues(t, 1, got.GetMetricValue(), "what is there is never served as nothing")
 }
 
-func TestWrongMetadataAreTold(t *testing.T) {
+func TestWrongMetadataIsReported(t *testing.T) {
 	s := newEnvironment().server(t)
 	wrong := ref("polcy", "resize")
 	spec, err := s.GetMetricSpec(t.Context(), wrong)

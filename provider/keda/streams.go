@@ -39,9 +39,9 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 	})
 }
 
-// StreamMetricSpec sends the metric and its target likewise, where the threshold is a policy's. Its last message is
-// what GetMetricSpec returns. Other triggers keep their spec, and KEDA reconciles a ScaledObject for each message: with
-// Unimplemented it calls GetMetricSpec alone, and opens no stream until the ScaledObject changes.
+// StreamMetricSpec sends the metric and its target likewise, if the threshold is a policy's. Its last message is what
+// GetMetricSpec returns. Other triggers keep their spec, and KEDA reconciles a ScaledObject for each message: on
+// Unimplemented it only calls GetMetricSpec, and opens no stream until the ScaledObject changes.
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {

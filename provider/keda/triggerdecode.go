@@ -60,7 +60,7 @@ func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, e
 		metadata: metadata, present: map[string]bool{}, wrong: map[string]bool{},
 	}
 	if object.Namespace == "" || object.Name == "" {
-		d.problem("the request does not say which ScaledObject it is about: scaledObjectRef must have a name and a namespace")
+		d.problem("the request names no ScaledObject: scaledObjectRef must have a name and a namespace")
 	}
 	for name := range metadata {
 		d.present[name] = true
@@ -144,9 +144,8 @@ func (d *draft) decodeNames() {
 		}
 	}
 	if len(fromEnvironment) > 0 {
-		d.problem("%s cannot be set: KEDA takes such values from the environment of the target's container, which a "+
-			"Function, a policy and the like "+
-			"do not show it, and leaves the key out then; set the value itself, without FromEnv", enumerate(
+		d.problem("%s cannot be set: KEDA reads such values from the environment of the target's container, which a "+
+			"Function or a policy does not have, and omits the key; set the value itself, without FromEnv", enumerate(
 			some(fromEnvironment), "and"))
 	}
 	if len(foreign) > 0 {
@@ -231,8 +230,8 @@ func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
 	switch k, _ := keyNamed(thresholds()[strategy]); {
 	case !d.takes(k):
-		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function "+
-			"or sink", strategy, d.form)
+		d.problem("strategy %s cannot be set with %s: its consumers do not report how busy they are; use target, "+
+			"function or sink", strategy, d.form)
 	case !d.present[k.name]:
 		d.problem("%s is missing, which strategy %s needs: it %s", k.name, strategy, k.must)
 	}
@@ -241,7 +240,7 @@ func (d *draft) checkStrategy() {
 // decodePolicyStrategy does the same for a policy, which has thresholds of its own.
 func (d *draft) decodePolicyStrategy() {
 	if !d.present[keyStrategy] && d.present[keyActivationMessages] {
-		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to BacklogPerReplica, "+
+		d.problem("%s does not apply to the decision of a policy: remove it, or set strategy to BacklogPerReplica, "+
 			"RatePerReplica or Utilization", keyActivationMessages)
 	}
 }

@@ -87,7 +87,7 @@ func metadataOf(t Trigger) map[string]string {
 	return metadata
 }
 
-func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	for name, test := range bad() {
 		t.Run(name, func(t *testing.T) {
 			trigger, err := Decode(testObject(), test.metadata)
@@ -102,10 +102,10 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestARequestSaysWhichScaledObjectItIsAbout(t *testing.T) {
+func TestARequestNamesItsScaledObject(t *testing.T) {
 	_, err := Decode(types.NamespacedName{Name: "resize"}, metadata{"policy": "resize"})
 	require.EqualError(t, err,
-		"trigger metadata: the request does not say which ScaledObject it is about: scaledObjectRef must have a name and a "+
+		"trigger metadata: the request names no ScaledObject: scaledObjectRef must have a name and a "+
 			"namespace")
 }
 

@@ -149,9 +149,8 @@ func bad() map[string]struct {
 		},
 		"values from the environment": {
 			metadata: metadata{"topicFromEnv": "hidden", "subscription": "s", "messagesPerReplica": "1"},
-			want: []string{"topicFromEnv cannot be set: KEDA takes such values from the environment of the target's " +
-				"container, which a Function, a policy " +
-				"and the like do not show it, and leaves the key out then; set the value itself, without FromEnv"},
+			want: []string{"topicFromEnv cannot be set: KEDA reads such values from the environment of the target's " +
+				"container, which a Function or a policy does not have, and omits the key; set the value itself, without FromEnv"},
 		},
 		"a topic without its subscription": {
 			metadata: metadata{"topic": "orders", "messagesPerReplica": "1"},
@@ -246,12 +245,12 @@ func bad() map[string]struct {
 		},
 		"how busy a subscription is": {
 			metadata: metadata{"topic": "a", "subscription": "s", "strategy": "Utilization"},
-			want: []string{"strategy Utilization cannot be set with topic: there is no instance that says how busy it is; " +
+			want: []string{"strategy Utilization cannot be set with topic: its consumers do not report how busy they are; " +
 				"use target, function or sink"},
 		},
 		"an activation for a decision": {
 			metadata: metadata{"policy": "a", "activationMessages": "5"},
-			want: []string{"activationMessages does not belong to what was decided for a policy: remove it, or set strategy " +
+			want: []string{"activationMessages does not apply to the decision of a policy: remove it, or set strategy " +
 				"to BacklogPerReplica, " +
 				"RatePerReplica or Utilization"},
 		},

@@ -132,8 +132,8 @@ func subjectKeys() []key {
 			name: string(
 				formPolicy), forms: []form{formPolicy}, required: []form{formPolicy}, pattern: patternName, most: mostName,
 			must: "must be the name of an AutoscalingPolicy in the ScaledObject's namespace",
-			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas are what was decided for it, or " +
-				"follow from one of its strategies.",
+			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas follow its decision, or one of " +
+				"its strategies.",
 			decode: func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
 		},
 		{
@@ -142,20 +142,20 @@ func subjectKeys() []key {
 			most:    len("StatefulSet/") + mostName,
 			must: "must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, such as " +
 				"Function/resize",
-			about:  "Kind and name of what runs instances in the ScaledObject's namespace, such as Function/resize.",
+			about:  "Kind and name of an object with instances in the ScaledObject's namespace, such as Function/resize.",
 			decode: decodeTarget,
 		},
 		{
 			name: string(formFunction), forms: []form{formFunction}, required: []form{formFunction}, pattern: patternComponent,
 			most: 3 * mostName,
-			must: mustComponent, about: "What the function worker runs: a name in public/default, or tenant/namespace/name.",
+			must: mustComponent, about: "A function of the function worker: a name in public/default, or tenant/namespace/name.",
 			decode: decodeFunction,
 		},
 		{
 			name: string(
 				formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
 			must:   mustComponent,
-			about:  "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.",
+			about:  "A sink of the function worker: a name in public/default, or tenant/namespace/name.",
 			decode: decodeSink,
 		},
 		{
@@ -163,7 +163,7 @@ func subjectKeys() []key {
 			pattern: patternTopic + `(,` + patternTopic + `)*`, most: 8192,
 			must: "must be up to 100 persistent topics with commas between them, each a name in public/default or " +
 				"tenant/namespace/topic",
-			about: "Topics with commas between them, each a name in public/default, tenant/namespace/topic, or that after " +
+			about: "Topics separated by commas, each a name in public/default, tenant/namespace/topic, or that after " +
 				"persistent://.",
 			decode: decodeTopics,
 		},
@@ -180,7 +180,7 @@ func subjectKeys() []key {
 				formTopic,
 			}, pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, most: 63,
 			must:   "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
-			about:  "Name of one of the scaler's connections to Pulsar; without it the scaler's own.",
+			about:  "Name of one of the scaler's connections to Pulsar. Default: the scaler's own.",
 			decode: func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
 		},
 	}
@@ -192,32 +192,32 @@ func strategyKeys() []key {
 		{
 			name: keyStrategy, forms: forms(), pattern: "BacklogPerReplica|RatePerReplica|Utilization", most: 32,
 			must: "must be BacklogPerReplica, RatePerReplica or Utilization",
-			about: "How replicas follow from what is measured; without it the one that the threshold belongs to. Of a " +
-				"policy: which of its strategies, or without it what was decided.",
+			about: "How replicas are computed. Default: the strategy of the threshold. With policy: one of its strategies. " +
+				"Default: its decision.",
 			decode: func(t *Trigger, value string) error { t.Strategy = v1alpha1.StrategyType(value); return nil },
 		},
 		{
 			name: keyMessages, forms: measured(), pattern: "[1-9][0-9]{0,11}|1000000000000", most: 13,
 			must:   "must be a whole number from 1 to 1000000000000",
-			about:  "Of strategy BacklogPerReplica: how many ready messages one replica may have waiting.",
+			about:  "Target of strategy BacklogPerReplica: ready messages for each replica.",
 			decode: decodeThreshold,
 		},
 		{
 			name: keyRate, forms: measured(), pattern: `[0-9]{1,13}(\.[0-9]{1,9})?[mkMGT]?`, most: 24,
 			must: "must be messages per second above 0 and at most 10^12, such as 100 or 2500m",
-			about: "Of strategy RatePerReplica: how many published messages per second one replica is for, above 0, such as " +
+			about: "Target of strategy RatePerReplica: published messages per second for each replica, above 0, such as " +
 				"100 or 2500m.", decode: decodeRate,
 		},
 		{
 			name: keyPercent, forms: []form{formTarget, formFunction, formSink}, pattern: "[1-9][0-9]?|100", most: 3,
 			must:   "must be a whole number from 1 to 100",
-			about:  "Of strategy Utilization: how busy each replica is to be, in percent.",
+			about:  "Target of strategy Utilization: busy time of each replica, in percent.",
 			decode: decodeThreshold,
 		},
 		{
 			name: keyActivationMessages, forms: forms(), pattern: "0|[1-9][0-9]{0,11}|1000000000000", most: 13,
 			must:   "must be a whole number from 0 to 1000000000000",
-			about:  "Of strategies with a threshold: so many ready messages alone wake nothing; 0 without it.",
+			about:  "Ready messages up to which a trigger with a threshold is inactive. Default: 0.",
 			decode: decodeActivation,
 		},
 	}

@@ -48,8 +48,8 @@ func TestTheSchemaAndTheDecoderAgree(t *testing.T) {
 	}
 }
 
-// TestEveryChoiceOfKeysIsJudgedAlike compares schema and Decode for all choices of up to five keys.
-func TestEveryChoiceOfKeysIsJudgedAlike(t *testing.T) {
+// TestSchemaAndDecoderAgreeOnAllChoicesOfKeys compares schema and Decode for all choices of up to five keys.
+func TestSchemaAndDecoderAgreeOnAllChoicesOfKeys(t *testing.T) {
 	schema := readSchema(t)
 	values := map[string][]string{
 		"policy": {"a"}, "target": {"Sink/a"}, "function": {"a"}, "sink": {"a/b/c"}, "topic": {"a"}, "subscription": {"s"},
