@@ -83,7 +83,7 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 	}
 }
 
-func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
+func TestExternalMetricsReportProblems(t *testing.T) {
 	const backlogMetric = "pulsar_function_backlog_ready_messages"
 	unclear := func(selector string) string {
 		return `selector "` + selector +

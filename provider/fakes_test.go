@@ -161,7 +161,7 @@ func requireStatus(t testing.TB, err error, code int32, text string) {
 	require.False(t, waits)
 }
 
-func TestNewNamesWhatIsMissing(t *testing.T) {
+func TestNewNamesMissingFields(t *testing.T) {
 	_, err := New(Config{})
 	require.EqualError(t, err, "provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
 }

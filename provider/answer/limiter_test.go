@@ -21,7 +21,7 @@ func blocked(release <-chan struct{}) func(context.Context) (int, error) {
 	}
 }
 
-func TestDoGivesUpWaiting(t *testing.T) {
+func TestDoStopsWaiting(t *testing.T) {
 	for name, tt := range map[string]struct {
 		client time.Duration
 		want   time.Duration
@@ -62,7 +62,7 @@ func fill(ctx context.Context, l *Limiter, release <-chan struct{}) (wait func()
 	}
 }
 
-func TestMoreRequestsThanAreAnsweredAtOnce(t *testing.T) {
+func TestRequestsAboveTheLimit(t *testing.T) {
 	for name, tt := range map[string]struct {
 		firstEnd bool
 		want     Reason
@@ -88,7 +88,7 @@ func TestMoreRequestsThanAreAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnswersThatHangKeepTheirTurn(t *testing.T) {
+func TestHangingRequestsKeepTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, release := NewLimiter("adapter"), make(chan struct{})
 		fill(t.Context(), l, release)()
