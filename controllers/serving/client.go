@@ -19,11 +19,11 @@ import (
 // clientName is the common name of the client's certificate.
 const clientName = "keda"
 
-// Client is the one client that may call, such as KEDA.
+// Client is the only client that may call, such as KEDA.
 type Client struct {
-	// Secret gets the authorities, and a certificate of the client's own.
+	// Secret gets the authorities, and a certificate for the client.
 	Secret types.NamespacedName
-	// Owner is the ClusterRole with which both Secrets are deleted; empty for none.
+	// Owner is the ClusterRole that owns both Secrets; empty for none.
 	Owner string
 }
 
@@ -33,8 +33,8 @@ type clientSecret struct {
 	client client.Client
 }
 
-// publish writes the authorities into the Secret, and a certificate of the newest authority. That certificate is valid
-// as long as the authority: clients such as KEDA read it again only after a failed request.
+// publish writes the authorities and a certificate of the newest one into the Secret. That certificate is valid as long
+// as the authority: clients such as KEDA read it again only after a failed request.
 func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
 	secret := &corev1.Secret{}
 	name := s.config.Secret
@@ -76,7 +76,7 @@ func (s clientSecret) publish(ctx context.Context, logger logr.Logger, data map[
 	return nil
 }
 
-// admits says whether a client's certificate is of the newest authority, and valid.
+// admits reports whether a client's certificate is signed by the newest authority, and valid.
 func (c content) admits(leaf *x509.Certificate, now time.Time) bool {
 	if leaf == nil || len(c.authorities) == 0 {
 		return false

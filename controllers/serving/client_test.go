@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newClientBench is a keeper whose clients are KEDA.
+// newClientBench is a keeper with KEDA as its client.
 func newClientBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, owner())
@@ -39,7 +39,7 @@ func (b *bench) liveClientSecret(t *testing.T) *corev1.Secret {
 	return secret
 }
 
-// requireMutualTrust checks both certificates as the other side does.
+// requireMutualTrust verifies both certificates like the other side.
 func requireMutualTrust(t *testing.T, server, client map[string][]byte, now time.Time) {
 	t.Helper()
 	requireTrust(t, client[keyAuthorities], server, now)
@@ -72,7 +72,7 @@ func TestTheClientGetsACertificateOfItsOwn(t *testing.T) {
 	require.NoError(t, b.client.Update(t.Context(), live))
 	for hour := range 4 {
 		b.look(t, now.Add(time.Duration(hour)*time.Hour)) // a stage
-		b.look(t, now.Add(time.Duration(hour)*time.Hour)) // and what clients get
+		b.look(t, now.Add(time.Duration(hour)*time.Hour)) // and the client's Secret
 		requireMutualTrust(t, b.secret(t), b.clientSecret(t), now)
 	}
 	require.Len(t, decode(b.secret(t)).authorities, 1)
@@ -118,6 +118,6 @@ func TestReplicasWithoutALeaseComeToOneAuthority(t *testing.T) {
 
 	held := b.secret(t)
 	b.applyFails = apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "scaler-serving", nil)
-	b.look(t, now.Add(time.Duration(month)*3/4)) // a renewal that another replica has made
+	b.look(t, now.Add(time.Duration(month)*3/4)) // a renewal by another replica
 	require.Equal(t, held, b.secret(t))
 }

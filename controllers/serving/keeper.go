@@ -25,26 +25,26 @@ import (
 )
 
 const (
-	// checkInterval is the longest time between two looks: a deleted APIService is created again within it.
+	// checkInterval is the longest time between two syncs: a deleted APIService is recreated within it.
 	checkInterval = 30 * time.Second
-	// retryInterval is that while clients do not trust the authorities.
+	// retryInterval replaces it while clients do not trust the authorities.
 	retryInterval = 2 * time.Second
 )
 
-// Config is what Setup needs.
+// Config configures Setup.
 type Config struct {
-	// Secret is where authority and certificate are, which every replica may read. The Lease's holder writes it, or every
+	// Secret has the authority and the certificate, and every replica may read it. The Lease's holder writes it, or every
 	// replica of a program that has no Lease.
 	Secret types.NamespacedName
 	// Host is the name that clients verify.
 	Host string
-	// Lifetime is that of a serving certificate.
+	// Lifetime of a serving certificate.
 	Lifetime time.Duration
-	// APIServices trust the authority; nil with Client.
+	// APIServices get the authority; nil with Client.
 	APIServices *APIServices
-	// Client trusts the authority, and gets a certificate of its own; zero with APIServices.
+	// Client gets the authority and a certificate; zero with APIServices.
 	Client Client
-	// Ready says why this replica cannot answer requests yet; nil when it can.
+	// Ready returns why this replica cannot serve requests yet; nil if it can.
 	Ready func() error
 }
 
@@ -60,30 +60,30 @@ func (config Config) check() error {
 	return nil
 }
 
-// publisher has clients trust the authorities of the Secret's data.
+// publisher makes clients trust the authorities of the Secret's data.
 type publisher interface {
 	publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error
 }
 
-// keeper takes the stages.
+// keeper carries out the stages.
 type keeper struct {
 	secret   types.NamespacedName
-	owner    string // the ClusterRole with which the Secret is deleted; empty for none
+	owner    string // the ClusterRole that owns the Secret; empty for none
 	host     string
 	lifetime lifetime
 	ready    func() error
 	clients  publisher
 	client   client.Client
-	// changed signals that the Secret was seen; it holds one signal.
+	// changed signals an event of the Secret; it holds one signal.
 	changed chan struct{}
-	// published is the bundle that clients have, since then.
+	// published is the bundle that clients have, and since when.
 	published []byte
 	since     time.Time
-	// problem is why the last look failed, as logged; empty when it did not.
+	// problem is why the last sync failed, as logged; empty if it succeeded.
 	problem string
 }
 
-// Setup adds what writes and what follows the Secret to the manager, and returns the certificate to serve.
+// Setup adds the writer and the watch of the Secret to the manager, and returns the certificate to serve.
 func Setup(mgr manager.Manager, config Config) (*Certificate, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func Setup(mgr manager.Manager, config Config) (*Certificate, error) {
 	return certificate, nil
 }
 
-// newClient reads past the manager's cache, which holds neither Secrets nor APIServices.
+// newClient bypasses the manager's cache, which has neither Secrets nor APIServices.
 func newClient(mgr manager.Manager) (client.Client, error) {
 	direct, err := client.New(mgr.GetConfig(),
 		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -138,7 +138,7 @@ func (k *keeper) notify() {
 // NeedLeaderElection is true: one replica writes.
 func (k *keeper) NeedLeaderElection() bool { return true }
 
-// Start takes the stages when they are due, until the context ends.
+// Start carries out due stages until the context ends.
 func (k *keeper) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("serving")
 	again := time.NewTimer(0)
@@ -166,7 +166,8 @@ func (k *keeper) Start(ctx context.Context) error {
 	}
 }
 
-// sync publishes what the Secret holds, and then takes the next stage: what clients do not trust is not served.
+// sync publishes the Secret's authorities, and then carries out the next stage: no certificate is served before clients
+// trust it.
 func (k *keeper) sync(ctx context.Context, logger logr.Logger, now time.Time) error {
 	secret := &corev1.Secret{}
 	if err := client.IgnoreNotFound(k.client.Get(ctx, k.secret, secret)); err != nil {
@@ -183,19 +184,20 @@ func (k *keeper) sync(ctx context.Context, logger logr.Logger, now time.Time) er
 	if err != nil {
 		return err
 	}
-	// The first authority comes with its certificate, without which the API server takes no Secret of this type.
+	// The first authority is written together with its certificate: the API server rejects a Secret of this type without
+	// one.
 	if urgent := decode(data).next(now, k.host, k.lifetime, 0); urgent == issueCertificate {
 		if data, err = take(urgent, data, now, k.host, k.lifetime); err != nil {
 			return err
 		}
 	}
 	if err := k.write(ctx, secret.ResourceVersion, data); apierrors.IsConflict(err) {
-		return nil // another replica was first, and the watch of the Secret calls again
+		return nil // another replica was first; the watch of the Secret syncs again
 	} else if err != nil {
 		return err
 	}
 	logger.Info("changed the serving certificate", "stage", stage, "secret", k.secret.String())
-	return nil // the watch of the Secret calls for the next stage
+	return nil // the watch of the Secret syncs again for the next stage
 }
 
 // trusted is how long clients have trusted all authorities, as far as this process knows.
@@ -206,7 +208,7 @@ func (k *keeper) trusted(now time.Time) time.Duration {
 	return now.Sub(k.since)
 }
 
-// publish has clients trust the authorities, once requests would be answered.
+// publish makes clients trust the authorities, once this replica can serve requests.
 func (k *keeper) publish(ctx context.Context, logger logr.Logger, data map[string][]byte, now time.Time) error {
 	bundle, isReady := data[keyAuthorities], k.ready() == nil
 	if len(bundle) == 0 || !isReady {
@@ -223,7 +225,7 @@ func (k *keeper) publish(ctx context.Context, logger logr.Logger, data map[strin
 	return nil
 }
 
-// write fails when the Secret no longer has the version.
+// write fails if the Secret has another version by now.
 func (k *keeper) write(ctx context.Context, version string, data map[string][]byte) error {
 	owners, err := ownerOf(ctx, k.client, k.owner)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownerOf refers to the ClusterRole with which all is deleted that a program creates: an APIService that stays behind
-// would keep every namespace of the cluster from being deleted. It is a ClusterRole since the owner of what is in other
-// namespaces, or in none, must be in none.
+// ownerOf refers to the ClusterRole that owns what a program creates: an APIService that outlives the adapter would
+// block the deletion of every namespace in the cluster. Only an object without a namespace can own objects without one,
+// or of several.
 func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.OwnerReference, error) {
 	if name == "" {
 		return nil, nil
@@ -32,7 +32,7 @@ func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.O
 	}}, nil
 }
 
-// owned says whether all owners are among those of the object.
+// owned reports whether the object has all the owners.
 func owned(object metav1.Object, owners []metav1.OwnerReference) bool {
 	for _, owner := range owners {
 		isOwner := func(o metav1.OwnerReference) bool { return o.UID == owner.UID }
