@@ -229,7 +229,7 @@ func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Poller.PulsarHosts())
 }
 
-func TestTheManifestsFlagsAreGood(t *testing.T) {
+func TestFlagsOfTheManifestsAreValid(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", "adapter", "deployment.yaml"))
 	require.NoError(t, err)
 	var deployment appsv1.Deployment
@@ -240,7 +240,7 @@ func TestTheManifestsFlagsAreGood(t *testing.T) {
 	require.EqualValues(t, container.Ports[0].ContainerPort, o.Serving.SecureServing.BindPort)
 }
 
-func TestTheServiceIsThatOfTheManifests(t *testing.T) {
+func TestTheServiceMatchesTheManifests(t *testing.T) {
 	content, err := os.ReadFile("../../deploy/adapter/service.yaml")
 	require.NoError(t, err)
 	var service corev1.Service

@@ -33,7 +33,7 @@ type CertificateOptions struct {
 	Lifetime time.Duration
 	// Client is the Secret for KEDA, as namespace/name.
 	Client string
-	// Owner is the ClusterRole with which both Secrets are deleted; empty for none.
+	// Owner is the ClusterRole that owns both Secrets; empty for none.
 	Owner string
 }
 

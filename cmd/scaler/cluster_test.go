@@ -24,7 +24,7 @@ import (
 
 // With only the permissions of deploy/scaler, on a real API server: it is ready before the kind is installed, sees it
 // once it is, and can read the adapter's Lease.
-func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
+func TestThePermissionsOfTheManifestsSuffice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
 	}

@@ -28,7 +28,7 @@ type documented struct {
 	}
 }
 
-func TestTheExamplesOfThePageAreUnderstood(t *testing.T) {
+func TestTheExamplesOfThePageAreValid(t *testing.T) {
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
 	triggers := 0

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// update is given as: go test ./cmd/scaler -update
+// update is set by: go test ./cmd/scaler -update
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestHelp(t *testing.T) {
@@ -74,8 +74,8 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--serving-certificate-owner=a",
 			`--serving-certificate-owner is "a" and --serving-certificate is Files: leave the owner out, or set Self`,
 		},
-		"an answer is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
-		"an answer is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
+		"a sample is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
+		"a sample is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
 		"connections live for a while": {
 			"--max-connection-age=1ms",
 			"--max-connection-age is 1ms: it must be from 1s to 24h0m0s",
@@ -113,7 +113,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 	}
 }
 
-func TestTheManifestsFlagsAreGood(t *testing.T) {
+func TestFlagsOfTheManifestsAreValid(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", "scaler", "deployment.yaml"))
 	require.NoError(t, err)
 	var deployment appsv1.Deployment

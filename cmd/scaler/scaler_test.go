@@ -135,7 +135,7 @@ func get(t *testing.T, s *scaler, path string) (code int, body string) {
 
 const patience = 30 * time.Second
 
-func TestATopicIsServedWhereKubernetesHasNoKindOfOurs(t *testing.T) {
+func TestATopicIsServedWithoutOurKinds(t *testing.T) {
 	s, client := startScaler(t, "--pulsar-admin-url="+fakePulsar(t))
 	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience,
 		10*time.Millisecond)
@@ -170,7 +170,7 @@ func TestATopicIsServedWhereKubernetesHasNoKindOfOurs(t *testing.T) {
 	}
 }
 
-func TestAConnectionLeadsToPulsarAndShowsItsToken(t *testing.T) {
+func TestAConnectionSendsItsTokenToPulsar(t *testing.T) {
 	pulsar, err := url.Parse(fakePulsar(t))
 	require.NoError(t, err)
 	forward := httputil.NewSingleHostReverseProxy(pulsar)

@@ -52,7 +52,7 @@ func (w *connectionsWorld) write(path, text string) {
 
 func (w *connectionsWorld) lines() int { return strings.Count(w.log.String(), "\n") }
 
-func TestAConnectionLeadsThoseWhoMayUseIt(t *testing.T) {
+func TestAConnectionIsForItsNamespaces(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	cluster, worker, err := w.Resolve("west-2", "media")
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestWithoutAFileThereAreNoConnections(t *testing.T) {
 	require.Empty(t, c.Hosts())
 }
 
-func TestTheFileHasToBeGoodAtTheStart(t *testing.T) {
+func TestTheFileMustBeValidAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "connections.yaml")
 	_, err := New(path, slog.New(slog.DiscardHandler), time.Now)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -157,7 +157,7 @@ func (f *fakeObjects) Credentials(_ context.Context, access string) (backlog.Cre
 
 func (f *fakeObjects) Invalidate(access string) { f.invalidated = append(f.invalidated, access) }
 
-func TestConnectionsAndObjectsHaveCredentialsOfTheirOwn(t *testing.T) {
+func TestConnectionsAndObjectsHaveSeparateCredentials(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	objects := &fakeObjects{}
 	all := w.Before(objects)
@@ -184,7 +184,7 @@ func TestConnectionsAndObjectsHaveCredentialsOfTheirOwn(t *testing.T) {
 	require.Equal(t, []string{ofObject}, objects.invalidated)
 }
 
-func TestCredentialsAreNotForWhatAConnectionWasBefore(t *testing.T) {
+func TestCredentialsAreNotSentToAFormerURL(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	cluster, _, err := w.Resolve("east", "media")
 	require.NoError(t, err)

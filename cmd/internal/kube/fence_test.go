@@ -82,7 +82,7 @@ func TestAProcessWritesWhileItsLeaseLasts(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsNotRenewedIsNoLonger(t *testing.T) {
+func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fence := NewFence(types.NamespacedName{Namespace: "system", Name: "decider"}, 15*time.Second)
 		api := &server{status: http.StatusCreated}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWritesAreNotHeldBackByTheClient: client-go's own limit is 5 requests a second, and statuses carry the decisions.
-func TestWritesAreNotHeldBackByTheClient(t *testing.T) {
+// TestWritesHaveNoRateLimit: client-go's own limit is 5 requests a second, and statuses carry the decisions.
+func TestWritesHaveNoRateLimit(t *testing.T) {
 	const kubeconfig = `apiVersion: v1
 kind: Config
 clusters: [{name: here, cluster: {server: "https://127.0.0.1:6443"}}]
