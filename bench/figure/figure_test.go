@@ -72,7 +72,7 @@ func TestMarksGoThroughAllPanels(t *testing.T) {
 	require.Greater(t, rows[false], 50)
 }
 
-func TestANumberThatIsNoneIsAnErrorThatNamesTheCurve(t *testing.T) {
+func TestNaNIsAnErrorThatNamesTheCurve(t *testing.T) {
 	_, err := Figure{
 		XMax: 1, XTick: 1,
 		Panels: []Panel{{Curves: []Curve{{Name: "nothing", Points: plotter.XYs{{Y: math.NaN()}}}}}},

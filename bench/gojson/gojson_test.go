@@ -60,7 +60,7 @@ func TestRunSummarizesEachBenchmark(t *testing.T) {
 	}`, out.String())
 }
 
-func TestRunRefusesInputThatIsNoBasisForNumbers(t *testing.T) {
+func TestRunRejectsUnusableInput(t *testing.T) {
 	const good = "BenchmarkA-2 10 5 ns/op\n"
 	tests := map[string]struct {
 		in      string

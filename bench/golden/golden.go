@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Equal requires that got is the content of a file under testdata. With update it writes the file instead.
+// Equal requires that got equals a file under testdata. With update it writes the file instead.
 func Equal(t *testing.T, update bool, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -27,7 +27,7 @@ func Equal(t *testing.T, update bool, name string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-// Written requires the same of what write writes.
+// Written compares the output of write likewise.
 func Written(t *testing.T, update bool, name string, write func(io.Writer) error) {
 	t.Helper()
 	var got bytes.Buffer
@@ -35,7 +35,7 @@ func Written(t *testing.T, update bool, name string, write func(io.Writer) error
 	Equal(t, update, name, got.Bytes())
 }
 
-// JSON requires the same of the value as indented JSON.
+// JSON compares the value as indented JSON likewise.
 func JSON(t *testing.T, update bool, name string, value any) {
 	t.Helper()
 	text, err := json.MarshalIndent(value, "", "  ")

@@ -56,7 +56,7 @@ func TestStallsCountForEveryMessageThatWasDue(t *testing.T) {
 	})
 }
 
-func TestPublisherTellsItsOwnLagFromThatOfPulsar(t *testing.T) {
+func TestPublisherSeparatesItsLagFromPulsars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakePulsar{perMessage: time.Microsecond, stillFrom: time.Second, stillUntil: 4 * time.Second}
 		p, tally := publish(t, f, "{duration: 5s, constant: {rate: 500}}", Messages{Bytes: pendingBytes / 100})

@@ -134,7 +134,7 @@ func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
 	require.InDelta(t, want.P99, got.Latencies.P99, 3*between+float64(got.Lag.Late.Max))
 }
 
-func TestMeterCountsWhatAKilledInstanceLeaves(t *testing.T) {
+func TestMeterCountsTheRestOfAKilledInstance(t *testing.T) {
 	x := newBench(t, "killed", 4*time.Second, time.Millisecond, 500)
 	first := x.java(t, nil)
 	published := x.begin(t)

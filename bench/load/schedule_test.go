@@ -93,7 +93,7 @@ func TestScheduleMakesTheIntegralOfItsShape(t *testing.T) {
 	}
 }
 
-func TestScheduleNeedsAShapeThatIsMeant(t *testing.T) {
+func TestScheduleRejectsImplausibleShapes(t *testing.T) {
 	for name, test := range map[string]struct{ shape, want string }{
 		"no form":               {"{duration: 1m}", "load has 0 forms: set exactly one of"},
 		"two forms":             {"{duration: 1m, constant: {rate: 1}, ramp: {from: 1, to: 2}}", "load has 2 forms"},
@@ -143,7 +143,7 @@ func TestEqualSeedsMakeEqualLoads(t *testing.T) {
 	}
 }
 
-func TestArrivalsAreSpacedAsTheirProcessSays(t *testing.T) {
+func TestArrivalsAreSpacedByTheirProcess(t *testing.T) {
 	for process, wantVariation := range map[ArrivalProcess]float64{ // standard deviation of distances over their mean
 		Even: 0, Jittered: 1 / math.Sqrt(6), Poisson: 1,
 	} {

@@ -51,7 +51,7 @@ func TestPolicyReadsTheExamples(t *testing.T) {
 	require.Positive(t, read)
 }
 
-func TestPolicySaysWhatIsWrong(t *testing.T) {
+func TestPolicyReportsProblems(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no object":        {"- 1\n", "must be an object"},
 		"no YAML":          {"a: [", "decoding YAML"},

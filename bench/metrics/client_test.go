@@ -20,7 +20,7 @@ import (
 const answerFormat = `{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta2","metadata":{},"items":[
 	{"describedObject":{"kind":"Function","name":%q},"metric":{"name":%q},"timestamp":null,"value":"3"}]}`
 
-func TestAskFailsUnlessTheAnswerIsTheMetric(t *testing.T) {
+func TestAskFailsUnlessTheResponseIsTheMetric(t *testing.T) {
 	q := question{resource: "functions.compute.functionmesh.io", name: "orders", metric: "pulsar_function_publish_rate"}
 	tests := map[string]struct {
 		status int

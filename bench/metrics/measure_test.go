@@ -16,7 +16,7 @@ import (
 
 var errTest = errors.New("no")
 
-func TestMeasureAsksAsManyTimesAsTheEffortSaysWithAllClients(t *testing.T) {
+func TestMeasureSendsAllRequestsWithAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
 		o, err := measure(t.Context(), effort{clients: 4, requests: 10, limit: time.Hour}, func(context.Context) error {
@@ -38,7 +38,7 @@ func TestMeasureAsksAsManyTimesAsTheEffortSaysWithAllClients(t *testing.T) {
 	})
 }
 
-func TestMeasureStopsAtTheLimitAndCountsWhatIsUnderWay(t *testing.T) {
+func TestMeasureStopsAtTheLimitAndCountsRunningRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, err := measure(t.Context(), effort{clients: 2, requests: 1000, limit: 9 * time.Second},
 			func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func TestMeasureStopsAtTheLimitAndCountsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestMeasureCountsFailuresAndLeavesThemOutOfTheWaits(t *testing.T) {
+func TestMeasureCountsFailuresWithoutDurations(t *testing.T) {
 	var calls atomic.Int64
 	o, err := measure(t.Context(), effort{clients: 3, requests: 9, limit: time.Hour}, func(context.Context) error {
 		if calls.Add(1)%3 == 0 {

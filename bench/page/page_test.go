@@ -98,7 +98,7 @@ func TestTextsStayTexts(t *testing.T) {
 	require.Equal(t, hostile, read[0].Series[0].Name)
 }
 
-func TestNothingIsWrittenOfAWrongPage(t *testing.T) {
+func TestAnInvalidPageIsNotWritten(t *testing.T) {
 	series := func(seconds []float64, values []*float64) Page {
 		return Page{Title: "t", Charts: []Chart{
 			{Title: "load", Series: []Series{{Name: "in", Seconds: seconds, Values: values}}},
@@ -148,7 +148,7 @@ func TestAFailedWriteIsReported(t *testing.T) {
 }
 
 // make page-library writes the sums of the package that package-lock.json pins.
-func TestTheLibraryIsWhatWasVendored(t *testing.T) {
+func TestTheLibraryIsAsVendored(t *testing.T) {
 	sums, err := os.Open(filepath.Join("uplot", "SHA256SUMS"))
 	require.NoError(t, err)
 	defer sums.Close()

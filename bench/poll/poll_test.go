@@ -96,7 +96,7 @@ func TestASlimAnswerHasNoConsumers(t *testing.T) {
 	require.Empty(t, sample.Partitions[0].Subscriptions[0].Consumers)
 }
 
-func TestWhatWaitsIsPublishedAndDelivered(t *testing.T) {
+func TestBacklogIsPublishedAndDelivered(t *testing.T) {
 	_, url := newTestBroker(t)
 	source, err := pulsar.New(pulsar.Config{
 		Registerer:   prometheus.NewRegistry(),
@@ -124,7 +124,7 @@ func TestWhatWaitsIsPublishedAndDelivered(t *testing.T) {
 	require.Equal(t, 4, moved)
 }
 
-func TestTheBrokerRefusesWhatIsNotItsOwn(t *testing.T) {
+func TestTheBrokerRejectsUnknownRequests(t *testing.T) {
 	broker, url := newTestBroker(t)
 	triggers := newPerTrigger(testSetting(), url)
 	_, err := triggers.backlog(t.Context(), testSetting().Topics)
@@ -157,7 +157,7 @@ func TestEveryContenderMeasuresEverySize(t *testing.T) {
 	}
 }
 
-func TestOursIsAsShippedWhereThatSuffices(t *testing.T) {
+func TestOursHasDefaultLimitsIfTheySuffice(t *testing.T) {
 	s := setting{Topics: 5000, Interval: 10 * time.Second}
 	require.Equal(t, pulsar.DefaultMaxRequestsPerSecondPerHost, s.requestsPerHost())
 	require.Empty(t, s.flagsThatDiffer(nameOurs))

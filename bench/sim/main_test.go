@@ -116,7 +116,7 @@ func TestPartsAreNamedByThePolicy(t *testing.T) {
 	}
 }
 
-func TestPlotsAreOfTheSuiteUnlessAskedFor(t *testing.T) {
+func TestPlotsAreOfTheSuiteByDefault(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -206,7 +206,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-func TestHelpSaysHowToGetALoadOutOfPrometheus(t *testing.T) {
+func TestHelpShowsHowToExportALoadFromPrometheus(t *testing.T) {
 	var help bytes.Buffer
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, &help), flag.ErrHelp)
 	require.Contains(t, help.String(), "query_range")

@@ -112,7 +112,7 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 	require.True(t, worths[1].same, "a part without any effect differs from one without a significant effect")
 }
 
-func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
+func TestAPartIsWorthKeepingIfSomethingIsWorseWithoutIt(t *testing.T) {
 	around := func(low, high float64) change { return change{within: interval{of(low), of(high)}} }
 	tests := map[string]struct {
 		changes []change
@@ -131,7 +131,7 @@ func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
 	}
 }
 
-func TestGoalsAreMetOnlyByWhatWasMeasured(t *testing.T) {
+func TestGoalsNeedAMeasurement(t *testing.T) {
 	tests := map[string]struct {
 		goal goal
 		want bool

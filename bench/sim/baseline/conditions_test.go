@@ -120,7 +120,7 @@ func (r *run) always(second, last int, is func(model.Truth) bool) bool {
 	return second >= last && !r.ever(second, last, func(t model.Truth) bool { return !is(t) })
 }
 
-// late says that messages were late by more than a share of the objective.
+// late reports whether messages were late by more than a share of the objective.
 func (r *run) late(share float64) func(model.Truth) bool {
 	most := share * r.Objective.Seconds()
 	return func(t model.Truth) bool { return float64(t.Oldest) > most || t.Wait > most }
@@ -131,7 +131,7 @@ func (m report) unknown() error {
 	return cmp.Or(m.input.Unknown, m.input.Reading.Coverage.Err())
 }
 
-// outage says that a reading was missing in the last seconds, or a part of it.
+// outage reports whether a reading was missing in the last seconds, or a part of it.
 func (r *run) outage(i, last int) bool {
 	from := r.reports[i].second - last
 	for ; i >= 0 && r.reports[i].second >= from; i-- {
@@ -212,7 +212,7 @@ func (m report) String() string {
 	return strings.Join(all, " ")
 }
 
-func TestARuleTellsAStatusThatIsWrong(t *testing.T) {
+func TestARuleDetectsAWrongStatus(t *testing.T) {
 	t.Parallel()
 	says := func(condition string, status metav1.ConditionStatus, reason string) func(*report) {
 		return func(m *report) {

@@ -33,7 +33,7 @@ func TestEveryControllerSettlesOnAConstantLoad(t *testing.T) {
 	}
 }
 
-func TestAControllerThatCannotSeeHolds(t *testing.T) {
+func TestAControllerWithoutDataHolds(t *testing.T) {
 	for _, name := range []string{"keda-default10", "keda-tuned", "simple", "capacity", "flink-tuned", "ds2-50"} {
 		t.Run(name, func(t *testing.T) {
 			s := model.Scenario{

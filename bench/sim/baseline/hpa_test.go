@@ -76,7 +76,7 @@ type recording struct {
 	}
 }
 
-func TestTheHPAModelDoesWhatTheRealControllerDid(t *testing.T) {
+func TestTheHPAModelMatchesTheRealController(t *testing.T) {
 	text, err := os.ReadFile("testdata/hpa.json")
 	require.NoError(t, err)
 	var recorded recording

@@ -71,7 +71,7 @@ func TestTheOracleIsNeitherLateNorDear(t *testing.T) {
 	}
 }
 
-func TestTheOracleIsolatesAPartitionThatNoReplicaCanDoWithNoMoreReplicasThanThatTakes(t *testing.T) {
+func TestTheOracleIsolatesAnOverloadedPartition(t *testing.T) {
 	tests := map[string]struct {
 		weights  []float64
 		rate     float64

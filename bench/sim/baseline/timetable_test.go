@@ -58,7 +58,7 @@ func TestATimetableOfTheUsualPhasesDecidesAsUsual(t *testing.T) {
 	}
 }
 
-func TestReplicasAreSetAtSyncsAlone(t *testing.T) {
+func TestReplicasAreSetOnlyAtSyncs(t *testing.T) {
 	s := step()
 	got := changes(s,
 		At(Timetable{Polls: periodic(0.2, 10, 900), Scrapes: periodic(7, 10, 900), Syncs: periodic(8.3, 15, 900)}))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestALoadThatComesBackChangesReplicasSeldom(t *testing.T) {
+func TestARecurringLoadRarelyChangesReplicas(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sawtooth-165", "sawtooth-200", "sawtooth-300"} {
 		for seed := range uint64(3) {

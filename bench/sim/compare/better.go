@@ -6,8 +6,8 @@ package compare
 import "fmt"
 
 const (
-	// lessHours is the share of the replica-hours, and lessLate the share of the messages, from which on a difference is
-	// told: two runs with other luck differ by less.
+	// lessHours is the share of the replica-hours, and lessLate the share of the messages, above which a difference is
+	// reported: runs with different seeds differ by less.
 	lessHours = 0.01
 	lessLate  = 0.0005
 )
@@ -20,8 +20,8 @@ func assumption(plan int) string {
 	}[plan]
 }
 
-// better tells which contenders beat the policy, in what, and with which assumptions: as sentences, and in a word for
-// each contender.
+// better lists which contenders beat the policy, in what, and under which assumptions: as sentences, and in one word
+// for each contender.
 func (r Result) better() (found, in []string) {
 	found, in = []string{}, make([]string, len(r.Contenders))
 	ours := r.Contenders[0]
@@ -45,7 +45,7 @@ func (r Result) better() (found, in []string) {
 	return found, in
 }
 
-// first plan that holds, and what it assumes where not all do.
+// first returns the first plan that holds, and its assumption unless all hold.
 func first(plans int, holds func(plan int) bool) (plan int, when string, some bool) {
 	for plan = range plans {
 		if holds(plan) {

@@ -88,7 +88,7 @@ func TestEqualConfigsGiveEqualTables(t *testing.T) {
 	golden.Equal(t, *update, "hill.txt", []byte(first.String()))
 }
 
-func TestResultIsJSONWithoutWhatIsDrawn(t *testing.T) {
+func TestResultIsJSONWithoutCurves(t *testing.T) {
 	c := config(t)
 	c.CostPerReplicaHour, c.Capacity = nil, Estimate{Exactly(50), "--capacity"}
 	result, err := Run(t.Context(), c)
@@ -96,7 +96,7 @@ func TestResultIsJSONWithoutWhatIsDrawn(t *testing.T) {
 	golden.JSON(t, *update, "hill.json", result)
 }
 
-func TestRunRefusesWhatCannotBeSimulated(t *testing.T) {
+func TestRunRejectsImpossibleConfigs(t *testing.T) {
 	empty, err := trace.Read(strings.NewReader("time,rate\n0,0\n60,0\n"), time.Hour)
 	require.NoError(t, err)
 	tests := map[string]struct {
@@ -132,7 +132,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, reason)
 }
 
-func TestBetterTellsWhatThePolicyLoses(t *testing.T) {
+func TestBetterListsWhatThePolicyLoses(t *testing.T) {
 	ours := Outcome{Name: Policy, hours: []float64{100, 120, 90}, late: []float64{0.01, 0.02, 0}}
 	tests := map[string]struct {
 		other Outcome
@@ -191,7 +191,7 @@ func TestResultChecksTheModel(t *testing.T) {
 	require.Contains(t, result.Check.text(), "messages were late in 25.00% of the time as recorded")
 }
 
-func TestPageDrawsAllContendersAndSaysWhoIsBetter(t *testing.T) {
+func TestPageShowsAllContendersAndTheBetterOnes(t *testing.T) {
 	result, err := Run(t.Context(), config(t))
 	require.NoError(t, err)
 	result.Better = []string{"fixed has fewer late messages"}

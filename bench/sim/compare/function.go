@@ -24,7 +24,7 @@ type Range struct {
 // Exactly is an exact number.
 func Exactly(value float64) Range { return Range{value, value, value} }
 
-// IsExact says that the bounds are the number itself.
+// IsExact reports whether the bounds are the number itself.
 func (r Range) IsExact() bool { return r.Low == r.High }
 
 func (r Range) check(name string, least, most float64) error {

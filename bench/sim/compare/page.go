@@ -66,7 +66,7 @@ func (r Result) charts() []page.Chart {
 	return charts
 }
 
-// curve has a value for each of so many seconds.
+// curve has a value for each second up to the length.
 func curve(name string, length int, value func(at int) float64) page.Series {
 	seconds, values := make([]float64, length), make([]float64, length)
 	for at := range length {

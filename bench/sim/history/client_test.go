@@ -89,7 +89,7 @@ func TestTriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestHugeAnswersAreRefused(t *testing.T) {
+func TestHugeResponsesAreRejected(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		block := strings.Repeat(" ", 1<<20)
 		for range maxAnswer>>20 + 2 {

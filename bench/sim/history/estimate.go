@@ -59,7 +59,7 @@ func (s signals) capacity() (estimate compare.Estimate, seen float64, known bool
 	}, seen, true
 }
 
-// isBusy says that over the whole window of a rate there was a backlog and the same replicas were ready.
+// isBusy reports whether over the whole window of a rate there was a backlog and the same replicas were ready.
 func (s signals) isBusy(at int64, processed, ready float64) bool {
 	for i := range int64(window + 1) {
 		before := at - i*s.step.Milliseconds()

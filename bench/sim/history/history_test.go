@@ -144,7 +144,7 @@ func TestReadTakesAWeekInParts(t *testing.T) {
 	require.LessOrEqual(t, fake.points, 11_000, "Prometheus refuses more")
 }
 
-func TestReadTakesTheSeriesOfThePolicyWherePulsarHasNone(t *testing.T) {
+func TestReadFallsBackToTheSeriesOfThePolicy(t *testing.T) {
 	fake := &fakePrometheus{series: map[string]func(int) float64{
 		policyPrefix + "publish_rate": constant(20), policyPrefix + "running_replicas": constant(3),
 		policyPrefix + "capacity_messages_per_second": constant(10),
@@ -162,7 +162,7 @@ func TestReadTakesTheSeriesOfThePolicyWherePulsarHasNone(t *testing.T) {
 	require.Nil(t, h.Late(10, time.Minute))
 }
 
-func TestReadLeavesUnknownWhatTheSeriesDoNotTell(t *testing.T) {
+func TestReadLeavesMissingSeriesUnknown(t *testing.T) {
 	idle := whole()
 	idle[backlogGauge] = constant(3)
 	h, err := Read(t.Context(), config(serve(t, &fakePrometheus{series: idle}), time.Hour))
@@ -172,7 +172,7 @@ func TestReadLeavesUnknownWhatTheSeriesDoNotTell(t *testing.T) {
 	require.Nil(t, h.Start, "one scale-up is too few")
 }
 
-func TestReadSaysWhatIsMissing(t *testing.T) {
+func TestReadNamesMissingSeries(t *testing.T) {
 	holes := whole()
 	holes[published] = func(minute int) float64 {
 		if minute > 20 && minute < 50 {

@@ -113,7 +113,7 @@ func TestChangesReplaceOnePodAfterTheOther(t *testing.T) {
 	require.Positive(t, system.Score().Redelivered)
 }
 
-func TestScaleInTakesTheNewestAndItsMessagesComeAgain(t *testing.T) {
+func TestScaleDownRemovesTheNewestAndRedeliversItsMessages(t *testing.T) {
 	s := scenario()
 	s.Rate = Constant(1000)
 	system := New(s, 3)
@@ -129,7 +129,7 @@ func TestScaleInTakesTheNewestAndItsMessagesComeAgain(t *testing.T) {
 	require.Less(t, at, 30, "they are the oldest, at the head of the queue")
 }
 
-func TestPoisonIsTriedAgainEachMinute(t *testing.T) {
+func TestPoisonIsRetriedEachMinute(t *testing.T) {
 	s := scenario()
 	s.Seconds, s.Rate, s.Poison = 1200, func(second float64) float64 { return 100 * (1 - min(1, max(0, second-599))) }, 0.1
 	system := New(s, 3)
@@ -169,7 +169,7 @@ func TestMarkersNeverLeaveTheBacklog(t *testing.T) {
 	require.Zero(t, delivered)
 }
 
-func TestWhatIsDownstreamLimitsAllReplicasTogether(t *testing.T) {
+func TestDownstreamLimitsAllReplicasTogether(t *testing.T) {
 	s := scenario()
 	s.Rate, s.Initial, s.Downstream = Constant(1000), 8, Constant(120)
 	system := New(s, 3)
@@ -179,7 +179,7 @@ func TestWhatIsDownstreamLimitsAllReplicasTogether(t *testing.T) {
 	require.InDelta(t, measuredShare*600, sample.Instances[0].BusyTime.Seconds(), 30, "they wait inside their calls")
 }
 
-func TestAnAsynchronousFunctionSaysNothingBelowSaturation(t *testing.T) {
+func TestAnAsynchronousFunctionReportsNothingBelowSaturation(t *testing.T) {
 	s := scenario()
 	s.Asynchronous = true
 	system := New(s, 3)
@@ -218,7 +218,7 @@ func TestReplicasOfAFailoverSubscriptionHavePartitionsOfTheirOwn(t *testing.T) {
 	require.InDelta(t, 50*600, system.subscription.waiting[0].total, 4000)
 }
 
-func TestAChainsSecondLoadIsWhatTheFirstFinishes(t *testing.T) {
+func TestTheSecondLoadOfAChainIsTheOutputOfTheFirst(t *testing.T) {
 	first := scenario()
 	output := Output(first, 3, Constant(1)) // 50 a second of 100
 	sum := 0.0

@@ -33,7 +33,7 @@ func shareOfTheFourth(system *System, seconds int) []float64 {
 	return shares
 }
 
-func TestANewKeySharedConsumerWaitsForWhatTheFormerOnesHold(t *testing.T) {
+func TestANewKeySharedConsumerWaitsForFormerOnes(t *testing.T) {
 	system := keyShared(3) // a key each
 	shares := shareOfTheFourth(system, 20)
 	r := system.set.replicas[3]
@@ -50,7 +50,7 @@ func TestOfManyKeysMostMoveAtOnce(t *testing.T) {
 	require.InDelta(t, 1, shares[14], 1e-9)
 }
 
-func TestWhatWaitsForAFormerConsumerIsHeldBack(t *testing.T) {
+func TestMessagesOfAFormerConsumerAreHeldBack(t *testing.T) {
 	system := keyShared(3)
 	system.Scale(4)
 	to(system, system.set.replicas[3].consumes-1)

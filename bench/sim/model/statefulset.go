@@ -177,7 +177,7 @@ type Pods struct {
 	// Unready ones do not run, the oldest since UnreadySince; CrashLooping ones of those wait for a restart.
 	Unready, CrashLooping int
 	UnreadySince          time.Time
-	// Updating says that pods are being replaced.
+	// Updating reports whether pods are being replaced.
 	Updating bool
 }
 

@@ -92,7 +92,7 @@ func TestPodsAreBeingReplacedUntilAllAreReady(t *testing.T) {
 	require.Len(t, system.set.active, 4)
 }
 
-func TestStartTimesAreAsLongOnAverageAsTold(t *testing.T) {
+func TestStartTimesHaveTheirMean(t *testing.T) {
 	s := scenario()
 	s.Start = 40 * time.Second
 	system := New(s, 9)

@@ -27,7 +27,7 @@ func exceptions(system *System) (sum float64) {
 	return sum
 }
 
-func TestWhatThrowsStaysInTheBacklogAndComesAgainEachMinute(t *testing.T) {
+func TestFailingMessagesStayInTheBacklogAndAreRetriedEachMinute(t *testing.T) {
 	s := failing()
 	s.Initial = 8
 	system := New(s, 3)
@@ -47,7 +47,7 @@ func TestWhatThrowsStaysInTheBacklogAndComesAgainEachMinute(t *testing.T) {
 	require.InDelta(t, 10*(90+90), exceptions(system)-before, 150, "those that are new, and those of a minute ago")
 }
 
-func TestRepeatedFailuresKeepReplicasFromWhatIsNew(t *testing.T) {
+func TestRepeatedFailuresDelayNewMessages(t *testing.T) {
 	system := New(failing(), 3)
 	to(system, 400)
 	before := system.score.Finished
@@ -59,7 +59,7 @@ func TestRepeatedFailuresKeepReplicasFromWhatIsNew(t *testing.T) {
 	require.InDelta(t, system.subscription.queued()-failed, system.Processable(), 1e-6)
 }
 
-func TestAllSucceedOnceWhatWasMissingIsBack(t *testing.T) {
+func TestAllSucceedOnceDownstreamRecovers(t *testing.T) {
 	system := New(failing(), 3)
 	to(system, 700)
 	before := exceptions(system)

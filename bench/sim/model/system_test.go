@@ -41,7 +41,7 @@ func processed(system *System) float64 {
 	return sum
 }
 
-func TestNoMessageIsLostOrMadeUp(t *testing.T) {
+func TestNoMessageIsLostOrInvented(t *testing.T) {
 	tests := map[string]func(*Scenario){
 		"in a pool that keeps up":                  func(*Scenario) {},
 		"in one that does not":                     func(s *Scenario) { s.Initial = 1 },
@@ -76,7 +76,7 @@ func TestNoMessageIsLostOrMadeUp(t *testing.T) {
 	}
 }
 
-func TestEqualSeedsGiveEqualLoadsWhateverIsDone(t *testing.T) {
+func TestEqualSeedsGiveEqualLoads(t *testing.T) {
 	one, other := New(scenario(), 3), New(scenario(), 3)
 	run(one, still)
 	run(other, func(second int) (int, bool) { return 1 + second%10, second%50 == 0 })
@@ -148,7 +148,7 @@ func TestSettlingIsTheLastTimeOutOfBounds(t *testing.T) {
 	require.True(t, math.IsNaN(seconds), "what is still late has not settled")
 }
 
-func TestSamplesSayWhatPulsarWould(t *testing.T) {
+func TestSamplesMatchPulsar(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Scenario)
 		check  func(*testing.T, *System, backlog.SubscriptionSample)
@@ -243,7 +243,7 @@ func TestFifoKeepsTheOrderOfArrival(t *testing.T) {
 	require.Zero(t, f.total)
 }
 
-func TestAScenarioMaySayHowItsReplicasStartAndMeasure(t *testing.T) {
+func TestAScenarioMaySetStartAndMeasuredShare(t *testing.T) {
 	s := scenario()
 	s.Start = 19500 * time.Millisecond
 	s.Rate, s.Spread, s.StartSpread, s.WarmUp, s.Measured = Constant(1000), 1e-9, 1e-9, 100, 0.6

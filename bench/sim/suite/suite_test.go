@@ -54,7 +54,7 @@ func TestHeldOutScenariosFollowFromTheSeed(t *testing.T) {
 	require.Less(t, same, 10)
 }
 
-func TestNoHeldOutLoadNeedsMoreReplicasThanThereMayBe(t *testing.T) {
+func TestNoHeldOutLoadNeedsMoreThanMaxReplicas(t *testing.T) {
 	check := func(seed uint64) {
 		for _, s := range HeldOut(seed, 100) {
 			most := 0.0

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// What is too much to be meant: a month at a row a second is within it.
+// Implausible sizes: a month with a row per second is within the limit.
 const (
 	maxRows     = 4_000_000
 	maxBytes    = 256 << 20
@@ -26,30 +26,30 @@ const (
 	maxMessages = 1e12
 	maxReplicas = 1_000_000
 	leastRows   = 2
-	// Seconds from here on are of the Unix epoch: 2001 to 2286.
+	// Seconds in this range are of the Unix epoch: 2001 to 2286.
 	leastEpoch, mostEpoch = 1e9, 1e10
 )
 
-// Load is a rate over time, and the replicas that ran where they are known.
+// Load is a rate over time, and the replicas that ran if known.
 type Load struct {
 	// at are seconds since the first row, ascending, and rates messages per second.
 	at, rates []float64
-	// replicas from each row on; unknown where it is below 0.
+	// replicas from each row on; unknown below 0.
 	replicas []int
-	// start is the time of the first row; zero where rows have seconds.
+	// start is the time of the first row; zero if rows have seconds.
 	start time.Time
 }
 
-// unknownReplicas is an empty cell, within this package alone.
+// unknownReplicas represents an empty cell, within this package alone.
 const unknownReplicas = -1
 
-// Start is the time of the first row; false when it is not known.
+// Start is the time of the first row; false if it is unknown.
 func (l Load) Start() (time.Time, bool) { return l.start, !l.start.IsZero() }
 
 // Rates are those of the rows.
 func (l Load) Rates() []float64 { return slices.Clone(l.rates) }
 
-// Replicas that were set so many seconds after the first row: those of the last row before; false while unknown.
+// Replicas that were set at a second after the first row: those of the last row before it; false while unknown.
 func (l Load) Replicas(second int) (int, bool) {
 	row := sort.Search(len(l.at), func(i int) bool { return l.at[i] > float64(second) }) - 1
 	if row < 0 || l.replicas[row] == unknownReplicas {
@@ -58,7 +58,7 @@ func (l Load) Replicas(second int) (int, bool) {
 	return l.replicas[row], true
 }
 
-// HasReplicas says that at least one row has its replicas.
+// HasReplicas reports whether at least one row has its replicas.
 func (l Load) HasReplicas() bool {
 	return slices.ContainsFunc(l.replicas, func(n int) bool { return n != unknownReplicas })
 }
@@ -77,7 +77,7 @@ func (l Load) Rows() iter.Seq2[float64, float64] {
 	}
 }
 
-// Rate in messages per second, so many seconds after the first row; linear between rows, and the nearest one's outside.
+// Rate in messages per second at a second after the first row; linear between rows, and the nearest one's outside.
 func (l Load) Rate(second float64) float64 {
 	next := sort.SearchFloat64s(l.at, second)
 	switch {
@@ -106,7 +106,7 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 			break
 		}
 		if err != nil {
-			return Load{}, fmt.Errorf("reading a row: %w", err) // has the line
+			return Load{}, fmt.Errorf("reading a row: %w", err) // the error has the line
 		}
 		line, _ := rows.FieldPos(0)
 		replicas := ""
@@ -130,14 +130,14 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 	return d.load, nil
 }
 
-// columns of a row; replicas are -1 where the file has none.
+// columns of a row; replicas is -1 if the file has none.
 type columns struct {
 	time, rate, replicas int
-	// counted says that the rate is a number of messages until the next row.
+	// counted means that the rate is a number of messages until the next row.
 	counted bool
 }
 
-// header says which column is which.
+// header finds the columns.
 func header(rows *csv.Reader) (columns, error) {
 	names, err := rows.Read()
 	if errors.Is(err, io.EOF) {
@@ -147,7 +147,7 @@ func header(rows *csv.Reader) (columns, error) {
 		return columns{}, fmt.Errorf("reading the header: %w", err)
 	}
 	names = slices.Clone(names)
-	names[0] = strings.TrimPrefix(names[0], "\ufeff") // as spreadsheets write
+	names[0] = strings.TrimPrefix(names[0], "\ufeff") // as written by spreadsheets
 	found := columns{
 		time: slices.Index(names, "time"), rate: slices.Index(names, "rate"), replicas: slices.Index(names, "replicas"),
 	}
@@ -170,9 +170,9 @@ func header(rows *csv.Reader) (columns, error) {
 type decoder struct {
 	load Load
 	gap  float64
-	// counted says that rows have timestamps and messages, of which spread makes rates.
+	// counted means that rows have timestamps and messages, which spread converts to rates.
 	counted bool
-	// dated says that times are RFC 3339, and firstSeconds is the first time where they are not.
+	// dated is set if times are RFC 3339; firstSeconds is the first time if they are not.
 	dated        bool
 	firstSeconds float64
 }
@@ -213,7 +213,7 @@ func (d *decoder) add(at, rate, replicas string) error {
 // value of a rate, or of a number of messages.
 func (d *decoder) value(text string) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
-	switch known := err == nil && value >= 0; { // false for NaN too
+	switch known := err == nil && value >= 0; { // so that NaN fails too
 	case d.counted && (!known || value > maxMessages):
 		return 0, fmt.Errorf("messages %q must be a number from 0 to %g", text, maxMessages)
 	case !d.counted && (!known || value > maxRate):

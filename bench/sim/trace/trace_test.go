@@ -36,7 +36,7 @@ func TestReadTakesEitherKindOfTime(t *testing.T) {
 	}
 }
 
-func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
+func TestReadReportsProblemsWithTheirLine(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"an empty file":                {"", "first line must be time,rate"},
 		"no header":                    {"0,10\n60,20\n", `line 1: the columns are ["0" "10"]`},
@@ -138,7 +138,7 @@ func TestReadSpreadsMessagesUntilTheNextRow(t *testing.T) {
 	}
 }
 
-func TestReadLetsThroughAGapThatIsAllowed(t *testing.T) {
+func TestReadAcceptsAnAllowedGap(t *testing.T) {
 	load, err := Read(strings.NewReader("time,rate\n0,10\n3600,20\n"), time.Hour)
 	require.NoError(t, err)
 	require.InDelta(t, 15, load.Rate(1800), 1e-9)
