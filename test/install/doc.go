@@ -6,4 +6,6 @@
 //
 // Floor 3. Pulsar, Function Mesh and load are those of test/stage. docs/architecture.md says what a node of a real
 // cluster does besides.
+//
+// testdata/chart-first.tgz is the package of the chart as it was first, from which users upgrade: it stays as it is.
 package install

@@ -68,14 +68,7 @@ func TestInstallScaleUninstall(t *testing.T) {
 // by what it returns.
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
-	p := &v1alpha1.AutoscalingPolicy{}
-	p.Namespace, p.Name = stage.Namespace, f.Name
-	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
-		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: f.Name,
-	}
-	p.Spec.MaxReplicas = 10
-	p.Spec.LatencyObjective.Duration = 30 * time.Second
-	require.NoError(t, s.Client.Create(t.Context(), p))
+	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
 	load, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return f.Publish(load, func(time.Duration) float64 { return 60 }) })
@@ -88,10 +81,23 @@ func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	return endLoad
 }
 
+// newPolicy scales the Function.
+func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
+	p := &v1alpha1.AutoscalingPolicy{}
+	p.Namespace, p.Name = stage.Namespace, f.Name
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: f.Name,
+	}
+	p.Spec.MaxReplicas = 10
+	p.Spec.LatencyObjective.Duration = 30 * time.Second
+	return p
+}
+
 // upgrade installs the chart again with other values, as the same release.
 func (s *scene) upgrade(t *testing.T, values ...string) {
 	t.Helper()
-	s.helm(t, append([]string{"upgrade", release, chart(t)}, s.flags(values...)...)...)
+	args := append([]string{"upgrade", release, chart(t)}, s.flags(values...)...)
+	s.helm(t, append(args, "--timeout", "120s")...)
 }
 
 // awaitMetricsAPI returns once the aggregator reaches the adapter, which registers itself.

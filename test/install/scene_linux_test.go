@@ -31,6 +31,8 @@ const (
 	namespace = "pulsar-autoscaler"
 	registry  = "registry.example/pulsar-autoscaler"
 	tag       = "v0.0.0-test"
+	// tagBefore is another tag of the same image.
+	tagBefore = "v0.0.0-before"
 	// promptly is how fast a namespace is deleted when all API groups have servers: 2 to 6 s.
 	promptly = 20 * time.Second
 	pollTime = 100 * time.Millisecond
@@ -73,7 +75,9 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	}
 	s.node, err = node.New(ctx, node.Config{
 		REST: config, Name: "node-1", Namespaces: []string{namespace},
-		Images: map[string]string{registry + "/adapter:" + tag: s.built.image("adapter")},
+		Images: map[string]string{
+			registry + "/adapter:" + tag: s.built.image("adapter"), registry + "/adapter:" + tagBefore: s.built.image("adapter"),
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -142,6 +146,14 @@ func (s *scene) flags(values ...string) []string {
 		flags = append(flags, "--set", value)
 	}
 	return flags
+}
+
+// await waits for what takes seconds on a machine that does nothing else.
+func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	require.NoError(t, cluster.WaitFor(ctx, what, pollTime, holds))
 }
 
 func chart(t *testing.T) string {

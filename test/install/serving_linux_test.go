@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,19 +90,7 @@ func (s *scene) writeServing(t *testing.T, content serving) {
 
 // rotates replaces authority and certificate while requests are made, of which none fails.
 func (s *scene) rotates(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var group errgroup.Group
-	requests := 0
-	group.Go(func() error {
-		for ctx.Err() == nil {
-			err := s.client.Discovery().RESTClient().Get().AbsPath(metricsPath).Do(t.Context()).Error()
-			if err != nil {
-				return fmt.Errorf("request %d: %w", requests, err)
-			}
-			requests++
-		}
-		return nil
-	})
+	stop := s.request(t, metricsPath)
 	second := s.newServing(t, "second")
 	first, err := s.client.CoreV1().Secrets(namespace).Get(t.Context(), servingSecret, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -118,9 +105,7 @@ func (s *scene) rotates(t *testing.T) {
 	s.awaitServed(t, second)
 	s.writeServing(t, second)
 	s.awaitBundle(t, second.authorities)
-	stop()
-	require.NoError(t, group.Wait())
-	t.Logf("%d requests", requests)
+	require.Zero(t, stop().failed)
 	s.awaitMetricsAPI(t)
 }
 
