@@ -79,6 +79,7 @@ func newServer(config serverConfig) (*server, error) {
 		config.Ready = append(config.Ready, healthz.NamedCheck("serving-certificate",
 			func(*http.Request) error { return own.Ready() }))
 	}
+	awaitAuthorities(settings.GenericConfig)
 	settings.GenericConfig.ShutdownDelayDuration = o.ShutdownDelay
 	settings.GenericConfig.RequestTimeout = requestTimeout
 	settings.GenericConfig.EnableProfiling = false

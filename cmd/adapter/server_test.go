@@ -25,6 +25,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
 )
@@ -39,11 +41,16 @@ func fakeAPIServer(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, format, args...)
 	}
-	const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"kube-system","name":"extension-apiserver-authentication"}}`
+	aggregator, _ := newAuthority(t, "aggregator")
+	configMap := authenticationConfig(t, aggregator, aggregator)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
-		func(w http.ResponseWriter, _ *http.Request) { reply(w, configMap) })
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, "%s", configMap) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("sendInitialEvents") { // clients list instead
+			http.Error(w, "unknown", http.StatusBadRequest)
+			return
+		}
 		if r.URL.Query().Has("watch") {
 			<-r.Context().Done()
 			return
@@ -81,6 +88,18 @@ func fakeAPIServer(t *testing.T) *httptest.Server {
 		server.Close()
 	})
 	return server
+}
+
+// authenticationConfig is what kube-apiserver writes for those that delegate authentication to it, in JSON.
+func authenticationConfig(t *testing.T, clients, aggregator []byte) []byte {
+	t.Helper()
+	configMap, err := json.Marshal(corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"},
+		Data:       map[string]string{"client-ca-file": string(clients), "requestheader-client-ca-file": string(aggregator)},
+	})
+	require.NoError(t, err)
+	return configMap
 }
 
 // kubeconfigFor writes a kubeconfig file with JSON as the content type.
