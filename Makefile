@@ -70,15 +70,17 @@ prepare: ## Fill the cache with what tests on real parts would fetch or build at
 	PULSAR=$(PULSAR) $(GO) run ./test/prepare
 
 # The packages are not vetted, which means every package they need, with and without the race detector: lint does it.
-# Those that start no goroutine need no race detector, with which they take six times as long. test/install
-# is left to e2e-install: on 2 cores its builds and pods hold up the broker of test/e2e beside it for seconds.
+# Those that start no goroutine need no race detector, with which they take six times as long. Tests of the whole loop
+# measure how replicas follow a load, which a busy machine holds up: they come last, by themselves, and wait more than
+# they work. test/install is left to e2e-install, and what fills both cores on purpose runs before them.
 .PHONY: test
-test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install (PARALLEL=<number> of them at once in a package)
+test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install (PARALLEL=<number of them at once in a package)
 	$(GO) test -vet=off -short ./api/... ./policy/...
 	$(GO) test -vet=off -race -short ./backlog/... ./provider/... ./controllers/... ./cmd/...
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
-	  $$($(GO) list ./test/... ./bench/... | grep -v /test/install)
+	  $$($(GO) list ./test/... ./bench/... | grep -v -e /test/install -e /test/e2e)
+	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) ./test/e2e/...
 
 .PHONY: e2e
 e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4

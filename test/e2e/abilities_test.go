@@ -247,5 +247,5 @@ func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
 	require.NoError(t, scene.Client.Create(t.Context(), hpa))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
 	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica does 100/s
-	awaitReplicas(t, f, 3, 5, time.Minute)
+	awaitReplicas(t, f, 3, 5, patience)
 }

@@ -32,7 +32,7 @@ func testSink(t *testing.T) {
 		}
 		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
 	})
-	awaitReplicas(t, f, 3, 20, time.Minute)
+	awaitReplicas(t, f, 3, 20, patience)
 	aggregated(t).awaits(t, mesh.KindSink, name, 0)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	hpa, err := f.Autoscaler(t.Context())

@@ -87,7 +87,7 @@ func testPatternScaling(t *testing.T) {
 		require.NoError(t, group.Wait())
 		other.Close()
 	})
-	awaitReplicas(t, f, 3, 20, time.Minute) // for either topic alone two would do
+	awaitReplicas(t, f, 3, 20, patience) // for either topic alone two would do
 	stop()
 	aggregated(t).awaits(t, mesh.KindFunction, name, 0)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")

@@ -104,7 +104,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	keda := scaledObject(name, statefulSetOf(name))
 	place(t, keda)
 	remove(t, foreign)
-	await(t, f, "the ScaledObject to be named", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the ScaledObject to be named", patience, func(ctx context.Context) (bool, string, error) {
 		said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
 		return said[:len("ScaledObject "+name)] == "ScaledObject "+name, said, ctx.Err()
 	})

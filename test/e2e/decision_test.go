@@ -84,18 +84,18 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	begun, rate := time.Now(), newDial(low)
 	publish(t, f, rate.profile)
 	awaitLearned(t, f)
-	await(t, f, "40 s of calm", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "40 s of calm", patience, func(context.Context) (bool, string, error) {
 		return f.Published() >= 40*low, fmt.Sprint(f.Published()), nil
 	})
 	require.Equal(t, replicas, replicasAt(f, time.Now()), "replicas before the step")
 	rate.turn(high)
 	before := f.Published()
-	awaitStatus(t, f, "replicas for the step", time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
+	awaitStatus(t, f, "replicas for the step", patience, func(s v1alpha1.AutoscalingPolicyStatus) bool {
 		return s.SpecReplicas != nil && *s.SpecReplicas > high/25
 	})
 	awaitDrained(t, f, high, objective+30*time.Second)
 	// A raise stays asked for 45 s: what could be asked for again and again is, by then.
-	await(t, f, "messages of 75 s after the step", 2*time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "messages of 75 s after the step", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return int64(done) >= before+75*high, fmt.Sprint(done), nil
 	})
@@ -124,9 +124,9 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 		stage.FunctionConfig{Name: name, ServiceTime: time.Second / perSecond, StartDelay: 6 * time.Second})
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(3*perSecond-5))
-	awaitReplicas(t, f, 3, 20, time.Minute)
+	awaitReplicas(t, f, 3, 20, patience)
 	// the first replica had all that waited in its receive queue: 40 s of work
-	awaitDrained(t, f, 3*perSecond, 2*time.Minute)
+	awaitDrained(t, f, 3*perSecond, patience)
 	learned := awaitLearned(t, f)
 	require.InEpsilon(t, perSecond, learned.MessagesPerSecond.AsApproximateFloat64(), 0.15)
 	since := time.Now()
@@ -144,7 +144,7 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	require.GreaterOrEqual(t, after.Observations, learned.Observations, "what was learned survives")
 	// What came meanwhile keeps the new replicas busy all the time, which is when they are learned from.
 	before, _ := f.Score.Totals()
-	await(t, f, "10 s of work to be done", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "10 s of work to be done", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return done > before+10*3*perSecond, fmt.Sprint(done-before, " more"), nil
 	})

@@ -27,7 +27,7 @@ func TestDeploymentFollowsTheLoad(t *testing.T) {
 	t.Parallel()
 	follow(t, stage.FunctionConfig{
 		Name: "orders", Deployment: true, ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second,
-	}, 8, 132, 40*time.Second)
+	}, 8, 132)
 }
 
 func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
@@ -40,16 +40,16 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	require.NoError(t, f.PublishBurst(t.Context(), 300))
-	awaitReplicas(t, f, 3, 20, 3*time.Minute)
+	awaitReplicas(t, f, 3, 20, patience)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, 3*time.Minute)
+	awaitReplicas(t, f, 0, 0, patience)
 	atZero(t, f, v1alpha1.ActuatorDirect)
 
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
-	awaitReplicas(t, f, 3, 20, 3*time.Minute)
+	awaitReplicas(t, f, 3, 20, patience)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, 3*time.Minute)
+	awaitReplicas(t, f, 0, 0, patience)
 	t.Logf("woke and went: %v", desiredSince(name, since))
 }
 

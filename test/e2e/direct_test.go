@@ -52,7 +52,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	p.Spec.Actuator, p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = v1alpha1.ActuatorDirect, &window
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90))
-	awaitReplicas(t, f, 4, 20, time.Minute) // of 25/s each: fewer could not keep up
+	awaitReplicas(t, f, 4, 20, patience) // of 25/s each: fewer could not keep up
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func settled(t *testing.T, name string) *stage.Function {
 	publish(t, f, load.Constant(50))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	awaitLearned(t, f)
-	awaitReplicas(t, f, replicas, replicas, time.Minute)
+	awaitReplicas(t, f, replicas, replicas, patience)
 	return f
 }
 
@@ -39,7 +39,7 @@ func settled(t *testing.T, name string) *stage.Function {
 func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
 	t.Helper()
 	var learned *v1alpha1.Capacity
-	await(t, f, "the capacity to be in the status", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the capacity to be in the status", patience, func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		if err != nil {
 			return false, "", err
@@ -69,7 +69,7 @@ func requireNeverFell(t *testing.T, f *stage.Function, since time.Time) {
 func processesOn(t *testing.T, f *stage.Function) {
 	t.Helper()
 	before, _ := f.Score.Totals()
-	await(t, f, "messages to be done again", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "messages to be done again", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return done > before+100, fmt.Sprint(done-before, " more"), nil
 	})

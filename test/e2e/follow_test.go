@@ -60,22 +60,22 @@ func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	rate := newDial(low)
 	publish(t, f, rate.profile)
-	awaitReason(t, f, time.Minute, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
 	awaitLearned(t, f)
 	const entry = "unfollowed-entry"
 	m := addMesh(t, "stopped", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond})
 	component := componentPolicy(m, m.Functions[0], entry)
 	addPolicy(t, component)
-	awaitReason(t, m.Functions[0], time.Minute, "Ready=True/Scaling")
+	awaitReason(t, m.Functions[0], patience, "Ready=True/Scaling")
 
 	scene.Mesh.Pause()
 	t.Cleanup(scene.Mesh.Resume)
 	rate.turn(high)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"minReplicas":2}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), component, patch))
-	awaitReplicas(t, f, 4, 20, time.Minute) // the HPA does its part
+	awaitReplicas(t, f, 4, 20, patience) // the HPA does its part
 	asked := time.Now()
-	said := awaitReason(t, f, time.Minute, "Ready=False/NotFollowed")
+	said := awaitReason(t, f, patience, "Ready=False/NotFollowed")
 	took := time.Since(asked)
 	t.Logf("NotFollowed %s after spec.replicas changed", took)
 	require.Less(t, took, 45*time.Second)
@@ -84,16 +84,16 @@ func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	require.Equal(t, int32(1), *said.RunningReplicas, "what runs")
 	require.GreaterOrEqual(t, *said.SpecReplicas, int32(4), "what is asked for")
 	awaitEvent(t, name, v1alpha1.ReasonNotFollowed, "is its operator running?")
-	said = awaitReason(t, m.Functions[0], time.Minute, "Ready=False/NotFollowed")
+	said = awaitReason(t, m.Functions[0], patience, "Ready=False/NotFollowed")
 	require.Contains(t, messageOf(said, v1alpha1.ConditionReady),
 		"Function "+m.Functions[0].Name+" does not have the replicas of its entry in the FunctionMesh")
 	awaitReason(t, f, 90*time.Second, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
 
 	scene.Mesh.Resume()
-	awaitReason(t, f, time.Minute, "Ready=True/Scaling")
-	awaitReason(t, m.Functions[0], time.Minute, "Ready=True/Scaling")
+	awaitReason(t, f, patience, "Ready=True/Scaling")
+	awaitReason(t, m.Functions[0], patience, "Ready=True/Scaling")
 	awaitEvent(t, name, v1alpha1.ReasonScaling, "Ready is no longer NotFollowed")
-	awaitReason(t, f, 3*time.Minute, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
 	awaitEvent(t, name, v1alpha1.ReasonWithinObjective, "ObjectiveMet is no longer ")
 }
 
@@ -138,7 +138,7 @@ func TestNotFollowedIsToldOfAnHPAThatMayNotScale(t *testing.T) {
 	message := messageOf(said, v1alpha1.ConditionReady)
 	require.Contains(t, message, "does not set the decided replicas (FailedUpdateScale)")
 	require.Greater(t, *said.DesiredReplicas, *said.SpecReplicas)
-	awaitReason(t, f, time.Minute, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
+	awaitReason(t, f, patience, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
 }
 
 func TestObjectiveMetNamesMaxReplicas(t *testing.T) {
@@ -149,7 +149,7 @@ func TestObjectiveMetNamesMaxReplicas(t *testing.T) {
 	p.Spec.MaxReplicas = 2
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90)) // 25/s each
-	said := awaitReason(t, f, 3*time.Minute, "Ready=True/Scaling", "ObjectiveMet=False/TooManyReplicas",
+	said := awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=False/TooManyReplicas",
 		"ScalingLimited=True/TooManyReplicas")
 	require.Contains(t, messageOf(said, v1alpha1.ConditionReady),
 		"messages wait longer than the latency objective (TooManyReplicas)")

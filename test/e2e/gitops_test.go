@@ -101,15 +101,15 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	held.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = new(int32(600))
 	addPolicy(t, held)
 	addPolicy(t, meshTo(m, m.Functions[1], second, 3))
-	entriesAre(t, m, time.Minute, 1, 3)
+	entriesAre(t, m, patience, 1, 3)
 	setEntry(t, m, 0, 4) // which the load does not need: it is decided because it was set by hand
 	pollPolicy(t, held.Name, "4 to be decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
 		d := p.Status.DesiredReplicas
 		return d != nil && *d == 4, fmt.Sprint(d)
 	})
-	entriesAre(t, m, time.Minute, 4, 3)
-	awaitReplicas(t, m.Functions[0], 4, 4, time.Minute)
-	awaitReplicas(t, m.Functions[1], 3, 3, time.Minute)
+	entriesAre(t, m, patience, 4, 3)
+	awaitReplicas(t, m.Functions[0], 4, 4, patience)
+	awaitReplicas(t, m.Functions[1], 3, 3, patience)
 	publish(t, m.Functions[0], steps(20, 20, 0, time.Hour))
 
 	kubectlApply(t, manifest)
@@ -117,7 +117,7 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	for _, f := range m.Functions {
 		awaitEvent(t, f.Name, "ReplicasChangedExternally",
 			"-> 1 was written by kubectl apply (manager kubectl-client-side-apply, Update)")
-		awaitReplicas(t, f, 3, 4, time.Minute)
+		awaitReplicas(t, f, 3, 4, patience)
 		pollCondition(t, f.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	}
 
@@ -144,11 +144,11 @@ func TestGitOpsAMeshWithoutReplicasIsScaled(t *testing.T) {
 	kubectlApply(t, manifest)
 	entriesAre(t, m, time.Second, -1, -1)
 	addPolicy(t, meshTo(m, m.Functions[0], first, 3))
-	awaitReplicas(t, m.Functions[0], 3, 3, time.Minute)
+	awaitReplicas(t, m.Functions[0], 3, 3, patience)
 	kubectlApply(t, manifest)
 	entriesAre(t, m, 5*time.Second, 3, -1)
-	awaitReplicas(t, m.Functions[0], 3, 3, time.Minute)
-	awaitReplicas(t, m.Functions[1], 1, 1, time.Minute)
+	awaitReplicas(t, m.Functions[0], 3, 3, patience)
+	awaitReplicas(t, m.Functions[1], 1, 1, patience)
 	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 }
 
@@ -162,7 +162,7 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, time.Minute)
+	awaitReplicas(t, f, 3, 3, patience)
 	publish(t, f, steps(20, 20, 0, time.Hour))
 	since := time.Now()
 	kubectlApply(t, manifest)
@@ -201,11 +201,11 @@ func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32(3)), v1alpha1.ActuatorDirect
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, time.Minute)
+	awaitReplicas(t, f, 3, 3, patience)
 	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
 	kubectlApply(t, manifest)
 	awaitEvent(t, name, "ReplicasChangedExternally", "spec.replicas 3 -> 1 was written by kubectl apply")
-	awaitReplicas(t, f, 3, 3, 20*time.Second)
+	awaitReplicas(t, f, 3, 3, patience)
 	pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	kubectlApply(t, manifest)
 	said := pollCondition(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionFalse, v1alpha1.ReasonReplicasReset)

@@ -167,7 +167,7 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	before := scene.Mesh.MeshPasses(stage.Namespace, m.Name)
 
 	rate.turn(high)
-	awaitReplicas(t, busy, 4, 20, time.Minute) // 132/s take 4 at 40/s each
+	awaitReplicas(t, busy, 4, 20, patience) // 132/s take 4 at 40/s each
 	p, err := busy.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
@@ -178,7 +178,7 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	awaitReplicas(t, busy, 1, 1, 4*time.Minute)
 	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 
-	await(t, busy, "the entry to be what says so", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, busy, "the entry to be what says so", patience, func(context.Context) (bool, string, error) {
 		numbers := watched.numbers()
 		return len(numbers) >= 3 && numbers[len(numbers)-1] == 1, fmt.Sprint(numbers), nil
 	})
@@ -206,7 +206,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	// What it is spared: a plain HorizontalPodAutoscaler on the child is set back by the mesh, again and again.
 	plain := plainHPA(f.Name, 10)
 	require.NoError(t, scene.Client.Create(t.Context(), plain))
-	await(t, f, "the child to be scaled and set back twice", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "the child to be scaled and set back twice", patience, func(context.Context) (bool, string, error) {
 		desired := desiredBy(f)
 		return turns(desired) >= 3, fmt.Sprint(desired), nil
 	})
@@ -229,9 +229,9 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	p := componentPolicy(m, f, entry)
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, time.Minute)
+	awaitReplicas(t, f, 3, 3, patience)
 	setRight := func() {
-		await(t, f, "the entry to be set right", time.Minute, func(ctx context.Context) (bool, string, error) {
+		await(t, f, "the entry to be set right", patience, func(ctx context.Context) (bool, string, error) {
 			replicas := entryReplicas(ctx, t, m)
 			return replicas == 3, fmt.Sprint(replicas), nil
 		})
@@ -255,8 +255,8 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	require.ErrorContains(t, err, `conflict with "pulsar-autoscaler"`)
 	require.NoError(t, scene.Client.Apply(t.Context(), apply, client.FieldOwner("gitops"), client.ForceOwnership))
 	setRight()
-	awaitReplicas(t, f, 3, 3, time.Minute)
-	await(t, f, "the policy to say what runs", time.Minute, func(ctx context.Context) (bool, string, error) {
+	awaitReplicas(t, f, 3, 3, patience)
+	await(t, f, "the policy to say what runs", patience, func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		if err != nil {
 			return false, "", err

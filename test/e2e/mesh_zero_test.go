@@ -104,16 +104,16 @@ func TestMeshComponentAtZeroIsCreatedAnewAndHoldsUpNoSibling(t *testing.T) {
 	m, first, second := pairOf(t, "mesh-zero")
 	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
 	addPolicy(t, meshTo(m, m.Functions[1], second, 1))
-	entriesAre(t, m, time.Minute, 0, 1)
+	entriesAre(t, m, patience, 0, 1)
 	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 
 	recreated := deleteChild(t, m.Functions[0])
-	await(t, m.Functions[0], "the child to be created anew", 20*time.Second, recreated)
-	entriesAre(t, m, 20*time.Second, 0, 1)
+	await(t, m.Functions[0], "the child to be created anew", patience, recreated)
+	entriesAre(t, m, patience, 0, 1)
 	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 
 	publish(t, m.Functions[1], steps(100, 100, 0, time.Hour))
-	awaitReplicas(t, m.Functions[1], 3, 20, time.Minute)
+	awaitReplicas(t, m.Functions[1], 3, 20, patience)
 	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
 }
 
@@ -122,20 +122,20 @@ func TestMeshThatIsRecreatedWithItsFirstEntryAtZero(t *testing.T) {
 	m, first, second := pairOf(t, "mesh-anew")
 	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
 	addPolicy(t, meshTo(m, m.Functions[1], second, 2))
-	entriesAre(t, m, time.Minute, 0, 2)
+	entriesAre(t, m, patience, 0, 2)
 	live := m.Object()
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	anew := m.Object()
 	anew.Object["spec"] = live.Object["spec"] // with its entries at 0 and 2
 	require.NoError(t, scene.Client.Delete(t.Context(), live))
 	for _, f := range m.Functions {
-		await(t, f, "the child to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+		await(t, f, "the child to go", patience, func(ctx context.Context) (bool, string, error) {
 			err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f))
 			return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
 		})
 	}
 	require.NoError(t, scene.Client.Create(t.Context(), anew))
-	await(t, m.Functions[1], "both children to be there", 30*time.Second,
+	await(t, m.Functions[1], "both children to be there", patience,
 		func(ctx context.Context) (bool, string, error) {
 			for _, f := range m.Functions {
 				if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f)); err != nil {
@@ -144,8 +144,8 @@ func TestMeshThatIsRecreatedWithItsFirstEntryAtZero(t *testing.T) {
 			}
 			return true, "", nil
 		})
-	entriesAre(t, m, 30*time.Second, 0, 2)
-	awaitReplicas(t, m.Functions[1], 2, 2, 30*time.Second)
+	entriesAre(t, m, patience, 0, 2)
+	awaitReplicas(t, m.Functions[1], 2, 2, patience)
 	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
 }
@@ -160,7 +160,7 @@ func TestMeshEntryThatIsLeftAtZeroIsNamedByItsSibling(t *testing.T) {
 	addPolicy(t, p)
 	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	setEntry(t, m, 0, 0)
-	awaitReplicas(t, m.Functions[0], 0, 0, time.Minute)
+	awaitReplicas(t, m.Functions[0], 0, 0, patience)
 	recreated := deleteChild(t, m.Functions[0])
 	const stops = "Function Mesh stops at entry mesh-named-first in spec.functions of FunctionMesh mesh-named, for it " +
 		"cannot create Function mesh-named-mesh-named-first with 0 replicas: set replicas of the entry to 1"
@@ -177,7 +177,7 @@ func TestMeshEntryThatIsLeftAtZeroIsNamedByItsSibling(t *testing.T) {
 	require.False(t, missing, "nobody may raise it")
 
 	setEntry(t, m, 0, 1)
-	awaitReplicas(t, m.Functions[1], 3, 3, time.Minute)
+	awaitReplicas(t, m.Functions[1], 3, 3, patience)
 	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	pollCondition(t, shown.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommending)
 }

@@ -18,7 +18,7 @@ import (
 // awaitNoAutoscaler waits until ours is gone.
 func awaitNoAutoscaler(t *testing.T, f *stage.Function) {
 	t.Helper()
-	await(t, f, "our HPA to be gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "our HPA to be gone", patience, func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		return hpa == nil, "it is there", err
 	})
@@ -65,10 +65,10 @@ func TestModesZeroByHandSwitchesScalingOff(t *testing.T) {
 	require.Contains(t, said, "set them to 1 or more")
 	awaitEvent(t, f.Name, "ReplicasChangedExternally", "3 -> 0 was written to the scale subresource")
 	waiting := f.Published()
-	await(t, f, "messages to wait", time.Minute, func(context.Context) (bool, string, error) {
+	await(t, f, "messages to wait", patience, func(context.Context) (bool, string, error) {
 		return f.Published() > waiting+300, "few", nil
 	})
 	require.Zero(t, replicasOf(t, f.Name))
 	scaleByHand(t, f.Name, 1)
-	awaitReplicas(t, f, 3, 20, time.Minute)
+	awaitReplicas(t, f, 3, 20, patience)
 }

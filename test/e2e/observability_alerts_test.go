@@ -24,7 +24,7 @@ import (
 func awaitAlert(t *testing.T, f *stage.Function, name string, fires bool) {
 	t.Helper()
 	server := observed(t)
-	await(t, f, fmt.Sprintf("alert %s to fire: %t", name, fires), 2*time.Minute,
+	await(t, f, fmt.Sprintf("alert %s to fire: %t", name, fires), patience,
 		func(ctx context.Context) (bool, string, error) {
 			firing, err := server.Firing(ctx)
 			if err != nil {
@@ -73,7 +73,7 @@ func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *test
 	scene.Mesh.Pause()
 	t.Cleanup(scene.Mesh.Resume)
 	patchPolicy(t, p, `{"spec":{"minReplicas":3}}`)
-	awaitReplicas(t, f, 3, 3, time.Minute) // by the HPA
+	awaitReplicas(t, f, 3, 3, patience) // by the HPA
 
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed

@@ -84,14 +84,14 @@ func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T
 	publish(t, f, load.Constant(20))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	labels := fmt.Sprintf(`{namespace=%q, policy=%q}`, stage.Namespace, name)
-	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, time.Minute,
+	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, patience,
 		func(value float64) bool { return value >= 1 })
 	targets, err := server.Targets(t.Context())
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
 	require.Empty(t, targets[0].LastError)
 	for _, used := range []string{"process_resident_memory_bytes", "go_gc_gomemlimit_bytes"} { // of libraries
-		awaitSample(t, f, "count("+used+")", time.Minute, func(value float64) bool { return value == 1 })
+		awaitSample(t, f, "count("+used+")", patience, func(value float64) bool { return value == 1 })
 	}
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)

@@ -57,12 +57,12 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 	})
 	// One replica does 100/s, so 250/s take 3: the backlog grows by 200 for each one that is missing until they are there.
 	publish(t, f, steps(0, 250, 0, 20*time.Second))
-	awaitReplicas(t, f, 3, 5, time.Minute)
-	await(t, f, "all messages to be done", time.Minute, func(context.Context) (bool, string, error) {
+	awaitReplicas(t, f, 3, 5, patience)
+	await(t, f, "all messages to be done", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return done >= 5000, fmt.Sprint(done), nil
 	})
-	awaitReplicas(t, f, 1, 1, time.Minute)
+	awaitReplicas(t, f, 1, 1, patience)
 
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
 	require.NoError(t,

@@ -28,7 +28,7 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(arriving))
 	var decided v1alpha1.AutoscalingPolicyStatus
-	awaitStatus(t, f, "replicas for the load, and a capacity", 2*time.Minute,
+	awaitStatus(t, f, "replicas for the load, and a capacity", patience,
 		func(s v1alpha1.AutoscalingPolicyStatus) bool {
 			decided = s
 			return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&

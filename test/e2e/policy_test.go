@@ -28,7 +28,7 @@ func TestPolicyInModeRecommendShowsAndChangesNothing(t *testing.T) {
 	addPolicy(t, p)
 	publish(t, f, load.Constant(250))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Recommending")
-	await(t, f, "a recommendation of more than one replica", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "a recommendation of more than one replica", patience, func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		return err == nil && p.Status.DesiredReplicas != nil && *p.Status.DesiredReplicas >= 3, "fewer", err
 	})
@@ -45,7 +45,7 @@ func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
 	const name = "contested"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	setMaxReplicas(t, name, int64(5))
-	await(t, f, "the autoscaler of Function Mesh", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the autoscaler of Function Mesh", patience, func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name + "-function"}, meshAutoscaler())
 		return err == nil, "not there", client.IgnoreNotFound(err)
 	})

@@ -134,8 +134,8 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 	set := addPolicySet(t, name)
 	publish(t, busy, load.Constant(150))
 
-	awaitReplicas(t, busy, 4, 20, time.Minute)
-	awaitReplicas(t, calm, 2, 2, time.Minute)
+	awaitReplicas(t, busy, 4, 20, patience)
+	awaitReplicas(t, calm, 2, 2, patience)
 	awaitCounts(t, name, 3, 2)
 	require.Equal(t, []v1alpha1.PolicySetObject{{
 		Kind: mesh.KindFunction, Name: named.Name, Policy: named.Name, Reason: v1alpha1.ReasonNamedByPolicy,
@@ -226,13 +226,13 @@ func TestPolicySetScalesTheComponentsOfAMesh(t *testing.T) {
 	relabel(t, spin.Name, selected(name)) // which is of a mesh that matches, and so is skipped
 	set := addPolicySet(t, name)
 
-	awaitReplicas(t, spin, 2, 2, time.Minute)
-	awaitReplicas(t, dye, 2, 2, time.Minute)
+	awaitReplicas(t, spin, 2, 2, patience)
+	awaitReplicas(t, dye, 2, 2, patience)
 	awaitCounts(t, name, 2, 2)
 
 	addPolicy(t, own)
 	awaitGone(t, name, componentPolicyName(name, m.Name, "weave-dye"))
-	awaitReplicas(t, dye, 1, 1, 2*time.Minute)
+	awaitReplicas(t, dye, 1, 1, patience)
 	awaitCounts(t, name, 2, 1)
 	require.Equal(t, own.Name, setStatus(t, name).NotReady[0].Policy)
 	require.Equal(t, "weave-dye", setStatus(t, name).NotReady[0].Component.Name)

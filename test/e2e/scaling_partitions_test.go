@@ -33,17 +33,17 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	})
 	published := publishSkewed(t, f, rates)
 	addPolicy(t, newPolicy(name))
-	awaitReplicas(t, f, least, int64(len(rates)), time.Minute)
+	awaitReplicas(t, f, least, int64(len(rates)), patience)
 
 	var drained time.Time
-	await(t, f, "the backlog to drain", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the backlog to drain", patience, func(ctx context.Context) (bool, string, error) {
 		drained = time.Now()
 		ready, err := waiting(ctx, f)
 		return ready < arrivals, fmt.Sprintf("%d of %d messages wait", ready, published()), err
 	})
 	// Replicas that are to stay are seen to: a status whose numbers hardly move is not written for minutes, so its time
 	// tells nothing about decisions made since.
-	await(t, f, "the stabilization window to pass", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the stabilization window to pass", patience, func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
 		return time.Since(drained) > 15*time.Second, fmt.Sprintf("%+v", replicas), err
 	})

@@ -65,7 +65,7 @@ func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 // poll waits until the condition holds; on a time-out it shows the adapter's log.
 func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
 		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())

@@ -23,7 +23,7 @@ import (
 func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 	t.Helper()
 	f := m.Functions[0]
-	await(t, f, fmt.Sprintf("maxReplicas %v", want), time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, fmt.Sprintf("maxReplicas %v", want), patience, func(ctx context.Context) (bool, string, error) {
 		object := m.Object()
 		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, "", err
@@ -56,7 +56,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	await(t, f, "the policy to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the policy to go", patience, func(ctx context.Context) (bool, string, error) {
 		absent, err := gone(ctx, newPolicy(p.Name))
 		return absent, "it is there", err
 	})

@@ -46,7 +46,7 @@ func maxReplicasOf(ctx context.Context, name string) (any, error) {
 // awaitAutoscalers waits until of these autoscalers just the ones that are true exist.
 func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 	t.Helper()
-	await(t, f, fmt.Sprintf("autoscalers %v", want), time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, fmt.Sprintf("autoscalers %v", want), patience, func(ctx context.Context) (bool, string, error) {
 		got, same := map[string]bool{}, true
 		for name, exists := range want {
 			absent, err := gone(ctx, autoscalerNamed(name))
@@ -101,7 +101,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
 	require.NoError(t, scene.Client.Delete(t.Context(), got))
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
-	await(t, f, "the policy to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the policy to go", patience, func(ctx context.Context) (bool, string, error) {
 		absent, err := gone(ctx, newPolicy(name))
 		return absent, "it is there", err
 	})
@@ -137,7 +137,7 @@ func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T
 	remove(t, hpa) // as KEDA does
 	awaitAutoscalers(t, f, map[string]bool{ours: true, kedas: false})
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	await(t, f, "the ScaledObject to go on", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the ScaledObject to go on", patience, func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(keda), keda)
 		return len(keda.GetAnnotations()) == 0, fmt.Sprint(keda.GetAnnotations()), err
 	})

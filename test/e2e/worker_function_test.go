@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -57,8 +58,17 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
-	w.publish(t, name+"-in", messages) // one instance takes 20 s for them
-	w.awaitParallelism(t, function.KindFunction, name, 3)
+	// One instance takes 20 s for them. The policy may decide on the first of them, and then waits for four times a start,
+	// which takes a busy worker half a minute: more come until it decides again.
+	var published time.Time
+	poll(t, "three instances", func(ctx context.Context) (bool, string, error) {
+		if time.Since(published) > 30*time.Second {
+			w.publish(t, name+"-in", messages)
+			published = time.Now()
+		}
+		found, err := w.worker.Describe(ctx, w.component(function.KindFunction, name))
+		return err == nil && found.Parallelism == 3, fmt.Sprint(found.Parallelism, err), nil
+	})
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 3)
 	found := readPolicy(t, name)
 	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)

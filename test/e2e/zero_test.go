@@ -83,13 +83,13 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	addPolicy(t, p)
 	publishFor(t, f, 7, 12*time.Second)
 	awaitLearned(t, f)
-	awaitReplicas(t, f, 0, 0, time.Minute)
+	awaitReplicas(t, f, 0, 0, patience)
 	atZero(t, f, actuator)
 
 	require.NoError(t, f.PublishBurst(t.Context(), 5))
-	awaitReplicas(t, f, 1, 20, 30*time.Second)
+	awaitReplicas(t, f, 1, 20, patience)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, time.Minute)
+	awaitReplicas(t, f, 0, 0, patience)
 
 	// In mode Paused they gather, so that the first look sees them all.
 	setMode(t, f, v1alpha1.ModePaused)
@@ -97,10 +97,10 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
-	awaitReplicas(t, f, 3, 20, 30*time.Second)
+	awaitReplicas(t, f, 3, 20, patience)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, time.Minute)
+	awaitReplicas(t, f, 0, 0, patience)
 	desired := desiredSince(name, since)
 	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
 	for i, one := range desired[:len(desired)-1] {
@@ -122,7 +122,7 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 		return
 	}
 	require.Equal(t, int32(1), *hpa.Spec.MinReplicas, "this cluster takes no less")
-	await(t, f, "the HPA to find it there", time.Minute, func(ctx context.Context) (bool, string, error) {
+	await(t, f, "the HPA to find it there", patience, func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		if err != nil || hpa == nil {
 			return false, "no HPA", err
