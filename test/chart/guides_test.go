@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -196,8 +195,6 @@ func requirePoliciesApplied(t *testing.T, calls []call, policies []*unstructured
 func requireTaken(t *testing.T, people client.Client, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
-		require.NoError(t, people.Patch(t.Context(), object, client.Apply, //nolint:staticcheck // unstructured objects
-			client.DryRunAll, client.ForceOwnership, client.FieldOwner("people"),
-			client.FieldValidation(metav1.FieldValidationStrict)), "%s %s", object.GetKind(), object.GetName())
+		require.NoError(t, apply(t, people, object), "%s %s", object.GetKind(), object.GetName())
 	}
 }
