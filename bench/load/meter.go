@@ -13,27 +13,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pollEvery is how often a Meter is looked at, and forgivenSkew what clocks of one machine may differ while they are
-// set.
+// pollEvery is the interval of AwaitDone, and forgivenSkew the tolerated difference of clocks on one machine while they
+// are set.
 const (
 	pollEvery    = 100 * time.Millisecond
 	forgivenSkew = 10 * time.Millisecond
 )
 
-// Metering says what to measure. Topic and Objective are required.
+// Metering configures a Meter. Topic and Objective are required.
 type Metering struct {
 	// Topic is the output of the Function, partitioned or not.
 	Topic string
-	// Run is that of the Publisher; other messages do not count.
+	// Run of the Publisher; other messages do not count.
 	Run string
-	// Objective divides latencies into good and late.
+	// Objective separates good from late.
 	Objective time.Duration
-	// FromNow leaves out what the topic has already.
+	// FromNow ignores messages that the topic has already.
 	FromNow bool
 }
 
-// Meter measures messages end to end: from when each was due until the Function published its result. Results that the
-// Function's producer batches have the publish time of the first one, so that latencies are up to its delay too short.
+// Meter measures messages end to end: from when each was due until the Function published its result. Results in a
+// batch have the publish time of the first one, so their latencies are too short by up to the batching delay.
 type Meter struct {
 	*Tally
 
@@ -42,7 +42,7 @@ type Meter struct {
 	skew    skew
 }
 
-// NewMeter reads the output, which makes no durable subscription. The client stays the caller's.
+// NewMeter reads the output without a durable subscription. It does not close the client.
 func NewMeter(client pulsar.Client, config Metering) (*Meter, error) {
 	switch {
 	case config.Topic == "":
@@ -92,7 +92,7 @@ func (m *Meter) read(ctx context.Context, reader pulsar.Reader) error {
 			return fmt.Errorf("reading %s: %w", reader.Topic(), err)
 		}
 		if last != nil && !follows(message.ID(), last) {
-			continue // comes again after a reconnect
+			continue // redelivered after a reconnect
 		}
 		last = message.ID()
 		s, ok := readStamp(message.Properties(), message.Payload(), m.config.Run)
@@ -106,7 +106,7 @@ func (m *Meter) read(ctx context.Context, reader pulsar.Reader) error {
 	}
 }
 
-// follows says whether one message of a topic is stored after the other.
+// follows reports whether a message is stored after another of the same topic.
 func follows(id, other pulsar.MessageID) bool {
 	if id.LedgerID() != other.LedgerID() {
 		return id.LedgerID() > other.LedgerID()
@@ -117,8 +117,8 @@ func follows(id, other pulsar.MessageID) bool {
 	return id.BatchIdx() > other.BatchIdx()
 }
 
-// AwaitDone waits until so many messages are done, and tells how many. It ends early with ctx, or when none was done
-// for the time quiet: what is missing then is lost, or still backlog.
+// AwaitDone waits until this many messages are done, and returns their number. It ends early with ctx, or when none was
+// done for the time quiet: the rest is lost, or still backlog.
 func (m *Meter) AwaitDone(ctx context.Context, messages int64, quiet time.Duration) (done int64) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -138,11 +138,11 @@ func (m *Meter) AwaitDone(ctx context.Context, messages int64, quiet time.Durati
 	}
 }
 
-// Skew is how much the clock of the Function's host is known to differ from ours, at least; 0 if no message shows any.
-// Latencies are wrong by as much.
+// Skew is the known minimum difference between the clocks of the Function's host and ours; 0 if no message shows any.
+// It is the error of the latencies.
 func (m *Meter) Skew() time.Duration { return m.skew.least() }
 
-// Close unsubscribes. It must not be called during Run.
+// Close closes the readers. It must not be called during Run.
 func (m *Meter) Close() {
 	for _, reader := range m.readers {
 		reader.Close()

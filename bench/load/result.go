@@ -32,8 +32,8 @@ func NewResult(due int64, p *Publisher, m *Meter) Result {
 	return r
 }
 
-// NewEstimate is NewResult without results: by the latency that each published message is expected to have. Done are
-// the messages of which it is known.
+// NewEstimate is NewResult without results: with the expected latency of each published message. Done are the messages
+// with a known one.
 func NewEstimate(due int64, p *Publisher, expected *Tally) Result {
 	r := newResult(due, p, expected)
 	r.Duplicates = nil

@@ -65,8 +65,7 @@ type Tally struct {
 
 // Counts of a tally.
 type Counts struct {
-	// Done are messages, of which Late took longer than the objective; Duplicates are messages done again, nil where that
-	// is not known.
+	// Done are messages, of which Late took longer than the objective; Duplicates are messages done again, nil if unknown.
 	Done       int64  `json:"done"`
 	Late       int64  `json:"late"`
 	Duplicates *int64 `json:"duplicates,omitempty"`
