@@ -138,7 +138,7 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 	return nil
 }
 
-// validate checks the flags.
+// validate validates the flags.
 func (o *benchRunOptions) validate() error {
 	switch {
 	case o.form != "" && o.form != "json":
@@ -183,7 +183,7 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	return run.Config{Scenario: s, Schedule: schedule, Target: target, Access: o.access}, err
 }
 
-// check what the scenario must have for this kind of run.
+// check validates the scenario for this kind of run.
 func (o *benchRunOptions) check(s scenario.Scenario) error {
 	switch {
 	case o.local:
@@ -196,7 +196,7 @@ func (o *benchRunOptions) check(s scenario.Scenario) error {
 	}
 }
 
-// parseTarget is none without --target.
+// parseTarget returns the zero value without --target.
 func (o *benchRunOptions) parseTarget() (run.Target, error) {
 	if o.target == "" {
 		return run.Target{}, nil
@@ -210,7 +210,7 @@ func (o *benchRunOptions) parseTarget() (run.Target, error) {
 	return target, err
 }
 
-// write writes the result as the flags say.
+// write writes the result in the requested formats.
 func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOStreams) error {
 	if o.html != "" {
 		if err := writePage(o.html, result); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// newBenchConsume is what the pods of contenders with function.kind Deployment run.
+// newBenchConsume is the command of the pods of contenders with function.kind Deployment.
 func newBenchConsume() *cobra.Command {
 	var (
 		config     load.Consumption

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// clusterFlags are those of kubectl that choose a cluster and a user.
+// clusterFlags are kubectl's flags that select a cluster and a user.
 type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides *clientcmd.ConfigOverrides
@@ -23,7 +23,7 @@ func newClusterFlags() clusterFlags {
 	return clusterFlags{clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}}
 }
 
-// addTo adds all but the namespace: runs make one of their own.
+// addTo adds all but the namespace: runs create their own.
 func (c clusterFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "File with the kubeconfig.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -31,7 +31,7 @@ func (c clusterFlags) addTo(flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(c.overrides, flags, names)
 }
 
-// addNamespace adds the namespace of what is there already.
+// addNamespace adds the namespace of existing objects.
 func (c clusterFlags) addNamespace(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", "Namespace of the target.")
 }
