@@ -19,7 +19,7 @@ import (
 
 // TestMain runs the tests in the namespaces of a node. What needs a network comes before.
 func TestMain(m *testing.M) {
-	flag.Bool("all", false, "run all tests, of which some take minutes")
+	all := flag.Bool("all", false, "run all tests, of which some take minutes")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var built artifacts
 	code, done := node.Main(ctx, func(ctx context.Context) (err error) {
-		built, err = prepare(ctx)
+		built, err = prepare(ctx, *all)
 		return err
 	})
 	if done {
@@ -40,12 +40,17 @@ func TestMain(m *testing.M) {
 }
 
 // prepare builds and fetches all that tests run.
-func prepare(ctx context.Context) (artifacts, error) {
+func prepare(ctx context.Context, all bool) (artifacts, error) {
 	if _, err := cluster.Binaries(ctx, os.Stderr); err != nil {
 		return artifacts{}, err
 	}
 	if _, err := broker.Distribution(ctx, "", os.Stderr); err != nil {
 		return artifacts{}, err
+	}
+	if all {
+		if _, err := cluster.KEDABinaries(ctx, os.Stderr); err != nil {
+			return artifacts{}, err
+		}
 	}
 	return buildArtifacts(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
@@ -77,6 +79,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 		REST: config, Name: "node-1", Namespaces: []string{namespace},
 		Images: map[string]string{
 			registry + "/adapter:" + tag: s.built.image("adapter"), registry + "/adapter:" + tagBefore: s.built.image("adapter"),
+			registry + "/scaler:" + tag: s.built.image("scaler"),
 		},
 	})
 	if err != nil {
@@ -148,12 +151,34 @@ func (s *scene) flags(values ...string) []string {
 	return flags
 }
 
+// uninstall returns when no pod is left, which outlive the release by their grace.
+func (s *scene) uninstall(t *testing.T) {
+	t.Helper()
+	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
+	s.await(t, "all pods to end", func(ctx context.Context) (bool, string, error) {
+		pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		return len(pods.Items) == 0, fmt.Sprint(len(pods.Items), " pods"), nil
+	})
+}
+
 // await waits for what takes seconds on a machine that does nothing else.
 func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	require.NoError(t, cluster.WaitFor(ctx, what, pollTime, holds))
+}
+
+// exists reads the object.
+func (s *scene) exists(ctx context.Context, object client.Object) (bool, error) {
+	err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func chart(t *testing.T) string {

@@ -51,6 +51,7 @@ type Node struct {
 	config Config
 	client kubernetes.Interface
 	proxy  *proxy
+	names  *names
 	dir    string
 	images map[string]image
 
@@ -81,7 +82,10 @@ func New(ctx context.Context, config Config) (_ *Node, err error) {
 	return n, nil
 }
 
-func (n *Node) prepare(ctx context.Context) error {
+func (n *Node) prepare(ctx context.Context) (err error) {
+	if n.names, err = newNames(n.dir); err != nil {
+		return err
+	}
 	unpacked := map[string]image{}
 	for name, layout := range n.config.Images {
 		if _, done := unpacked[layout]; !done {
@@ -93,7 +97,7 @@ func (n *Node) prepare(ctx context.Context) error {
 		}
 		n.images[name] = unpacked[layout]
 	}
-	_, err := n.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name}},
+	_, err = n.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name}},
 		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("registering the node: %w", err)
@@ -138,7 +142,11 @@ func (n *Node) Explain() string {
 
 // look reads pods and Services once, and takes each pod a step further.
 func (n *Node) look(ctx context.Context) error {
-	errs := []error{n.proxy.follow(ctx)}
+	headless, err := n.proxy.follow(ctx)
+	errs := []error{err}
+	if err == nil {
+		errs = append(errs, n.names.set(headless))
+	}
 	found := map[types.UID]bool{}
 	for _, namespace := range n.config.Namespaces {
 		pods, err := n.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})

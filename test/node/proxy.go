@@ -47,19 +47,26 @@ func newProxy(client kubernetes.Interface, host string) (*proxy, error) {
 	}, nil
 }
 
-// follow makes listeners and endpoints those of the Services that are there now.
-func (p *proxy) follow(ctx context.Context) error {
+// follow makes listeners and endpoints those of the Services that are there now, and returns the addresses of headless
+// ones by their names.
+func (p *proxy) follow(ctx context.Context) (headless map[string][]string, err error) {
 	services, err := p.client.CoreV1().Services("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	published, err := p.client.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	headless = map[string][]string{}
 	wanted := map[string][]string{net.JoinHostPort(serviceOfAPIServer, "443"): {p.apiServer}}
 	for i := range services.Items {
 		service := &services.Items[i]
+		if service.Spec.ClusterIP == corev1.ClusterIPNone && len(service.Spec.Ports) > 0 {
+			headless[service.Name+"."+service.Namespace+".svc"] = hostsOf(
+				endpoints(published.Items, service, service.Spec.Ports[0].Name))
+			continue
+		}
 		if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
 			service.Spec.ClusterIP == serviceOfAPIServer {
 			continue
@@ -69,7 +76,16 @@ func (p *proxy) follow(ctx context.Context) error {
 			wanted[at] = endpoints(published.Items, service, port.Name)
 		}
 	}
-	return p.set(ctx, wanted)
+	return headless, p.set(ctx, wanted)
+}
+
+// hostsOf are addresses without their ports.
+func hostsOf(addresses []string) (hosts []string) {
+	for _, address := range addresses {
+		host, _, _ := net.SplitHostPort(address) // endpoints joined them
+		hosts = append(hosts, host)
+	}
+	return hosts
 }
 
 // endpoints are the ready ones of the port, and without any, those that still serve while they end.

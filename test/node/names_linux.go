@@ -1,0 +1,54 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hostsFile is where programs look names up before DNS.
+const hostsFile = "/etc/hosts"
+
+// names makes the names of headless Services known to programs beside the pods, such as KEDA, in place of DNS: a hosts
+// file of this node's mount namespace.
+type names struct {
+	path string
+	// base is the machine's file, and added what was written after it.
+	base, added string
+}
+
+func newNames(dir string) (*names, error) {
+	base, err := os.ReadFile(hostsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of this machine: %w", err)
+	}
+	n := &names{path: filepath.Join(dir, "hosts"), base: strings.TrimSuffix(string(base), "\n") + "\n"}
+	if err := os.WriteFile(n.path, []byte(n.base), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the names of this node: %w", err)
+	}
+	return n, bind(mount{Source: n.path, Target: hostsFile})
+}
+
+// set makes each name that of its addresses. The file stays the one that is mounted.
+func (n *names) set(addresses map[string][]string) error {
+	var added strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		for _, address := range addresses[name] {
+			_, _ = fmt.Fprintf(&added, "%s %s\n", address, name)
+		}
+	}
+	if added.String() == n.added {
+		return nil
+	}
+	if err := os.WriteFile(n.path, []byte(n.base+added.String()), 0o600); err != nil {
+		return fmt.Errorf("writing the names of this node: %w", err)
+	}
+	n.added = added.String()
+	return nil
+}
