@@ -41,9 +41,11 @@ type AutoscalingPolicy struct {
 	// spec is the desired behavior of the policy.
 	// +required
 	Spec AutoscalingPolicySpec `json:"spec"`
-	// status is what the controller measured and decided, and why. Only the controller writes it.
+	// status is what the controller measured and decided, and why. Only the controller writes it. Default: condition Ready
+	// is Unknown.
 	// +optional
-	Status AutoscalingPolicyStatus `json:"status,omitempty"`
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "the adapter has not read this object yet: if that lasts, check that the adapter runs", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status AutoscalingPolicyStatus `json:"status,omitzero"`
 }
 
 // AutoscalingPolicyList is a list of policies.

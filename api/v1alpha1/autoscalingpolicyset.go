@@ -35,8 +35,10 @@ type AutoscalingPolicySet struct {
 	// +required
 	Spec AutoscalingPolicySetSpec `json:"spec"`
 	// status is the result of the selector, and the matched objects that are not ready. Only the controller writes it.
+	// Default: condition Ready is Unknown.
 	// +optional
-	Status AutoscalingPolicySetStatus `json:"status,omitempty"`
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "the adapter has not read this object yet: if that lasts, check that the adapter runs", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status AutoscalingPolicySetStatus `json:"status,omitzero"`
 }
 
 // AutoscalingPolicySetList is a list of policy sets.
@@ -102,7 +104,8 @@ type AnnotationValue string
 // AutoscalingPolicySetStatus is the result of the selector, and the matched objects that are not ready. An absent field
 // is unknown, never zero.
 type AutoscalingPolicySetStatus struct {
-	// conditions of the set: Ready, TargetFound and PoliciesApplied.
+	// conditions of the set: Ready, TargetFound and PoliciesApplied. Stalled is True after one of the last two has been
+	// False for a minute and only a user can fix that, and absent otherwise.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -15,6 +15,7 @@ const (
 	ConditionScalingActive        = "ScalingActive"        // that autoscaler reports that it scales
 	ConditionSubscriptionVerified = "SubscriptionVerified" // the broker reports the expected subscription
 	ConditionScalesWithoutRestart = "ScalesWithoutRestart" // a change of replicas restarts no running one
+	ConditionStalled              = "Stalled"              // only a user can fix another condition; absent otherwise
 )
 
 // Reasons of more than one condition.
@@ -152,7 +153,8 @@ const (
 	ReasonFallback           = "Fallback"           // KEDA gets no answer from the scaler, and keeps the replicas
 )
 
-// Condition types of an AutoscalingPolicySet, besides Ready and TargetFound, which is True when its selector matches.
+// Condition types of an AutoscalingPolicySet, besides Ready, Stalled, and TargetFound, which is True when its selector
+// matches.
 const (
 	ConditionPoliciesApplied = "PoliciesApplied" // each governed object has its policy
 )

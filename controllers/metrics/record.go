@@ -178,7 +178,7 @@ func unexpected(conditions []metav1.Condition) []condition {
 	var found []condition
 	for _, c := range conditions {
 		expected := metav1.ConditionTrue
-		if c.Type == v1alpha1.ConditionScalingLimited {
+		if c.Type == v1alpha1.ConditionScalingLimited || c.Type == v1alpha1.ConditionStalled {
 			expected = metav1.ConditionFalse
 		}
 		if c.Status != expected {

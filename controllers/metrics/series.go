@@ -173,8 +173,8 @@ func outcomes() []series {
 		},
 		{
 			name: "condition", labels: []string{"reason", "status", "type"}, absent: "while all are as expected",
-			help: "Conditions with an unexpected status: ScalingLimited that is not False, others that are not True. " +
-				"Always 1.",
+			help: "Conditions with an unexpected status: ScalingLimited and Stalled that are not False, others that are not " +
+				"True. Always 1.",
 			labelled: func(r *Record) []sample {
 				found := make([]sample, 0, len(r.conditions))
 				for _, c := range r.conditions {

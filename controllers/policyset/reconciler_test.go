@@ -259,7 +259,9 @@ func TestProblemsOfASetAreConditions(t *testing.T) {
 			if test.applyFails != nil {
 				env.now = env.now.Add(retryRefusedEvery)
 				writes, _ = env.reconcile("media")
-				require.Equal(t, []string{"apply"}, writes, "retried")
+				require.Equal(t, []string{"apply", "patch status"}, writes, "retried, and the set is stalled by then")
+				stalled, _ := env.condition("media", v1alpha1.ConditionStalled)
+				require.Equal(t, "True/ApplyRefused", stalled)
 			}
 		})
 	}

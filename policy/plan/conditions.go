@@ -105,7 +105,7 @@ func (o outcome) conditions() []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
-	return after
+	return withStalled(after, o.Policy.Generation, o.Now)
 }
 
 // pausedConditions are Ready, and TargetFound while a FunctionMesh entry makes it False: in mode Paused all other

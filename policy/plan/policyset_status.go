@@ -63,6 +63,7 @@ func PolicySetStatus(before v1alpha1.AutoscalingPolicySetStatus, o SetOutcome) v
 		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after.Conditions, c)
 	}
+	after.Conditions = withStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
 	return after
 }
 

@@ -5,7 +5,10 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -107,6 +110,49 @@ func (o outcome) scalingLimited() metav1.Condition {
 func externalLimit(hold string) bool {
 	switch hold {
 	case policy.HoldIneffective, policy.HoldThrottled, policy.HoldBlocked:
+		return true
+	default:
+		return false
+	}
+}
+
+// stalledAfter is how long a condition has to be False before the policy is stalled. What is applied together with a
+// policy, such as its target, exists by then.
+const stalledAfter = time.Minute
+
+// withStalled adds condition Stalled to those of a policy or a set while only a user can fix one, or removes it.
+//
+// Source: github.com/fluxcd/cli-utils v1.2.2, pkg/kstatus/status/generic.go: Stalled fails a deployment at once, and
+// Ready that is not True is waited for.
+func withStalled(conditions []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	after := slices.Clone(conditions)
+	for _, name := range []string{
+		v1alpha1.ConditionTargetFound, v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionPoliciesApplied,
+	} {
+		c := meta.FindStatusCondition(after, name)
+		if c == nil || c.Status != metav1.ConditionFalse || endsByItself(c.Reason) ||
+			now.Sub(c.LastTransitionTime.Time) < stalledAfter {
+			continue
+		}
+		meta.SetStatusCondition(&after, metav1.Condition{
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
+		})
+		return after
+	}
+	meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
+	return after
+}
+
+// endsByItself reports whether a False condition with this reason may become True without a user.
+func endsByItself(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonTakingOver, v1alpha1.ReasonTakeOverFailed, v1alpha1.ReasonRestoring,
+		v1alpha1.ReasonScaledObjectStays,
+		// Pulsar's function worker answers late or wrongly.
+		v1alpha1.ReasonNoDataYet, v1alpha1.ReasonStale, v1alpha1.ReasonPulsarUnreachable,
+		v1alpha1.ReasonPulsarUnavailable, v1alpha1.ReasonUnexpectedAnswer, v1alpha1.ReasonImplausibleAnswer,
+		v1alpha1.ReasonUnknown:
 		return true
 	default:
 		return false

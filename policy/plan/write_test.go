@@ -274,7 +274,7 @@ func TestConditions(t *testing.T) {
 				require.Equal(t, want, got, conditionType)
 			}
 			later := outcome
-			later.Now = noon().Add(time.Hour)
+			later.Now = noon().Add(50 * time.Second)
 			require.Equal(t, conditions, conditionsOf(conditions, later), "an unchanged condition keeps its transition time")
 		})
 	}

@@ -115,3 +115,18 @@ func TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults(t *testing.T)
 	require.ErrorContains(t, people.Patch(t.Context(), broken, client.MergeFrom(before)),
 		"minReplicas must not be larger than maxReplicas")
 }
+
+// TestWhatTheAdapterHasNotReadIsNotReady: a tool that waits for a new object must not take it as complete.
+func TestWhatTheAdapterHasNotReadIsNotReady(t *testing.T) {
+	onControlPlane(t)
+	for kind, spec := range map[string]fields{
+		v1alpha1.KindAutoscalingPolicy: functionPolicy(nil), v1alpha1.KindAutoscalingPolicySet: mediaSet(nil, nil, nil),
+	} {
+		object := createOf(t, kind, "unread", spec)
+		require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		require.Equal(t, fields{"conditions": []any{fields{
+			"type": "Ready", "status": "Unknown", "reason": "Pending", "lastTransitionTime": "1970-01-01T00:00:00Z",
+			"message": "the adapter has not read this object yet: if that lasts, check that the adapter runs",
+		}}}, object.Object["status"], kind)
+	}
+}

@@ -73,7 +73,7 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	fresh := readRow(table)
 	require.Equal(t, map[string]string{
 		"Name": "resize", "Target": "<none>", "Backlog": "<none>", "Wait": "<none>", "Met": "<none>",
-		"Desired": "<none>", "Running": "<none>", "Hold": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
+		"Desired": "<none>", "Running": "<none>", "Hold": "<none>", "Ready": "Unknown", "Age": fresh.narrow["Age"],
 	}, fresh.narrow, "what is unknown is not 0")
 
 	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {

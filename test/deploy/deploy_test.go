@@ -37,8 +37,8 @@ func manifests() fs.FS { return os.DirFS("../../deploy") }
 // ofScaler is the folder of what the scaler needs; the rest is the adapter's.
 const ofScaler = "scaler/"
 
-// ofChart has templates, which are no manifests.
-const ofChart = "chart"
+// Folders without manifests of ours: the chart has templates, and gitops settings of Argo CD.
+const ofChart, ofGitOps = "chart", "gitops"
 
 // Files for what not every cluster has, and what not every adapter may.
 const (
@@ -71,7 +71,7 @@ func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	require.NoError(t, fs.WalkDir(manifests(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && name == ofChart {
+		if err == nil && (name == ofChart || name == ofGitOps) {
 			return fs.SkipDir
 		}
 		isManifest := path.Ext(name) == ".yaml" && path.Base(name) != kustomization && name != ofRules && name != ofValues

@@ -1,0 +1,1 @@
+../AutoscalingPolicy/health.lua

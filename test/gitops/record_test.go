@@ -1,0 +1,222 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gitops
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+var update = flag.Bool("update", false, "record statuses and write argocd-cm.yaml instead of comparing them")
+
+// every is how often the policies here are reconciled.
+const every = 10 * time.Second
+
+// observed is a policy with 3 replicas, which are enough, and its HorizontalPodAutoscaler.
+func observed(t *testing.T) plan.Observed {
+	t.Helper()
+	p := fixture.Policy()
+	p.Spec.LatencyObjective.Duration = time.Minute
+	p.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicy))
+	r := fixture.Reading(250, 50)
+	o := plan.Observed{
+		Now: fixture.Noon(), Policy: p,
+		Target: &plan.Target{
+			Ref: p.Spec.ScaleTargetRef, Replicas: new(int32(3)), Reported: new(int32(3)),
+			Subscription:     backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"),
+			SubscriptionType: backlog.Shared,
+		},
+		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the cluster supports it"},
+		Measured: plan.Measured{Reading: &r, FreshFor: 3 * every},
+	}
+	text, err := yaml.Marshal(plan.HorizontalPodAutoscaler(p, o.Target, o.Capabilities))
+	require.NoError(t, err)
+	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
+	require.NoError(t, yaml.UnmarshalStrict(text, o.Autoscaler))
+	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound",
+		Message: "the HPA was able to successfully calculate a replica count",
+	}}
+	return o
+}
+
+// reconciled is the policy after it was reconciled for so long, with what is observed then.
+func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
+	var state policy.State
+	for end := o.Now.Add(d); !o.Now.After(end); o.Now = o.Now.Add(every) {
+		if o.Reading != nil {
+			o.Reading.At, o.Reading.ExactAt = o.Now, o.Now
+		}
+		o.Violation = plan.Check(o)
+		var decision *policy.Decision
+		if o.Subscription() != nil {
+			decided, after := policy.Decide(plan.Input(o), state)
+			decision, state = &decided, after
+		}
+		o.History = o.History.Decided(o, decision)
+		o.Policy = o.Policy.DeepCopy()
+		o.Policy.Status = plan.Status(o, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
+	}
+	p := o.Policy.DeepCopy()
+	p.Status.Checkpoint = "" // is no API
+	return p, o
+}
+
+// policies are recorded by the names of their files.
+func policies(t *testing.T) map[string]client.Object {
+	t.Helper()
+	after := func(d time.Duration, changes ...func(*plan.Observed)) client.Object {
+		o := observed(t)
+		for _, change := range changes {
+			change(&o)
+		}
+		p, _ := reconciled(o, d)
+		return p
+	}
+	absent := func(o *plan.Observed) { o.Target, o.Reading = nil, nil }
+	unanswered := func(o *plan.Observed) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }
+	limited := func(o *plan.Observed) {
+		*o.Reading = fixture.Reading(1_000_000, 50)
+		o.Target.Replicas, o.Target.Reported = new(int32(20)), new(int32(20))
+	}
+	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
+		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
+	}
+	edited, later := reconciled(observed(t), time.Minute)
+	edited.Generation++
+	absent(&later)
+	deleted, _ := reconciled(later, 2*time.Minute)
+	return map[string]client.Object{
+		"new":              withDefaults(t, after(0)),
+		"scaling":          after(time.Minute),
+		"objective-missed": after(2*time.Minute, limited),
+		"spec-changed":     edited,
+		"recommending":     after(time.Minute, mode(v1alpha1.ModeRecommend)),
+		"paused":           after(time.Minute, mode(v1alpha1.ModePaused)),
+		"pulsar-down":      after(time.Hour, unanswered),
+		"target-not-yet":   after(30*time.Second, absent),
+		"target-missing":   after(2*time.Minute, absent),
+		"target-deleted":   deleted,
+		"replicas-pending": after(20*time.Minute, func(o *plan.Observed) {
+			o.Pods = &policy.Pods{Unready: 3, UnreadySince: o.Now}
+		}),
+		"target-of-a-mesh": after(2*time.Minute, func(o *plan.Observed) { o.Target.MeshOwner = "etl" }),
+		"other-autoscaler": after(2*time.Minute, func(o *plan.Observed) {
+			o.Conflicting = []plan.ConflictingAutoscaler{{
+				Kind: "HorizontalPodAutoscaler", Name: "cpu", TargetKind: "Function", TargetName: "resize",
+			}}
+		}),
+	}
+}
+
+// policySets are recorded by the names of their files.
+func policySets(t *testing.T) map[string]client.Object {
+	t.Helper()
+	after := func(d time.Duration, ready ...metav1.ConditionStatus) client.Object {
+		set := fixture.PolicySet("media")
+		set.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicySet))
+		neighbors, objects := members(set, ready)
+		for now := fixture.Noon(); !now.After(fixture.Noon().Add(d)); now = now.Add(every) {
+			set.Status = plan.PolicySetStatus(set.Status, plan.SetOutcome{
+				Now: now, Observed: plan.ObserveSet(set, neighbors, objects),
+			})
+		}
+		return set
+	}
+	return map[string]client.Object{
+		"new":             withDefaults(t, after(0)),
+		"all-ready":       after(time.Minute, metav1.ConditionTrue, metav1.ConditionTrue),
+		"one-not-ready":   after(time.Hour, metav1.ConditionTrue, metav1.ConditionFalse),
+		"nothing-yet":     after(30 * time.Second),
+		"nothing-matches": after(2 * time.Minute),
+	}
+}
+
+// members are Functions that a set selects, and its policies for them, with their condition Ready.
+func members(set *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
+	neighbors plan.Neighbors, objects []plan.Selectable,
+) {
+	for i, status := range ready {
+		p := fixture.Policy()
+		p.Spec.ScaleTargetRef.Name = fmt.Sprintf("resize-%d", i)
+		p.Name = plan.SetPolicyName(set.Name, p.Spec.ScaleTargetRef)
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+		p.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonScaling, Message: "as recorded",
+		}}
+		neighbors.Policies = append(neighbors.Policies, *p)
+		objects = append(objects, plan.Selectable{Ref: p.Spec.ScaleTargetRef, Labels: set.Spec.Selector.MatchLabels})
+	}
+	return neighbors, objects
+}
+
+// withDefaults is the object as the API server shows it before the adapter reads it.
+func withDefaults(t *testing.T, object client.Object) client.Object {
+	t.Helper()
+	plural := map[string]string{
+		v1alpha1.KindAutoscalingPolicy:    "autoscalingpolicies",
+		v1alpha1.KindAutoscalingPolicySet: "autoscalingpolicysets",
+	}[object.GetObjectKind().GroupVersionKind().Kind]
+	text, err := os.ReadFile(filepath.Join(root, "deploy", "crd", v1alpha1.Group+"_"+plural+".yaml"))
+	require.NoError(t, err)
+	var crd apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, yaml.UnmarshalStrict(text, &crd))
+	initial := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Default
+	require.NotNil(t, initial)
+	switch o := object.(type) {
+	case *v1alpha1.AutoscalingPolicy:
+		o.Status = v1alpha1.AutoscalingPolicyStatus{}
+		require.NoError(t, yaml.UnmarshalStrict(initial.Raw, &o.Status))
+	case *v1alpha1.AutoscalingPolicySet:
+		o.Status = v1alpha1.AutoscalingPolicySetStatus{}
+		require.NoError(t, yaml.UnmarshalStrict(initial.Raw, &o.Status))
+	}
+	return object
+}
+
+// TestTheRecordedStatusesAreThoseOfTheController compares each file with what the controller's code computes today.
+func TestTheRecordedStatusesAreThoseOfTheController(t *testing.T) {
+	for kind, objects := range map[string]map[string]client.Object{
+		v1alpha1.KindAutoscalingPolicy: policies(t), v1alpha1.KindAutoscalingPolicySet: policySets(t),
+	} {
+		folder := filepath.Join(healthChecks, kind, "testdata")
+		var names []string
+		for name, object := range objects {
+			text, err := yaml.Marshal(object)
+			require.NoError(t, err)
+			path := filepath.Join(folder, name+".yaml")
+			if *update {
+				require.NoError(t, os.MkdirAll(folder, 0o750))
+				require.NoError(t, os.WriteFile(path, text, 0o600))
+			}
+			recorded, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(recorded), string(text), "run go test ./test/gitops -update for %s", path)
+			names = append(names, path)
+		}
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		require.NoError(t, err)
+		slices.Sort(names)
+		require.Equal(t, names, files, "each file is recorded here")
+	}
+}
