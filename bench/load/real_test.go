@@ -176,3 +176,26 @@ func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
 	require.GreaterOrEqual(t, got.Late, int64(150), "200 were due in the first second of the stall")
 	require.Greater(t, got.Latencies.Max, stall-100*time.Millisecond)
 }
+
+func TestConsumerCopiesEachMessageAfterItsServiceTime(t *testing.T) {
+	const name, serviceTime = "copied", 5 * time.Millisecond
+	x := newBench(t, name, 2*time.Second, serviceTime, 100)
+	client, err := broker.Connect(sharedBroker.Need(t).ServiceURL(), "")
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	consumed := make(chan error, 1)
+	go func() {
+		consumed <- load.Consume(ctx, client, load.Consumption{
+			Topic: x.in.Topics[0], Subscription: name, Output: x.in.Output, ServiceTime: serviceTime,
+		})
+	}()
+	require.NoError(t, <-x.begin(t))
+	require.EqualValues(t, 200, x.meter.AwaitDone(t.Context(), 200, patience))
+	got := x.result()
+	require.GreaterOrEqual(t, got.Latencies.P50, serviceTime)
+	require.Zero(t, *got.Duplicates)
+	stop()
+	require.NoError(t, <-consumed)
+	require.ErrorContains(t, load.Consume(ctx, client, load.Consumption{}), "it must have topic")
+}

@@ -34,6 +34,7 @@ func TestSignalsAuth(t *testing.T) {
 	t.Run("oauth2", func(t *testing.T) { testOAuth2(t, s) })
 	t.Run("redirect", func(t *testing.T) { testRedirects(t, s) })
 	t.Run("rights", func(t *testing.T) { testRights(t, s) })
+	t.Run("benchmark", func(t *testing.T) { testBenchSecured(t, s) })
 }
 
 // attempt is one fetch with named credentials; text has BROKER for the broker's host.

@@ -43,6 +43,8 @@ type benched struct {
 	code   int
 	result run.Result
 	told   string
+	// json is the result as it was written.
+	json string
 }
 
 // benchRun runs the plugin in the checkout.
@@ -53,7 +55,7 @@ func benchRun(t *testing.T, path string, args ...string) (b benched) {
 	var told bytes.Buffer
 	command.Stderr = &told
 	out, err := command.Output()
-	b.code, b.told = command.ProcessState.ExitCode(), told.String()
+	b.code, b.told, b.json = command.ProcessState.ExitCode(), told.String(), string(out)
 	if b.code == 0 || b.code == 1 {
 		require.NoError(t, json.Unmarshal(out, &b.result), "%s", b.told)
 		return b

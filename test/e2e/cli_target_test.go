@@ -6,7 +6,9 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -98,4 +102,43 @@ func subscriptions(t *testing.T, topic string) (names []string) {
 	require.Equal(t, http.StatusOK, status, "%s", answer)
 	require.NoError(t, json.Unmarshal(answer, &names))
 	return names
+}
+
+// testBenchSecured publishes with a token, and over TLS to the admin service.
+func testBenchSecured(t *testing.T, s *secured) {
+	onStage(t)
+	const name = "cli-secured"
+	deployment, err := mesh.Deployment(stage.Namespace, name, 0, replica.Instance{Name: name})
+	require.NoError(t, err)
+	place(t, deployment)
+	policy := newPolicy(name)
+	policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
+	policy.Spec.Subscription = &v1alpha1.Subscription{Topics: []v1alpha1.TopicName{securedTopic}, Name: name}
+	policy.Spec.Mode = v1alpha1.ModePaused
+	place(t, policy)
+	token := s.token(t, "admin", time.Hour)
+	path, scenario := plugin(t), benchScenario(t, 2, "")
+	text, err := os.ReadFile(scenario)
+	require.NoError(t, err)
+	secured := strings.NewReplacer(
+		scene.Broker.AdminURL(), s.https, scene.Broker.ServiceURL(), s.ServiceURL(),
+	).Replace(string(text))
+	require.NoError(t, os.WriteFile(scenario, []byte(secured), 0o600))
+	args := []string{
+		"-f", scenario, "--kubeconfig", scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", "Deployment/" + name,
+		"--i-know-this-publishes-into", securedTopic, "--pulsar-ca-file", file(t, "ca.crt", s.authority.PEM()),
+	}
+	refused := exec.CommandContext(t.Context(), path, append([]string{"bench", "run"}, args...)...)
+	told, err := refused.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, run.ExitNotMeasured, refused.ProcessState.ExitCode(), "%s", told)
+	require.Contains(t, string(told), "name credentials that it accepts with --pulsar-token-file")
+
+	b := benchRun(t, path, append(args, "--pulsar-token-file", file(t, "token", token))...)
+	require.Zero(t, b.code, b.told)
+	c := b.result.Contenders[0]
+	require.Positive(t, c.Messages.Published)
+	require.Equal(t, c.Messages.Due, c.Messages.Published)
+	require.Equal(t, run.PolicyWait, c.LatencyFrom)
+	require.NotContains(t, b.json+b.told, token)
 }
