@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,9 +123,14 @@ func CreateFunctions(ctx context.Context, writer client.Client, names []string, 
 	}
 	return Each(ctx, names, func(ctx context.Context, name string) error {
 		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: c.Replicas, ServiceTime: c.ServiceTime,
+			Topics: []string{TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: max(1, c.Replicas),
+			ServiceTime: c.ServiceTime,
 		})
-		if err := writer.Create(ctx, function); err != nil {
+		err := writer.Create(ctx, function)
+		if err == nil && c.Replicas == 0 { // Function Mesh creates none with 0, and allows it afterwards
+			err = writer.Patch(ctx, function, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))
+		}
+		if err != nil {
 			return fmt.Errorf("creating Function %s: %w", name, err)
 		}
 		return report(ctx, writer, function)
