@@ -9,10 +9,11 @@ COUNT   ?= 6
 SEED    ?= 1
 SEEDS   ?= 1 2 3
 TIMEOUT ?= 30m
-# Tests of a package on real parts at once: they wait more than they work, so it is more than there are processors, but
-# brokers that stand still for seconds are more than the strictest of them take.
+# Tests of a package on real parts at once: they wait more than they work, so it is more than there are processors.
+# Those of test/e2e wait most: four at once take 40 % of two cores.
 PARALLEL     ?= 4
-# Packages at once: while test/e2e goes on, all others pass beside it.
+E2E_PARALLEL ?= 6
+# Packages at once.
 PACKAGES     ?= 2
 SCENARIO     ?=
 SECONDS_EACH ?= 0
@@ -74,17 +75,17 @@ prepare: ## Fill the cache with what tests on real parts would fetch or build at
 # measure how replicas follow a load, which a busy machine holds up: they come last, by themselves, and wait more than
 # they work. test/install is left to e2e-install, and what fills both cores on purpose runs before them.
 .PHONY: test
-test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install (PARALLEL=<number of them at once in a package)
+test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install
 	$(GO) test -vet=off -short ./api/... ./policy/...
 	$(GO) test -vet=off -race -short ./backlog/... ./provider/... ./controllers/... ./cmd/...
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
 	  $$($(GO) list ./test/... ./bench/... | grep -v -e /test/install -e /test/e2e)
-	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) ./test/e2e/...
+	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(E2E_PARALLEL) -timeout $(TIMEOUT) ./test/e2e/...
 
 .PHONY: e2e
 e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4
-	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
+	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(E2E_PARALLEL) -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
 
 .PHONY: e2e-keda
 e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-keda RUN=<regexp> PULSAR=<version>
