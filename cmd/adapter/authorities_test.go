@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,16 +76,16 @@ func TestAClientThatConnectsAtOnceIsKnown(t *testing.T) {
 // acceptor is a listener that counts, and has nobody to accept.
 type acceptor struct {
 	net.Listener
-	accepted, closed int
+	accepted, closed atomic.Int64
 }
 
 func (a *acceptor) Accept() (net.Conn, error) {
-	a.accepted++
+	a.accepted.Add(1)
 	return nil, net.ErrClosed
 }
 
 func (a *acceptor) Close() error {
-	a.closed++
+	a.closed.Add(1)
 	return nil
 }
 
@@ -110,7 +111,7 @@ func TestConnectionsWaitForTheAuthorities(t *testing.T) {
 				defer stop.Stop()
 				_, err := l.Accept()
 				require.ErrorIs(t, err, net.ErrClosed)
-				require.Equal(t, 1, under.accepted)
+				require.EqualValues(t, 1, under.accepted.Load())
 				require.LessOrEqual(t, time.Since(since), tt.until)
 				require.GreaterOrEqual(t, time.Since(since), min(tt.known, tt.close, authoritiesTimeout))
 
@@ -119,7 +120,7 @@ func TestConnectionsWaitForTheAuthorities(t *testing.T) {
 				require.Zero(t, time.Since(before), "only the first connection waits")
 				require.NoError(t, l.Close())
 				require.NoError(t, l.Close())
-				require.GreaterOrEqual(t, under.closed, 2)
+				require.GreaterOrEqual(t, under.closed.Load(), int64(2))
 			})
 		})
 	}
