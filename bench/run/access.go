@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// Access is what the tool shows Pulsar, and how it checks Pulsar's certificates. It has names of files alone, so that
-// no result can have a secret. The zero value shows nothing.
+// Access has the credentials of the tool for Pulsar, and the authorities that it trusts. It has names of files only, so
+// that no result contains a secret. The zero value has no credentials.
 type Access struct {
 	// TokenFile has a token. ParamsFile has authParams of Pulsar's client.conf for Plugin, which is authPlugin.
 	TokenFile, Plugin, ParamsFile string
@@ -30,7 +30,7 @@ type Access struct {
 	CAFile string
 }
 
-// ShowsCredentials says that there are some.
+// ShowsCredentials reports whether there are credentials.
 func (a Access) ShowsCredentials() bool { return a.TokenFile != "" || a.Plugin != "" }
 
 // Validate reads the files. Its errors name flags.

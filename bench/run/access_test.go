@@ -29,7 +29,7 @@ func secretFile(t *testing.T, name, content string) string {
 // shown is what an admin service gets to see.
 type shown struct{ authorization, method, certificate string }
 
-// securedAdmin is an admin service with TLS, whose authority is in the file.
+// securedAdmin is an admin service with TLS. The file has its authority.
 func securedAdmin(t *testing.T) (url, caFile string, requests func() shown) {
 	t.Helper()
 	seen := make(chan shown, 10)

@@ -88,10 +88,10 @@ func checkCluster(kube client.Client, s scenario.Scenario) error {
 	return nil
 }
 
-// pollEvery is how often is looked whether something has come about.
+// pollEvery is the interval at which waitFor calls done.
 const pollEvery = 500 * time.Millisecond
 
-// waitFor waits until done says so, and fails at the limit with what it said last.
+// waitFor waits until done returns true. Its error at the limit has the last text of done.
 func waitFor(ctx context.Context, what string, limit time.Duration,
 	done func(ctx context.Context) (ok bool, seen string, err error),
 ) error {

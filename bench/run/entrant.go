@@ -57,7 +57,7 @@ func (r *runner) create(ctx context.Context, e entrant) error {
 	})
 }
 
-// scales says whether the autoscaler of an entrant works.
+// scales reports whether the autoscaler of an entrant works.
 func (r *runner) scales(ctx context.Context, e entrant) (ok bool, seen string, err error) {
 	key := client.ObjectKey{Namespace: e.namespace, Name: e.function()}
 	if e.Policy != nil {

@@ -22,9 +22,9 @@ type LatencySource string
 
 // The sources of latencies.
 const (
-	// Output says that each result was read from the output topic.
+	// Output: each result was read from the output topic.
 	Output LatencySource = "Output"
-	// PolicyWait says that each message has the wait that the status of the policy had when it was published.
+	// PolicyWait: each message has the wait in the status of the policy when it was published.
 	PolicyWait LatencySource = "PolicyWait"
 )
 
@@ -35,7 +35,7 @@ type subject struct {
 	run string
 	// input gets the load. output has the results; empty where the wait of the policy counts.
 	input, output string
-	// isTarget says that the topics are the user's, so that messages which are there already do not count.
+	// isTarget is true if the topics are the user's. Messages that they already have do not count.
 	isTarget bool
 	// scaled is what has the replicas, and policy what scales it; it has no name for contenders without one.
 	scaled    *unstructured.Unstructured

@@ -76,7 +76,7 @@ func (e entrant) connection() *corev1.ConfigMap {
 	}}
 }
 
-// isDeployment says that no Function Mesh is needed.
+// isDeployment reports whether replicas run without Function Mesh.
 func (e entrant) isDeployment() bool { return e.scenario.Function.Kind == scenario.KindDeployment }
 
 // kind of what is scaled.
@@ -153,7 +153,7 @@ func (e entrant) autoscaler() client.Object {
 	}
 }
 
-// policy says what a Deployment consumes, which a Function says itself.
+// policy has the subscription of a Deployment. That of a Function is in the Function.
 func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
 	cooldown := int32(e.scenario.CooldownPeriod.Seconds())
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{

@@ -160,7 +160,7 @@ func (r Result) summary() string {
 		r.LoadSeconds, r.WatchSeconds, r.LatencyObjectiveSeconds)
 }
 
-// isEstimated says that no results were read.
+// isEstimated reports whether no results were read.
 func isEstimated(c Contender) bool { return c.LatencyFrom == PolicyWait }
 
 // notes are what a reader has to know to judge the figures.

@@ -120,7 +120,7 @@ func observe(ctx context.Context, kube client.Client, of subject) Sample {
 	return s
 }
 
-// waitSeconds is how long a message that is published now waits; nil when that is not known any more.
+// waitSeconds is how long a message that is published now waits; nil while that is unknown.
 func waitSeconds(signals v1alpha1.Signals, now time.Time) *float64 {
 	switch {
 	case now.Sub(signals.MeasuredAt.Time) > maxSignalAge:

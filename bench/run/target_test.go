@@ -161,7 +161,7 @@ func TestWaitOfAStatusIsKnownForSomeTime(t *testing.T) {
 	require.Equal(t, new(1.5), waitSeconds(waiting, now))
 	require.Equal(t, new(0.0), waitSeconds(empty, now), "nothing waits")
 	require.Nil(t, waitSeconds(unknown, now), "nothing is processed")
-	require.Nil(t, waitSeconds(old, now), "nobody writes the status any more")
+	require.Nil(t, waitSeconds(old, now), "the status is no longer written")
 }
 
 func TestLimitsOfATargetWithoutResults(t *testing.T) {

@@ -95,7 +95,7 @@ type call struct {
 // adminPath of a complete topic name.
 func adminPath(topic string) string { return "/admin/v2/" + strings.Replace(topic, "://", "/", 1) }
 
-// request tries again while Pulsar does not answer, or says that it is busy.
+// request retries while Pulsar does not respond, or responds that it is busy.
 func (a admin) request(ctx context.Context, c call) (answer []byte, err error) {
 	for try := range adminTries {
 		if try > 0 {

@@ -16,11 +16,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Met says that the first contender exceeded no limit.
+	// Met: the first contender exceeded no limit.
 	Met Outcome = "Met"
-	// Missed says that it exceeded one.
+	// Missed: it exceeded at least one.
 	Missed Outcome = "Missed"
-	// NotMeasured says that the figures are of the tool, which was the bottleneck.
+	// NotMeasured: the tool was the bottleneck, so the figures are not those of the contenders.
 	NotMeasured Outcome = "NotMeasured"
 )
 
@@ -60,7 +60,7 @@ func (v Verdict) ExitCode() int {
 	}
 }
 
-// Text says it in words.
+// Text is the verdict in words.
 func (v Verdict) Text() string {
 	switch {
 	case v.Outcome == NotMeasured:

@@ -73,7 +73,7 @@ func TestAClientThatConnectsAtOnceIsKnown(t *testing.T) {
 	require.NoError(t, <-r.stopped)
 }
 
-// acceptor is a listener that counts, and has nobody to accept.
+// acceptor is a listener that counts calls and accepts no connection.
 type acceptor struct {
 	net.Listener
 	accepted, closed atomic.Int64

@@ -60,8 +60,8 @@ func (o *Options) addCertificateFlags(fs *pflag.FlagSet) {
 		"With Self: how long a certificate is valid, from 1m to 8760h. It is renewed after two thirds of that; an "+
 			"authority is valid for four times as long.")
 	fs.StringVar(&c.Owner, "apiservice-owner", c.Owner,
-		"ClusterRole whose deletion deletes what the adapter writes: APIServices, and with Self the Secret; default: "+
-			"none.")
+		"ClusterRole that owns what the adapter writes, APIServices and with Self the Secret. They are deleted with it; "+
+			"default: none.")
 	fs.Int32Var(&o.ServicePort, "service-port", o.ServicePort,
 		"Port of --service-name that the APIServices name.")
 }

@@ -61,7 +61,7 @@ func (o *Options) addCertificateFlags(fs *pflag.FlagSet) {
 		"With Self: namespace/name of the Secret that gets KEDA's certificate and the authority, for a "+
 			"ClusterTriggerAuthentication. The namespace is that of KEDA.")
 	fs.StringVar(&c.Owner, "serving-certificate-owner", c.Owner,
-		"With Self: ClusterRole whose deletion deletes both Secrets; default: none.")
+		"With Self: ClusterRole that owns both Secrets. They are deleted with it; default: none.")
 }
 
 func (o *Options) checkCertificate() []error {
