@@ -78,6 +78,11 @@ func (b *batches) record(sample TopicSample, seen signs) {
 	since, now := b.writtenSince(sample)
 	b.unconfirmed = false
 	b.countedAt = sample.At
+	if since.entries == 0 && since.messages > 0 && seen.published == 0 && len(b.last) > 0 {
+		// The entries were counted with the newest observation, a moment after its messages.
+		newest := len(b.last) - 1
+		b.last[newest], b.counters = b.last[newest].plus(since), now
+	}
 	if since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0 {
 		if before, newest, ok := b.split(since, seen); ok {
 			b.observe(before)

@@ -54,13 +54,14 @@ func TestBatchesMeasureABacklogByItsLastEntries(t *testing.T) {
 			{100_000, 2000},
 			{100_000, 2000},
 		}, 500, 25_000},
-		"a race of the two counters is no entry of half":  {[]answer{{95, 100}}, 100, 100},
-		"transactions of one message":                     {[]answer{{6000, 12_000}}, 12_000, 6000},
-		"transactions of three messages":                  {[]answer{{6000, 8000}}, 4000, 3000},
-		"transactions after a few of them":                {[]answer{{48, 97}, {300, 600}}, 600, 300},
-		"an observation lacks messages of the one before": {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 4000, 4000},
-		"a race hides a whole backlog":                    {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 3400, 3400},
-		"a few transactions may be a race":                {[]answer{{40, 80}}, 80, 80},
+		"a race of the two counters is no entry of half":   {[]answer{{95, 100}}, 100, 100},
+		"transactions of one message":                      {[]answer{{6000, 12_000}}, 12_000, 6000},
+		"transactions of three messages":                   {[]answer{{6000, 8000}}, 4000, 3000},
+		"transactions after a few of them":                 {[]answer{{48, 97}, {300, 600}}, 600, 300},
+		"an observation lacks messages of the one before":  {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 4000, 4000},
+		"a race hides the last messages of an observation": {[]answer{{3468, 4000}, {4000, 4000}}, 4000, 4000},
+		"a race hides a whole backlog":                     {[]answer{{670, 600}, {4000, 4000}, {4000, 4000}}, 3400, 3400},
+		"a few transactions may be a race":                 {[]answer{{40, 80}}, 80, 80},
 		"transactions after other messages": {[]answer{
 			{1_000_000, 1_000_000},
 			{1_006_000, 1_012_000},
@@ -103,6 +104,19 @@ func TestUnwrittenMessagesMakeABacklogLookLarger(t *testing.T) {
 	b.record(counted(3200, 3200), signs{})
 	b.since = 0
 	require.InDelta(t, 3200, 3200*b.mean(3200), 0.1)
+}
+
+// The other way round, an observation lacks messages whose entries it has, and none follow that would make up for them.
+func TestMessagesWithoutEntriesBelongToTheLastObservation(t *testing.T) {
+	var b batches
+	b.record(counted(173_400, 4000), signs{published: 173_400})
+	b.record(counted(200_000, 4000), signs{published: 26_600})
+	require.InDelta(t, 173_400, 4000*b.mean(4000), 0.1, "their entries may follow")
+	b.record(counted(200_000, 4000), signs{})
+	require.InDelta(t, 200_000, 4000*b.mean(4000), 0.1, "nothing was published since, and no entry has followed")
+
+	b.record(counted(200_000, 4100), signs{})
+	require.InDelta(t, 200_000, 4100*b.mean(4100), 0.1, "their entries follow late")
 }
 
 func TestOlderBatchesArePeeked(t *testing.T) {
