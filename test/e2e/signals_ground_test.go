@@ -33,7 +33,7 @@ const (
 	// groundStale is longer than any hiccup of a busy machine.
 	groundStale = time.Minute
 	// groundPatience bounds each wait for a signal; the slowest comes with the next listing of a namespace, after 30 s.
-	groundPatience = time.Minute
+	groundPatience = 3 * time.Minute
 )
 
 // ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old),
