@@ -78,8 +78,7 @@ func (b *batches) record(sample TopicSample, seen signs) {
 	since, now := b.writtenSince(sample)
 	b.unconfirmed = false
 	b.countedAt = sample.At
-	if since.entries == 0 && since.messages > 0 && seen.published == 0 && len(b.last) > 0 {
-		// The entries were counted with the newest observation, a moment after its messages.
+	if b.belongsToNewest(since, seen) {
 		newest := len(b.last) - 1
 		b.last[newest], b.counters = b.last[newest].plus(since), now
 	}
@@ -92,6 +91,16 @@ func (b *batches) record(sample TopicSample, seen signs) {
 		b.unconfirmed = !b.steady() && len(b.last) > 1 && b.newestMean() > b.last[len(b.last)-2].mean()
 		b.counters, b.signs = now, seen
 	}
+}
+
+// belongsToNewest reports whether the entries of these messages were counted in the newest observation, a moment after
+// its messages: it lacks as many, or nothing was published since the last answer and no entry has followed.
+func (b *batches) belongsToNewest(since written, seen signs) bool {
+	if since.entries > 0 || since.messages <= 0 || len(b.last) == 0 {
+		return false
+	}
+	newest := b.last[len(b.last)-1]
+	return seen.published == 0 || since.messages <= newest.entries-newest.messages
 }
 
 // recordReported records the mean batch that consumers report, until there is an observation. `avgMessagesPerEntry` is

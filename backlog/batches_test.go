@@ -117,6 +117,11 @@ func TestMessagesWithoutEntriesBelongToTheLastObservation(t *testing.T) {
 
 	b.record(counted(200_000, 4100), signs{})
 	require.InDelta(t, 200_000, 4100*b.mean(4100), 0.1, "their entries follow late")
+
+	var single batches
+	single.record(counted(3468, 4000), signs{published: 3468})
+	single.record(counted(4000, 4000), signs{published: 532})
+	require.InDelta(t, 4000, 4000*single.mean(4000), 0.1, "the observation has more entries than messages")
 }
 
 func TestOlderBatchesArePeeked(t *testing.T) {
