@@ -25,7 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestAnotherServerKeepsItsAPIGroup is a cluster that has prometheus-adapter, say.
+// TestAnotherServerKeepsItsAPIGroup installs the chart where another server, such as prometheus-adapter, serves it.
 func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	s := openAll(t)
 	const other, name = "other-metrics", "crop"
@@ -59,14 +59,14 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	require.Equal(t, other, of)
 	s.awaitMetricsAPI(t)
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 	for _, version := range cluster.CustomMetrics() {
 		service.SetName(version.Version + "." + version.Group)
 		require.NoError(t, s.Client.Delete(t.Context(), service))
 	}
 }
 
-// serveMetrics answers discovery of the metrics API, with no metric.
+// serveMetrics serves discovery of the metrics API without metrics.
 func serveMetrics(t *testing.T, port int, certFile, keyFile string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
@@ -74,7 +74,7 @@ func serveMetrics(t *testing.T, port int, certFile, keyFile string) {
 	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, request *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(metav1.APIResourceList{ // a client that is gone needs no answer
+			_ = json.NewEncoder(w).Encode(metav1.APIResourceList{ // the client may have disconnected
 				TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 				GroupVersion: strings.TrimPrefix(request.URL.Path, "/apis/"), APIResources: []metav1.APIResource{},
 			})
@@ -82,7 +82,7 @@ func serveMetrics(t *testing.T, port int, certFile, keyFile string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.ServeTLS(listener, certFile, keyFile) // ends by Close
+		_ = server.ServeTLS(listener, certFile, keyFile) // returns after Close
 	}()
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
@@ -90,7 +90,7 @@ func serveMetrics(t *testing.T, port int, certFile, keyFile string) {
 	})
 }
 
-// servedBy is the certificate that the adapter at the address serves.
+// servedBy returns the certificate that the adapter at the address serves.
 func servedBy(ctx context.Context, address string) (serving, error) {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(address, "10250"))

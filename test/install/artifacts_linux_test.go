@@ -19,7 +19,7 @@ import (
 // variableArtifacts is the directory of images and Helm, for the process that runs the tests.
 const variableArtifacts = "PULSAR_AUTOSCALER_TEST_ARTIFACTS"
 
-// artifacts are what users get, by their places.
+// artifacts are the images and Helm, by path.
 type artifacts struct{ dir string }
 
 func (a artifacts) image(program string) string {
@@ -35,7 +35,7 @@ func (a artifacts) remove() error {
 	return os.RemoveAll(a.dir)
 }
 
-// buildArtifacts builds images and Helm into a new directory, which the environment names from then on.
+// buildArtifacts builds images and Helm into a new directory and sets variableArtifacts to it.
 func buildArtifacts(ctx context.Context) (a artifacts, err error) {
 	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
 		return a, err
@@ -63,8 +63,8 @@ func buildArtifacts(ctx context.Context) (a artifacts, err error) {
 	return a, os.Setenv(variableArtifacts, a.dir)
 }
 
-// stamped is a checkout of the files in root that the go command knows the commit of: root itself, or a copy where root
-// is a linked work tree.
+// stamped returns a checkout in which the go command finds the commit: root itself, or a copy of it if root is a linked
+// work tree.
 func stamped(ctx context.Context, root, directory string) (string, error) {
 	if info, err := os.Stat(filepath.Join(root, ".git")); err != nil || info.IsDir() {
 		return root, err
@@ -87,7 +87,7 @@ func stamped(ctx context.Context, root, directory string) (string, error) {
 	return directory, nil
 }
 
-// copyFile copies a file that may have been deleted.
+// copyFile copies a file. A deleted one is no error.
 func copyFile(to, from string) (err error) {
 	source, err := os.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
@@ -108,7 +108,7 @@ func copyFile(to, from string) (err error) {
 	return errors.Join(err, target.Close())
 }
 
-// run returns what a command prints.
+// run runs a command and returns its output.
 func run(ctx context.Context, dir, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir = dir

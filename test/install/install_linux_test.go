@@ -61,11 +61,11 @@ func TestInstallScaleUninstall(t *testing.T) {
 		"pulsar-autoscaler.io/v1alpha1/autoscalingpolicies default/"+name,
 	)
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 }
 
-// scales applies a policy and publishes until at least three replicas run. The load ends with the test, or
-// by what it returns.
+// scales applies a policy and publishes until at least three replicas run. endLoad, or the end of the test, stops the
+// load.
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
 	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
@@ -81,7 +81,7 @@ func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	return endLoad
 }
 
-// newPolicy scales the Function.
+// newPolicy returns a policy for the Function.
 func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = stage.Namespace, f.Name
@@ -93,7 +93,7 @@ func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// upgrade installs the chart again with other values, as the same release.
+// upgrade upgrades the release to other values.
 func (s *scene) upgrade(t *testing.T, values ...string) {
 	t.Helper()
 	args := append([]string{"upgrade", release, chart(t)}, s.flags(values...)...)
@@ -108,7 +108,7 @@ func (s *scene) awaitMetricsAPI(t *testing.T) {
 	require.NoError(t, s.Cluster.WaitMetricsAPI(ctx))
 }
 
-// awaitReplicas returns once so many replicas run.
+// awaitReplicas returns once between from and to replicas run.
 func (s *scene) awaitReplicas(t *testing.T, f *stage.Function, from, to int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -125,11 +125,11 @@ func (s *scene) awaitReplicas(t *testing.T, f *stage.Function, from, to int64) {
 	require.NoError(t, err)
 }
 
-// objects lists all objects of all API resources, but those that Kubernetes makes and removes by itself.
+// objects lists the objects of all API resources, except those that Kubernetes creates and deletes itself.
 func (s *scene) objects(t *testing.T) []string {
 	t.Helper()
 	config := s.Cluster.RESTConfig()
-	config.WarningHandler = rest.NoWarnings{} // of what is deprecated
+	config.WarningHandler = rest.NoWarnings{} // about deprecated versions
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	require.NoError(t, err)
 	lists, err := kinds.ServerPreferredResources()
@@ -158,12 +158,12 @@ func (s *scene) objects(t *testing.T) []string {
 	return found
 }
 
-// transient are resources whose objects come and go with pods, or expire.
+// transient are resources of which objects come and go with pods, or expire.
 func transient() []string {
 	return []string{"events", "pods", "endpoints", "endpointslices", "controllerrevisions", "replicasets"}
 }
 
-// requireLeft fails when there is more than before, and these.
+// requireLeft fails unless the objects of before and more are the only ones.
 func (s *scene) requireLeft(t *testing.T, before []string, more ...string) {
 	t.Helper()
 	allowed := slices.Concat(before, more)

@@ -22,11 +22,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// scalerAddress is what the documentation has in triggers.
+// scalerAddress is the address in the triggers of the documentation.
 const scalerAddress = "scaler." + namespace + ".svc:9090"
 
-// TestKEDACallsTheScaler of the chart, whose certificates and those of KEDA are its own: for a ScaledObject of a user,
-// and for that of a policy.
+// TestKEDACallsTheScaler covers the ScaledObject of a user and that of a policy. The chart and KEDA each create their
+// own certificates.
 func TestKEDACallsTheScaler(t *testing.T) {
 	s := openAll(t)
 	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
@@ -75,10 +75,10 @@ func TestKEDACallsTheScaler(t *testing.T) {
 	for _, f := range []*stage.Function{users, ours} {
 		require.NoError(t, f.Remove(t.Context()))
 	}
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 }
 
-// addSlowFunction works on a message for a quarter of a second.
+// addSlowFunction adds a Function that takes a quarter of a second for a message.
 func (s *scene) addSlowFunction(t *testing.T, name string) *stage.Function {
 	t.Helper()
 	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
@@ -133,13 +133,13 @@ func (s *scene) requireNoStrangers(t *testing.T) {
 		address := net.JoinHostPort(pods.Items[i].Status.PodIP, "9090")
 		connection, err := dialer.DialContext(t.Context(), "tcp", address)
 		require.NoError(t, err)
-		_, err = connection.Read(make([]byte, 1)) // where a server of TLS 1.3 refuses
+		_, err = connection.Read(make([]byte, 1)) // TLS 1.3 rejects clients after the handshake
 		require.ErrorContains(t, err, "certificate required")
 		require.NoError(t, connection.Close())
 	}
 }
 
-// removeKEDA leaves its definitions, which are of no consequence.
+// removeKEDA keeps its CRDs.
 func (s *scene) removeKEDA(t *testing.T, operator *keda.KEDA) {
 	t.Helper()
 	operator.Stop()

@@ -17,9 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
 
-// TestMain runs the tests in the namespaces of a node. What needs a network comes before.
+// TestMain runs the tests in the namespaces of a node. Downloads come first: a node has no network.
 func TestMain(m *testing.M) {
-	all := flag.Bool("all", false, "run all tests, of which some take minutes")
+	all := flag.Bool("all", false, "run all tests; some take minutes")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 	})
 	if done {
 		stop()
-		_ = built.remove() // what stays is in the system's directory for such things
+		_ = built.remove() // leftovers are in the temporary directory
 		os.Exit(code)
 	}
 	stop()
 	shared.Main(m, theScene)
 }
 
-// prepare builds and fetches all that tests run.
+// prepare builds and downloads all that tests run.
 func prepare(ctx context.Context, all bool) (artifacts, error) {
 	if _, err := cluster.Binaries(ctx, os.Stderr); err != nil {
 		return artifacts{}, err

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// requests are how requests to one path went.
+// requests are the outcomes of requests to one path.
 type requests struct {
 	made, failed int
-	// silence is the longest time between two answers, and problem the last failure.
+	// silence is the longest time between two responses, and problem the last failure.
 	silence time.Duration
 	problem error
 }
@@ -23,7 +23,7 @@ func (r requests) String() string {
 		r.silence.Round(time.Millisecond), r.problem)
 }
 
-// request makes requests to the path, one after the other, until the test ends or what it returns is called.
+// request makes requests to the path, one after another, until stop is called or the test ends.
 func (s *scene) request(t *testing.T, path string) (stop func() requests) {
 	t.Helper()
 	const often, patience = 20 * time.Millisecond, 10 * time.Second

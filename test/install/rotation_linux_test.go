@@ -16,11 +16,11 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// selfSecret is that of servingCertificate.mode Self.
+// selfSecret is the Secret of servingCertificate.mode Self.
 const selfSecret = "adapter-serving"
 
-// TestTheCertificateOfTheAdapterIsRenewed, and then its authority, in both replicas while requests are made, of which
-// none fails.
+// TestTheCertificateOfTheAdapterIsRenewed renews the certificate and then its authority in both replicas. No request
+// fails meanwhile.
 func TestTheCertificateOfTheAdapterIsRenewed(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
@@ -34,7 +34,7 @@ func TestTheCertificateOfTheAdapterIsRenewed(t *testing.T) {
 	require.Equal(t, string(first["ca.crt"]), string(s.selfSecret(t)["ca.crt"]), "the authority lasts longer")
 
 	_, err := s.client.CoreV1().Secrets(namespace).Patch(t.Context(), selfSecret, types.JSONPatchType,
-		[]byte(`[{"op": "remove", "path": "/data/ca.key"}]`), metav1.PatchOptions{}) // as docs/certificates.md says
+		[]byte(`[{"op": "remove", "path": "/data/ca.key"}]`), metav1.PatchOptions{}) // as in docs/certificates.md
 	require.NoError(t, err)
 	s.awaitRotated(t, "another authority alone", func(held map[string][]byte) bool {
 		authorities, err := certutil.ParseCertsPEM(held["ca.crt"])
@@ -48,7 +48,7 @@ func TestTheCertificateOfTheAdapterIsRenewed(t *testing.T) {
 		require.Zero(t, pods.Items[i].Status.ContainerStatuses[0].RestartCount)
 	}
 	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 }
 
 func (s *scene) selfSecret(t *testing.T) map[string][]byte {

@@ -35,12 +35,12 @@ const (
 	tag       = "v0.0.0-test"
 	// tagBefore is another tag of the same image.
 	tagBefore = "v0.0.0-before"
-	// promptly is how fast a namespace is deleted when all API groups have servers: 2 to 6 s.
+	// promptly is how long the deletion of a namespace may take. It takes 2 to 6 s when all API groups have servers.
 	promptly = 20 * time.Second
 	pollTime = 100 * time.Millisecond
 )
 
-// scene is a cluster with Pulsar, Function Mesh and one node, and without the product.
+// scene is a cluster with Pulsar, Function Mesh and one node. The product is not installed.
 type scene struct {
 	*stage.Stage
 	client   kubernetes.Interface
@@ -97,7 +97,7 @@ func (s *scene) close() error {
 	return errors.Join(err, os.RemoveAll(s.home))
 }
 
-// open begins a test on the scene, whose node explains itself when the test fails.
+// open starts a test on the scene. The node logs its state when the test fails.
 func open(t *testing.T) *scene {
 	t.Helper()
 	s := theScene.Need(t)
@@ -109,7 +109,7 @@ func open(t *testing.T) *scene {
 	return s
 }
 
-// openAll is open for tests that take minutes and go on with -all only.
+// openAll is open for tests that take minutes: without -all they are skipped.
 func openAll(t *testing.T) *scene {
 	t.Helper()
 	if flag.Lookup("all").Value.String() != "true" {
@@ -118,7 +118,7 @@ func openAll(t *testing.T) *scene {
 	return open(t)
 }
 
-// helm runs the real Helm as an administrator.
+// helm runs Helm as an administrator.
 func (s *scene) helm(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := s.tryHelm(t, args...)
@@ -134,7 +134,7 @@ func (s *scene) tryHelm(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// install is the one command of the documentation, with the images of this test.
+// install runs the command of the documentation, with the images of this test.
 func (s *scene) install(t *testing.T, values ...string) string {
 	t.Helper()
 	return s.helm(t, append([]string{"install", release, chart(t)}, s.flags(values...)...)...)
@@ -151,7 +151,7 @@ func (s *scene) flags(values ...string) []string {
 	return flags
 }
 
-// uninstall returns when no pod is left, which outlive the release by their grace.
+// uninstall returns once no pod is left: pods outlive the release by their grace period.
 func (s *scene) uninstall(t *testing.T) {
 	t.Helper()
 	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
@@ -164,7 +164,7 @@ func (s *scene) uninstall(t *testing.T) {
 	})
 }
 
-// await waits for what takes seconds on a machine that does nothing else.
+// await waits for a condition that takes seconds on an idle machine.
 func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -188,7 +188,7 @@ func chart(t *testing.T) string {
 	return path
 }
 
-// createNamespace makes one in which Pod Security "restricted" is enforced.
+// createNamespace creates a namespace in which Pod Security "restricted" is enforced.
 func (s *scene) createNamespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -197,7 +197,7 @@ func (s *scene) createNamespace(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-// removeNamespace deletes the namespace, and fails when it is not gone promptly.
+// removeNamespace deletes the namespace and fails when it still exists after the duration.
 func (s *scene) removeNamespace(t *testing.T, name string, within time.Duration) {
 	t.Helper()
 	began := time.Now()

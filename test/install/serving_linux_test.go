@@ -23,9 +23,9 @@ import (
 
 const (
 	servingSecret = "adapter-serving-cert"
-	// metricsPath is answered by the adapter, through the aggregator.
+	// metricsPath is served by the adapter, through the aggregator.
 	metricsPath = "/apis/custom.metrics.k8s.io/v1beta2"
-	// followed is how long the node, the adapter and the API server take to see another Secret.
+	// followed is how long the node, the adapter and the API server may take to read another Secret.
 	followed = time.Minute
 )
 
@@ -50,7 +50,7 @@ func TestServingCertificatesOfUsers(t *testing.T) {
 			s.requireNamespacesGo(t, "with-a-certificate")
 			test.verify(s, t)
 			s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
-			s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+			s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 		})
 	}
 }
@@ -58,7 +58,7 @@ func TestServingCertificatesOfUsers(t *testing.T) {
 // serving is the content of a Secret with a certificate.
 type serving struct{ authorities, certificate, key []byte }
 
-// newServing is a certificate of a new authority.
+// newServing returns a certificate of a new authority.
 func (s *scene) newServing(t *testing.T, name string) serving {
 	t.Helper()
 	authority, err := s.Cluster.NewAuthority(fmt.Sprintf("%s-%d", name, time.Now().UnixNano()))
@@ -73,7 +73,7 @@ func (s *scene) newServing(t *testing.T, name string) serving {
 	return serving{authorities: read(authority.CAFile()), certificate: read(certFile), key: read(keyFile)}
 }
 
-// writeServing writes the Secret, as cert-manager or a user does.
+// writeServing writes the Secret as cert-manager or a user does.
 func (s *scene) writeServing(t *testing.T, content serving) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
@@ -88,7 +88,7 @@ func (s *scene) writeServing(t *testing.T, content serving) {
 	require.NoError(t, s.Cluster.Apply(t.Context(), object))
 }
 
-// rotates replaces authority and certificate while requests are made, of which none fails.
+// rotates replaces authority and certificate. No request fails meanwhile.
 func (s *scene) rotates(t *testing.T) {
 	stop := s.request(t, metricsPath)
 	second := s.newServing(t, "second")
@@ -109,7 +109,7 @@ func (s *scene) rotates(t *testing.T) {
 	s.awaitMetricsAPI(t)
 }
 
-// apiService is the current one of the newest version.
+// apiService returns the APIService of the newest version.
 func (s *scene) apiService(ctx context.Context) (*unstructured.Unstructured, error) {
 	service := &unstructured.Unstructured{}
 	service.SetAPIVersion("apiregistration.k8s.io/v1")
@@ -133,7 +133,7 @@ func (s *scene) awaitBundle(t *testing.T, want []byte) {
 		}))
 }
 
-// awaitServed returns once every pod has the certificate.
+// awaitServed returns once every pod serves the certificate.
 func (s *scene) awaitServed(t *testing.T, want serving) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), followed)
@@ -153,7 +153,7 @@ func (s *scene) awaitServed(t *testing.T, want serving) {
 		}))
 }
 
-// asksCertManager checks that the chart has cert-manager issue the certificate that is mounted.
+// asksCertManager checks that the chart mounts a certificate of cert-manager.
 func (s *scene) asksCertManager(t *testing.T) {
 	wanted := &unstructured.Unstructured{}
 	wanted.SetAPIVersion("cert-manager.io/v1")
@@ -175,7 +175,7 @@ func (s *scene) verifiesNothing(t *testing.T) {
 	require.True(t, insecure)
 }
 
-// certManager defines what the chart creates of it.
+// certManager returns the CRDs of cert-manager that the chart needs.
 func certManager() (definitions []*unstructured.Unstructured) {
 	const group = "cert-manager.io"
 	for kind, plural := range map[string]string{"Certificate": "certificates", "Issuer": "issuers"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestUninstallWithTakeOver: a policy that is deleted before the release restores the autoscaler that it suspended. One
-// that is deleted after it waits for the adapter, with a finalizer of ours and what is to be restored in its status.
+// TestUninstallWithTakeOver deletes a policy before the release, which restores the autoscaler that it suspended, and
+// one after it: that policy keeps its finalizer, and the suspended autoscaler in its status, until an adapter runs.
 func TestUninstallWithTakeOver(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
@@ -71,7 +71,7 @@ func TestUninstallWithTakeOver(t *testing.T) {
 	)
 	require.NoError(t, s.Client.Delete(t.Context(), users))
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 }
 
 // takeOver applies a policy and returns it once it has suspended the autoscaler.

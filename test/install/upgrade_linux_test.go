@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// steadyPolicies each need steadyReplicas: 12 messages a second where one replica is for 8. Another number of replicas
-	// would need a rate that is a third higher or lower.
+	// steadyPolicies each need steadyReplicas: 12 messages a second, 8 a replica. The rate must change by a third before
+	// the number of replicas does.
 	steadyPolicies, steadyReplicas = 20, 2
 	// longestSilence of the metrics API. HPAs read their metrics every 15 s by default.
 	longestSilence = 5 * time.Second
-	// decided messages of one Function take two polls at least.
+	// decided messages of one Function take at least two polls.
 	decided = 300
 )
 
-// TestUpgradeAndRollbackMoveNoReplicas from the first version of the chart to the chart of the tree, with another image
-// tag, number of replicas and log level, and back.
+// TestUpgradeAndRollbackMoveNoReplicas upgrades from the first version of the chart to that of the tree, with another
+// image tag, number of replicas and log level, and rolls back.
 func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
@@ -76,10 +76,10 @@ func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 		group.Go(func() error { return f.Remove(t.Context()) })
 	}
 	require.NoError(t, group.Wait())
-	s.removeNamespace(t, namespace, time.Minute) // its pods may have their grace
+	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
 }
 
-// addSteadyFunctions begin with one replica.
+// addSteadyFunctions adds Functions with one replica.
 func (s *scene) addSteadyFunctions(t *testing.T) []*stage.Function {
 	t.Helper()
 	functions := make([]*stage.Function, steadyPolicies)
@@ -98,7 +98,7 @@ func (s *scene) addSteadyFunctions(t *testing.T) []*stage.Function {
 }
 
 // scaleSteadily applies a policy for each Function and publishes to all until they have the replicas that they need.
-// The load ends with the test, or by what it returns.
+// endLoad, or the end of the test, stops the load.
 func (s *scene) scaleSteadily(t *testing.T, functions []*stage.Function) (endLoad func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -120,7 +120,7 @@ func (s *scene) scaleSteadily(t *testing.T, functions []*stage.Function) (endLoa
 	}
 }
 
-// requireRunning fails unless so many replicas of the adapter are ready, and all are of the tag.
+// requireRunning fails unless that many replicas of the adapter are ready, all of the tag.
 func (s *scene) requireRunning(t *testing.T, tag string, replicas int32) {
 	t.Helper()
 	adapter, err := s.client.AppsV1().Deployments(namespace).Get(t.Context(), "adapter", metav1.GetOptions{})
@@ -129,7 +129,7 @@ func (s *scene) requireRunning(t *testing.T, tag string, replicas int32) {
 	require.Equal(t, []int32{replicas, replicas}, []int32{adapter.Status.UpdatedReplicas, adapter.Status.ReadyReplicas})
 }
 
-// awaitMore returns once each Function has done more messages, during which the adapter decides again.
+// awaitMore returns once each Function has processed more messages, so that the adapter has decided again.
 func awaitMore(t *testing.T, functions []*stage.Function) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
