@@ -18,8 +18,8 @@ import (
 
 const orderTimeout = 2 * time.Second
 
-// collector is where the functions of Java replicas report: one connection each, whose first line is the replica's
-// token.
+// collector receives the reports of functions of Java replicas, over one connection each. The first line is the token
+// of the replica.
 type collector struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -45,8 +45,7 @@ func newCollector(ctx context.Context) (*collector, error) {
 
 func (c *collector) addr() string { return c.listener.Addr().String() }
 
-// expect calls connected when the function with that token has connected, and then what that returned for every
-// message.
+// expect calls connected once the function with that token has connected, and then report for every message.
 func (c *collector) expect(token string, connected func(net.Conn) (report func(Completion))) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +63,7 @@ func (c *collector) close() error {
 	err := c.listener.Close()
 	c.mu.Lock()
 	for conn := range c.conns {
-		_ = conn.Close() // its reader closes it too
+		_ = conn.Close() // the reader closes it too
 	}
 	c.mu.Unlock()
 	c.running.Wait()
@@ -85,12 +84,12 @@ func (c *collector) accept() {
 			c.mu.Lock()
 			delete(c.conns, conn)
 			c.mu.Unlock()
-			_ = conn.Close() // nothing is left to be written
+			_ = conn.Close() // nothing is left to write
 		})
 	}
 }
 
-// read takes the reports of one function until its process ends.
+// read reads the reports of one function until its process ends.
 func (c *collector) read(conn net.Conn) {
 	lines := bufio.NewScanner(conn)
 	if !lines.Scan() {
@@ -106,13 +105,13 @@ func (c *collector) read(conn net.Conn) {
 	for lines.Scan() {
 		done, err := parse(lines.Text())
 		if err != nil {
-			return // a process that was killed in the middle of a line
+			return // the process was killed within a line
 		}
 		report(done)
 	}
 }
 
-// parse reads "<published, epoch ms> <done, epoch ms> <took, µs> <sequence>", a line of a function.
+// parse reads a line of a function: "<published, epoch ms> <done, epoch ms> <took, µs> <sequence>".
 func parse(line string) (Completion, error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 4 {
@@ -131,13 +130,13 @@ func parse(line string) (Completion, error) {
 	}, nil
 }
 
-// DiscardReports listens until ctx ends and drops what functions report, for tests that do not read it.
+// DiscardReports listens until ctx ends and discards the reports of functions.
 func DiscardReports(ctx context.Context) (address string, err error) {
 	listener, err := listen(ctx)
 	if err != nil {
 		return "", fmt.Errorf("listening for the reports of functions: %w", err)
 	}
-	context.AfterFunc(ctx, func() { _ = listener.Close() }) // the accept loop below ends with it
+	context.AfterFunc(ctx, func() { _ = listener.Close() }) // ends the accept loop below
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -146,7 +145,7 @@ func DiscardReports(ctx context.Context) (address string, err error) {
 			}
 			go func() {
 				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-				_, _ = io.Copy(io.Discard, conn) // a function that ends is no failure
+				_, _ = io.Copy(io.Discard, conn) // a function may end
 			}()
 		}
 	}()

@@ -34,21 +34,21 @@ const (
 //go:embed java
 var sources embed.FS
 
-// The classes in Jar that a function worker can run.
+// Classes in Jar for a function worker.
 const (
 	// FunctionClass takes the user configuration of PacedFunction.java.
 	FunctionClass = functionClass
-	// SinkClass takes every message and keeps none.
+	// SinkClass discards every message.
 	SinkClass = "pulsarautoscaler.DiscardingSink"
-	// SourceClass never has anything.
+	// SourceClass produces no messages.
 	SourceClass = "pulsarautoscaler.SilentSource"
-	// BatchSourceClass discovers five tasks of one message each, when TriggererClass makes it, which is once.
+	// BatchSourceClass discovers five tasks of one message each, once. TriggererClass starts the discovery.
 	BatchSourceClass = "pulsarautoscaler.BatchOfTasks"
 	TriggererClass   = "pulsarautoscaler.TriggerOnce"
 )
 
-// Jar returns the path of the jar with our functions and connectors, for a function worker: made once per source,
-// distribution and JDK. Errors are those of NewJava.
+// Jar returns the path of the jar with our functions and connectors, for a function worker. It is compiled once per
+// source, distribution and JDK. Errors are those of NewJava.
 func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, error) {
 	kit, err := jdk.Find()
 	if err != nil {
@@ -57,7 +57,7 @@ func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, err
 	return compile(ctx, kit, dist, progress)
 }
 
-// compile returns the jar with our function, made once per source, distribution and JDK.
+// compile returns the jar with our function, compiled once per source, distribution and JDK.
 func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Writer) (jar string, err error) {
 	key, texts, err := fingerprint(kit, dist)
 	if err != nil {
@@ -87,7 +87,7 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 	return filepath.Join(dir, "function.jar"), nil
 }
 
-// fingerprint names what goes into the jar: our functions, and the example that they extend.
+// fingerprint identifies the sources of the jar: our functions, and the example that they extend.
 func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, texts map[string][]byte, err error) {
 	hash, texts := sha256.New(), map[string][]byte{}
 	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
@@ -111,7 +111,7 @@ func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, texts map[string][]
 	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), texts, nil
 }
 
-// runTool runs a command of the JDK to its end.
+// runTool runs a command of the JDK.
 func runTool(ctx context.Context, name, path string, args ...string) error {
 	p, err := proc.Start(ctx, proc.Config{Name: name, Path: path, Args: args, Grace: compileGrace})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
-// resubscribe is the pause between two tries to subscribe.
+// resubscribe is the pause between two attempts to subscribe.
 const resubscribe = 250 * time.Millisecond
 
 // Consumer is a replica of Light.
@@ -31,8 +31,8 @@ type Consumer struct {
 	kill, stop context.CancelFunc
 	service    atomic.Int64 // time.Duration
 	failEvery  atomic.Int64
-	pace       pacer           // of run alone
-	output     pulsar.Producer // of run alone; nil is none
+	pace       pacer           // used by run only
+	output     pulsar.Producer // used by run only; nil without an output
 
 	mu   sync.Mutex // guards hung and err
 	hung chan struct{}
@@ -50,14 +50,14 @@ func (c *Consumer) Done() <-chan struct{} { return c.done }
 // MetricsURL is where the metrics are served, from Start on.
 func (c *Consumer) MetricsURL() string { return c.server.url }
 
-// SetServiceTime changes the cost of the messages after the one in process; below 0 is 0.
+// SetServiceTime changes the cost of the messages after the one in process; negative is 0.
 func (c *Consumer) SetServiceTime(cost time.Duration) { c.service.Store(int64(max(0, cost))) }
 
 // SetFailEvery makes every n-th call fail; 0 or less is never.
 func (c *Consumer) SetFailEvery(n int) { c.failEvery.Store(int64(max(0, n))) }
 
-// Stop finishes the message in process, acknowledges it and disconnects; when ctx is done first, as Kill. It ends a
-// consumer that hangs.
+// Stop finishes and acknowledges the message in process, then disconnects. When ctx ends first it does as Kill, and so
+// it ends a consumer that hangs.
 func (c *Consumer) Stop(ctx context.Context) error {
 	c.stop()
 	select {
@@ -68,14 +68,14 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill disconnects without finishing the message in process. The error is always nil.
+// Kill disconnects and does not finish the message in process. The error is always nil.
 func (c *Consumer) Kill() error {
 	c.kill()
 	<-c.done
 	return nil
 }
 
-// Hang makes the replica neither process nor acknowledge, with its connection alive, until Unhang.
+// Hang stops processing and acknowledging until Unhang. The connection stays open.
 func (c *Consumer) Hang() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *Consumer) Unhang() {
 	}
 }
 
-// Err is why the last try to subscribe failed, nil once the replica is ready.
+// Err is the error of the last attempt to subscribe, nil once the replica is ready.
 func (c *Consumer) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,15 +107,16 @@ func (c *Consumer) setErr(err error) {
 	c.err = err
 }
 
-// run is the life of the replica: killed ends at once, stopping, its child, after the message in process.
+// run is the lifetime of the replica: killed ends it at once; stopping, a child of killed, after the message in
+// process.
 func (c *Consumer) run(killed, stopping context.Context) {
 	defer close(c.done)
 	defer c.kill()
-	defer func() { _ = c.server.close() }() // a server that ended early is seen by whoever reads it
+	defer func() { _ = c.server.close() }() // clients notice a server that ended early
 	if sleep(stopping, c.in.StartDelay) != nil {
 		return
 	}
-	messages := make(chan pulsar.ConsumerMessage) // without a buffer: the queue is the receiver queue alone
+	messages := make(chan pulsar.ConsumerMessage) // unbuffered: the receiver queue is the only queue
 	consumer, err := c.subscribe(stopping, messages)
 	if err != nil {
 		return
@@ -138,7 +139,7 @@ func (c *Consumer) run(killed, stopping context.Context) {
 	}
 }
 
-// process handles the n-th message and says whether there may be another.
+// process handles the n-th message. It returns false when the replica ends.
 func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n int64,
 	message pulsar.ConsumerMessage,
 ) bool {
@@ -165,7 +166,7 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 	if !c.forward(killed, message) {
 		return false
 	}
-	// Acknowledgements travel in groups after 100 ms, as those of the Java client do; a lost one is a message again.
+	// As in the Java client, acknowledgements are sent in groups after 100 ms. Pulsar redelivers messages of lost ones.
 	_ = message.Ack(message.Message)
 	sequence, ok := load.Sequence(message.Payload())
 	if !ok {
@@ -178,8 +179,8 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 	return true
 }
 
-// forward publishes the message to the output, before it is acknowledged, as a function instance does; false when the
-// replica ends before.
+// forward publishes the message to the output before it is acknowledged, as a function instance does. It returns false
+// when the replica ends first.
 func (c *Consumer) forward(ctx context.Context, message pulsar.ConsumerMessage) bool {
 	if c.output == nil {
 		return true
@@ -190,7 +191,7 @@ func (c *Consumer) forward(ctx context.Context, message pulsar.ConsumerMessage) 
 	return err == nil
 }
 
-// hang blocks while the replica is told to hang.
+// hang blocks until Unhang.
 func (c *Consumer) hang(ctx context.Context) error {
 	c.mu.Lock()
 	hung := c.hung
@@ -206,7 +207,7 @@ func (c *Consumer) hang(ctx context.Context) error {
 	}
 }
 
-// subscribe tries until it works or ctx ends.
+// subscribe retries until it has subscribed or ctx ends.
 func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerMessage) (pulsar.Consumer, error) {
 	wanted, err := options(c.in, messages)
 	if err != nil {
@@ -228,8 +229,8 @@ func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerM
 	}
 }
 
-// connectOutput makes the producer of the output, if there is one. It never gives a message up: a replica that ends
-// leaves it unacknowledged.
+// connectOutput creates the producer of the output, if there is one. The producer retries forever: messages of a
+// replica that ends stay unacknowledged.
 func (c *Consumer) connectOutput() (err error) {
 	if c.in.Output == "" {
 		return nil
@@ -243,8 +244,8 @@ func (c *Consumer) connectOutput() (err error) {
 	return nil
 }
 
-// try subscribes once. The client takes no context, so that an end of ctx leaves the try to itself: it closes what
-// comes of it, 10 s later at most.
+// try subscribes once. The client takes no context: when ctx ends first, the attempt continues for at most 10 s, and
+// its consumer is closed.
 func (c *Consumer) try(ctx context.Context, wanted pulsar.ConsumerOptions) (pulsar.Consumer, error) {
 	type result struct {
 		consumer pulsar.Consumer

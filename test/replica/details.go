@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// details is the part of Pulsar's Function.proto (FunctionDetails) that an instance of ours needs, in protobuf's JSON.
+// details is the part of Pulsar's FunctionDetails (Function.proto) that our instances need, in protobuf's JSON.
 type details struct {
 	Tenant        string `json:"tenant"`
 	Namespace     string `json:"namespace"`
@@ -49,7 +49,7 @@ type sink struct {
 	ForwardProperties bool   `json:"forwardSourceMessageProperty,omitempty"`
 }
 
-// sinkOf is the output, with the properties of the input as by default, or none.
+// sinkOf returns the output, or none. It forwards the properties of the input, as is Pulsar's default.
 func sinkOf(in Instance) sink {
 	if in.Output == "" {
 		return sink{TypeClassName: "java.lang.Void"}
@@ -57,7 +57,7 @@ func sinkOf(in Instance) sink {
 	return sink{TypeClassName: "[B", Topic: in.Output, ForwardProperties: true}
 }
 
-// userConfig is read by the functions.
+// userConfig is the user configuration that our functions read.
 type userConfig struct {
 	Collector     string `json:"collector"`
 	Token         string `json:"token"`
@@ -65,7 +65,7 @@ type userConfig struct {
 	FailEvery     string `json:"failEvery"`
 }
 
-// configure writes the user configuration of an instance.
+// configure encodes the user configuration of an instance.
 func configure(in Instance, collector, token string) (string, error) {
 	config, err := json.Marshal(userConfig{
 		Collector: collector, Token: token,
@@ -77,7 +77,7 @@ func configure(in Instance, collector, token string) (string, error) {
 	return string(config), nil
 }
 
-// describe writes the --function_details of an instance whose function is the class.
+// describe encodes --function_details of an instance of the class.
 func describe(in Instance, class, config string) (string, error) {
 	if in.TopicPattern != "" {
 		return "", fmt.Errorf("replica.Instance.TopicPattern is %q: only light replicas take one", in.TopicPattern)
@@ -107,7 +107,7 @@ func describe(in Instance, class, config string) (string, error) {
 	return string(text), nil
 }
 
-// order is a line to a function.
+// order is a line that sets the service time of a function.
 func order(serviceTime time.Duration) string {
 	return "serviceMicros " + strconv.FormatInt(max(0, serviceTime).Microseconds(), 10) + "\n"
 }

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Downstream is something with a limit of its own that every message needs, such as a database: however many replicas
-// call it, together they get so many answers per second and no more.
+// Downstream is a dependency of every message with a limit of its own, such as a database. All replicas together get at
+// most that many responses per second.
 type Downstream struct {
-	every time.Duration // between two answers
+	every time.Duration // between two responses
 
 	mu   sync.Mutex // guards free
-	free time.Time  // when the last call is answered
+	free time.Time  // when it responds to the last call
 }
 
-// NewDownstream returns one that answers so many calls per second, which must be more than 0.
+// NewDownstream returns a Downstream that responds to perSecond calls per second; perSecond is positive.
 func NewDownstream(perSecond float64) *Downstream {
 	return &Downstream{every: time.Duration(float64(time.Second) / perSecond)}
 }
 
-// answers returns when a call that is made now is answered: after those that were made before. Nil answers at once.
+// answers returns when a call made now gets its response. Nil responds at once.
 func (d *Downstream) answers(now time.Time) time.Time {
 	if d == nil {
 		return now
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// Callers wake up late on a busy machine, which the downstream does not know of: it makes up for that much.
+	// Callers wake up late on a busy machine. The downstream makes up for at most debtMax of that.
 	if oldest := now.Add(-debtMax); d.free.Before(oldest) {
 		d.free = oldest
 	}

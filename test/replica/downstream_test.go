@@ -15,10 +15,10 @@ func TestDownstreamAnswersInTurnAtItsOwnRate(t *testing.T) {
 	d := NewDownstream(100)
 	first := d.answers(now)
 	for i := range 50 {
-		require.Equal(t, first.Add(time.Duration(i+1)*10*time.Millisecond), d.answers(now), "a call that waits for %d others",
+		require.Equal(t, first.Add(time.Duration(i+1)*10*time.Millisecond), d.answers(now), "a call behind %d others",
 			i+1)
 	}
-	require.False(t, d.answers(now.Add(time.Hour)).After(now.Add(time.Hour)), "a call that waits for nobody")
+	require.False(t, d.answers(now.Add(time.Hour)).After(now.Add(time.Hour)), "a call behind no others")
 	var none *Downstream
 	require.Equal(t, now, none.answers(now))
 }

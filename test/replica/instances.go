@@ -14,23 +14,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// instances runs Pulsar's own function instances, one local process each: what Java and Python have in common.
+// instances runs Pulsar's own function instances, one local process each. Java and Python share it.
 type instances struct {
 	completed func(Completion)
-	// dir has what the processes read and write.
+	// dir is the directory of their files.
 	dir       string
 	collector *collector
 	running   sync.WaitGroup
 }
 
-// arguments are those of one instance.
+// arguments are the command-line arguments of one instance.
 type arguments struct {
 	// details describe the function as the worker does; config is its user configuration.
 	details, config       string
 	grpcPort, metricsPort int
 }
 
-// start starts a process of the function class with the command, whose name and grace it sets.
+// start starts a process of the function class with the command, and sets the name and the grace period of the command.
 func (i *instances) start(
 	ctx context.Context, in Instance, class string, command func(in Instance, args arguments) proc.Config,
 ) (*Process, error) {
@@ -66,13 +66,13 @@ func (i *instances) start(
 	return p, nil
 }
 
-// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
+// Close waits until the replicas have ended, and removes their files. Stop the replicas first.
 func (i *instances) Close() error {
 	i.running.Wait()
 	return errors.Join(i.collector.close(), os.RemoveAll(i.dir))
 }
 
-// replicaOf keeps a failed start from being a Replica that is a nil *Process.
+// replicaOf returns a nil Replica after an error, not one that holds a nil *Process.
 func replicaOf(p *Process, err error) (Replica, error) {
 	if err != nil {
 		return nil, err

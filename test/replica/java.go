@@ -19,15 +19,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// JavaConfig says how to run Java replicas. Dist is required.
+// JavaConfig configures Java replicas. Dist is required.
 type JavaConfig struct {
-	// Dist is the Pulsar whose function instance runs; broker.Distribution or Broker.Dist has it.
+	// Dist is the Pulsar distribution of the function instance; broker.Distribution or Broker.Dist returns it.
 	Dist broker.Dist
-	// Progress is told when something is compiled; nil for silence.
+	// Progress gets a line when something is compiled; nil for none.
 	Progress io.Writer
-	// Completed is called, from one goroutine per replica, for each processed message; nil is for nobody.
+	// Completed is called for each processed message, from one goroutine per replica; nil for no calls.
 	Completed func(Completion)
-	// JVMFlags are added to those of an instance and win over them, e.g. "-Xmx512m".
+	// JVMFlags are added to those of an instance and override them, e.g. "-Xmx512m".
 	JVMFlags []string
 }
 
@@ -42,7 +42,7 @@ type Java struct {
 
 var _ Runner = (*Java)(nil)
 
-// NewJava compiles the function, if that was not done before, and returns a runner. Close it after its replicas. Errors
+// NewJava compiles the function, unless it is in the cache, and returns a runner. Close it after its replicas. Errors
 // wrap jdk.ErrNoJDK or quote the compiler.
 func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	if config.Dist.Lib == "" {
@@ -89,8 +89,8 @@ func (j *Java) prepare(ctx context.Context) (err error) {
 
 func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
 
-// Start starts a process, about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process. Errors are
-// about in or about ports; what becomes of the process is in Process.Err.
+// Start starts a process, which takes about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process.
+// Errors are about in or about ports; Process.Err has those of the process.
 func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 	class := functionClass
 	if in.AsyncRequests > 0 {
@@ -101,13 +101,13 @@ func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 	}))
 }
 
-// arguments is the command line, that of the pods of the worker's Kubernetes runtime. The tarball's java-instance.jar
-// keeps Pulsar's classes apart from the function's; without that jar all are on one class path.
+// arguments is the command line of pods in the worker's Kubernetes runtime. java-instance.jar of the distribution
+// isolates Pulsar's classes from the function's; without that jar they share one class path.
 func (j *Java) arguments(in Instance, given arguments) []string {
 	args := append(broker.JVMFlags(j.kit),
 		"-Xms16m", "-Xmx128m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
 		"-Djava.io.tmpdir="+j.dir, "-Dlog4j.configurationFile="+j.logging(),
-		// Netty takes 2 event loops and a memory arena per core otherwise.
+		// By default Netty takes 2 event loops and a memory arena per core.
 		"-Dio.netty.eventLoopThreads=1", "-Dio.netty.allocator.numDirectArenas=1", "-Dio.netty.allocator.numHeapArenas=1",
 	)
 	args = append(args, j.config.JVMFlags...)

@@ -31,13 +31,13 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	b := sharedBroker.Need(t)
 	in := instance(t, b, "java")
 	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Hour, 20, 100*time.Millisecond
-	publish(t, b, in.Topics[0], 100) // a producer without a schema is there first
+	publish(t, b, in.Topics[0], 100) // a producer without a schema comes first
 
 	runner, got := java(t)
 	first := start[*Process](t, runner, in)
 	in.ID, in.FailEvery = 1, 0
 	second := start[*Process](t, runner, in)
-	first.SetServiceTime(time.Millisecond) // not an hour: an order of before Ready arrives
+	first.SetServiceTime(time.Millisecond) // set before Ready, and it replaces the hour
 	second.SetServiceTime(time.Millisecond)
 	ready(t, first)
 	ready(t, second)
@@ -72,7 +72,7 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	require.Empty(t, observe(t, b, in).Consumers)
 }
 
-// requireSameSeries holds the series of a Light replica against those of Pulsar's own instance 0.
+// requireSameSeries compares the series of a Light replica with those of Pulsar's own instance 0.
 func requireSameSeries(t *testing.T, ofJava map[string]map[string]string, in Instance) {
 	t.Helper()
 	in.ID, in.StartDelay = 0, time.Hour

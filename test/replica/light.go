@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// Light runs replicas that are Pulsar consumers in this process; all of one broker share a connection.
+// Light runs replicas that are Pulsar consumers in this process. Replicas of one broker share a connection.
 type Light struct {
 	completed  func(Completion)
-	downstream *Downstream // nil is none
+	downstream *Downstream // nil without one
 
 	mu      sync.Mutex // guards clients
 	clients map[connection]pulsar.Client
@@ -28,8 +28,8 @@ type connection struct{ serviceURL, token string }
 
 var _ Runner = (*Light)(nil)
 
-// NewLight returns a runner that calls completed, from one goroutine per replica, for each processed message; nil is
-// for nobody. Close it after its replicas.
+// NewLight returns a runner that calls completed for each processed message, from one goroutine per replica; nil for no
+// calls. Close it after its replicas.
 func NewLight(completed func(Completion)) *Light {
 	if completed == nil {
 		completed = func(Completion) {}
@@ -37,8 +37,7 @@ func NewLight(completed func(Completion)) *Light {
 	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
 }
 
-// NewLightBehind returns a runner as NewLight does, whose replicas all call the same downstream for each message, in
-// the service time.
+// NewLightBehind is NewLight with replicas that call the same downstream for each message, within the service time.
 func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
 	l := NewLight(completed)
 	l.downstream = downstream
@@ -46,7 +45,7 @@ func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
 }
 
 // Start starts a consumer; the Replica is a *Consumer, which can also hang. Errors are about in or about a port for the
-// metrics: a broker that cannot be reached or a topic that cannot be had is tried again until it can, see Consumer.Err.
+// metrics. The consumer retries while it cannot subscribe, see Consumer.Err.
 func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	in = in.withDefaults()
 	if err := in.validate(); err != nil {
@@ -77,7 +76,7 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	return c, nil
 }
 
-// Close waits for the replicas to end, which it does not make them do, and disconnects.
+// Close waits until the replicas have ended, and disconnects. Stop the replicas first.
 func (l *Light) Close() {
 	l.running.Wait()
 	l.mu.Lock()
@@ -89,7 +88,7 @@ func (l *Light) Close() {
 	}
 }
 
-// client returns the shared client of a broker. Making one does not connect.
+// client returns the shared client of a broker. It connects on first use.
 func (l *Light) client(in Instance) (pulsar.Client, error) {
 	key := connection{in.ServiceURL, in.Token}
 	l.mu.Lock()
@@ -105,7 +104,7 @@ func (l *Light) client(in Instance) (pulsar.Client, error) {
 	return client, nil
 }
 
-// options are the consumer's: name, type, metadata and queue are those of a Java function instance.
+// options are the consumer's, with the name, type, metadata and queue of a Java function instance.
 func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.ConsumerOptions, error) {
 	kinds := map[string]pulsar.SubscriptionType{
 		Shared: pulsar.Shared, Failover: pulsar.Failover,

@@ -48,7 +48,7 @@ func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
 	for _, done := range all {
 		require.Equal(t, 3, done.Instance)
 	}
-	// It may be slower on a busy machine, never faster.
+	// A busy machine is slower, never faster.
 	require.GreaterOrEqual(t, all[99].Done.Sub(all[0].Done), 99*in.ServiceTime-debtMax)
 	t.Logf("100 messages of %s took %s", in.ServiceTime, all[99].Done.Sub(all[0].Done))
 
@@ -68,7 +68,7 @@ func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
 	require.NoError(t, r.Stop(t.Context()))
 	seen = observe(t, b, in)
 	require.Empty(t, seen.Consumers)
-	require.Zero(t, seen.MsgBacklog, "a replica that stops acknowledges what it has done")
+	require.Zero(t, seen.MsgBacklog, "a replica that stops acknowledges processed messages")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MetricsURL(), nil)
 	require.NoError(t, err)
 	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is none
@@ -151,7 +151,7 @@ func TestLightEndsWithItsContextAlsoBeforeItHasBegun(t *testing.T) {
 			require.NoError(t, err)
 			cancel()
 			<-r.Done()
-			require.NoError(t, r.Stop(t.Context()), "a stop of what has ended is harmless")
+			require.NoError(t, r.Stop(t.Context()), "Stop after the end is harmless")
 		})
 	}
 }
@@ -169,7 +169,7 @@ func TestLightPassesMessagesOnToItsOutput(t *testing.T) {
 	requireOutputs(t, b, in, 10)
 }
 
-// requireOutputs reads as many messages of the output, which have to be in the order of the input.
+// requireOutputs reads that many messages of the output and fails unless they are in the order of the input.
 func requireOutputs(t *testing.T, b *broker.Broker, in Instance, count uint64) {
 	t.Helper()
 	client, err := broker.Connect(b.ServiceURL(), "")

@@ -28,14 +28,14 @@ const (
 	often    = 20 * time.Millisecond
 )
 
-// sharedBroker is the one broker of this package's tests.
+// sharedBroker is the broker of all tests of this package.
 var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
 	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
 }, (*broker.Broker).Discard)
 
 func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
 
-// instance makes a topic of its own and says that replica 0 of a function consumes it.
+// instance creates a topic and returns replica 0 of a function that consumes it.
 func instance(t *testing.T, b *broker.Broker, name string) Instance {
 	t.Helper()
 	require.NoError(t, b.CreateTopic(t.Context(), name, 0))
@@ -69,7 +69,7 @@ func burst(elapsed time.Duration, n int64) float64 {
 	return 0
 }
 
-// completions gathers what replicas report.
+// completions collects the completions of replicas.
 type completions struct {
 	mu  sync.Mutex // guards all
 	all []Completion
@@ -87,7 +87,7 @@ func (c *completions) list() []Completion {
 	return append([]Completion(nil), c.all...)
 }
 
-// sequences waits until every message from 1 to n is among them.
+// sequences waits until messages 1 to n have completed.
 func (c *completions) sequences(t *testing.T, n int) []Completion {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -107,7 +107,7 @@ func (c *completions) sequences(t *testing.T, n int) []Completion {
 	return all
 }
 
-// subscription is what the broker says about the subscription of a function.
+// subscription is the broker's statistics of a function's subscription.
 type subscription struct {
 	Type       string `json:"type"`
 	MsgBacklog int64  `json:"msgBacklog"`

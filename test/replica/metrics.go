@@ -23,7 +23,7 @@ const (
 	portTries     = 5
 )
 
-// metrics are those of a Java function instance (pulsar-functions/instance, FunctionStatsManager) without its 1-minute
+// metrics are those of a Java function instance (pulsar-functions/instance, FunctionStatsManager) without the 1-minute
 // series and the *_created series of its Prometheus library.
 type metrics struct {
 	registry *prometheus.Registry
@@ -50,7 +50,7 @@ func newMetrics(in Instance) *metrics {
 	m.systemExceptions = counter("system_exceptions_total", "Total number of system exceptions.")
 	m.latency = prometheus.NewSummary(prometheus.SummaryOpts{
 		Name: "pulsar_function_process_latency_ms", Help: "Process latency in milliseconds.", ConstLabels: labels,
-		Objectives: map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.99: 0.01, 0.999: 0.01}, // what tells Java from the others
+		Objectives: map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.99: 0.01, 0.999: 0.01}, // quantiles that Java alone has
 	})
 	m.lastInvocation = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pulsar_function_last_invocation", Help: "The timestamp of the last invocation of the function.",
@@ -60,13 +60,13 @@ func newMetrics(in Instance) *metrics {
 	return m
 }
 
-// begin counts a message that is about to be processed.
+// begin counts a message before it is processed.
 func (m *metrics) begin(now time.Time) {
 	m.received.Inc()
 	m.lastInvocation.Set(float64(now.UnixMilli()))
 }
 
-// end counts a call; as in Java a failed one has a latency too.
+// end counts a call. As in Java, a failed one has a latency too.
 func (m *metrics) end(took time.Duration, failed bool) {
 	m.latency.Observe(float64(took) / float64(time.Millisecond))
 	if failed {
@@ -99,7 +99,7 @@ func serve(ctx context.Context, m *metrics) (*server, error) {
 	return s, nil
 }
 
-// listen takes a port below the range of outgoing connections, so that a replica that comes back may have it again.
+// listen takes a port below the ephemeral range, so that a restarted replica can listen on it again.
 func listen(ctx context.Context) (listener net.Listener, err error) {
 	var config net.ListenConfig
 	for range portTries {

@@ -6,19 +6,19 @@ package replica
 import "time"
 
 const (
-	// waited: a message that came this soon after it was asked for had been waiting.
+	// waited: a message received this soon after the request for it was already in the queue.
 	waited = 500 * time.Microsecond
-	// debtMax bounds what a replica makes up for after the machine stalled it.
+	// debtMax bounds how much lost time a replica makes up for after the machine stalled it.
 	debtMax = 50 * time.Millisecond
 )
 
-// pacer makes a replica that always has messages process exactly 1/service of them per second: a sleep ends up to 1 ms
-// late, which at 1 ms per message would halve the rate. It is used by one goroutine.
+// pacer makes a saturated replica process exactly 1/service messages per second: a sleep ends up to 1 ms late, which at
+// 1 ms per message would halve the rate. One goroutine uses it.
 type pacer struct {
-	free time.Time // when the message before was due to be done
+	free time.Time // when the previous message was due
 }
 
-// due returns when a message is done that was asked for at asked, arrived at received and costs service.
+// due returns when a message is done that was requested at asked, arrived at received and costs service.
 func (p *pacer) due(asked, received time.Time, service time.Duration) time.Time {
 	begin := received
 	if received.Sub(asked) < waited && p.free.Before(received) {

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 )
 
-// ErrNoPython says that no usable Python was found.
+// ErrNoPython means that no usable Python was found.
 var ErrNoPython = errors.New("no Python found")
 
 //go:embed python
@@ -27,11 +27,11 @@ var pythonFiles embed.FS
 // python is an installed Python 3.
 type python struct {
 	path string
-	// tag names what its packages may be shared with, e.g. cpython-311-x86_64-linux-gnu.
+	// tag identifies Pythons that can share packages, e.g. cpython-311-x86_64-linux-gnu.
 	tag string
 }
 
-// findPython asks the python3 in PATH, which may be a script that picks one, for the real one.
+// findPython finds the interpreter behind python3 in PATH, which may be a wrapper script.
 func findPython(ctx context.Context) (python, error) {
 	const advice = "install Python 3.9 or later with its module venv so that python3 is in PATH " +
 		"(apt-get install python3 python3-venv, brew install python)"
@@ -58,7 +58,7 @@ print(sysconfig.get_config_var("SOABI"))`
 	return python{path: lines[0], tag: lines[1]}, nil
 }
 
-// pythonPackages returns the directory of the packages that an instance imports, got once per Python and list.
+// pythonPackages returns the directory of the packages that an instance imports, installed once per Python and list.
 func pythonPackages(ctx context.Context, kit python, progress io.Writer) (dir string, err error) {
 	list, err := pythonFiles.ReadFile("python/requirements.txt")
 	if err != nil {
@@ -77,8 +77,8 @@ func pythonPackages(ctx context.Context, kit python, progress io.Writer) (dir st
 	return dir, nil
 }
 
-// install puts packages into dir with the pip of a virtual environment of its own. The environment itself cannot be
-// kept: its scripts hold the path where it was made.
+// install installs packages into dir with the pip of a temporary virtual environment. The environment cannot be kept:
+// its scripts contain the path where it was created.
 func install(ctx context.Context, kit python, list []byte, dir string) (err error) {
 	temporary, err := os.MkdirTemp("", "pulsar-autoscaler-venv-*")
 	if err != nil {

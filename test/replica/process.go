@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// stopGrace: an instance closes its consumer and ends within 1 s.
+	// stopGrace is the grace period: an instance closes its consumer and ends within 1 s.
 	stopGrace = 10 * time.Second
 	errLines  = 30
 )
@@ -29,7 +29,7 @@ type Process struct {
 	done      chan struct{}
 	cancel    context.CancelFunc // ends the delay before the start
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stopped bool
 	process *proc.Process // nil until the delay is over
 	conn    net.Conn      // nil until ready
@@ -46,13 +46,13 @@ func newProcess(in Instance, completed func(Completion), url string) *Process {
 	}
 }
 
-// Ready is closed when the function has been initialized, which is after it has subscribed.
+// Ready is closed when the function is initialized, after it has subscribed.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// MetricsURL is served from Ready on.
+// MetricsURL is served once the replica is Ready.
 func (p *Process) MetricsURL() string { return p.url }
 
 // Err is why the process did not start or ended by itself, with the end of its log; nil otherwise.
@@ -62,7 +62,7 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Pid is the id of the process, false while it has not been started.
+// Pid returns the id of the process, and false before it starts.
 func (p *Process) Pid() (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Process) Pid() (int, bool) {
 	return p.process.Pid(), true
 }
 
-// LogTail returns the last n lines that the process has printed.
+// LogTail returns the last n lines of the process's output.
 func (p *Process) LogTail(n int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,8 @@ func (p *Process) LogTail(n int) string {
 	return p.process.LogTail(n)
 }
 
-// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready; below
-// 0 is 0.
+// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready;
+// negative is 0.
 func (p *Process) SetServiceTime(cost time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,8 +93,8 @@ func (p *Process) SetServiceTime(cost time.Duration) {
 	}
 }
 
-// order tells the function its service time. It is called with mu held, so that orders keep their sequence; it cannot
-// block for long, since the function reads all the time. A function that is gone needs no orders.
+// order sends the service time to the function. Callers hold mu, which keeps the order of the lines. It does not block
+// for long: the function reads all the time. An error means that the function has ended.
 func (p *Process) order() {
 	if p.conn.SetWriteDeadline(time.Now().Add(orderTimeout)) == nil {
 		_, _ = p.conn.Write([]byte(order(p.service)))
@@ -119,7 +119,7 @@ func (p *Process) connected(conn net.Conn) (report func(Completion)) {
 	}
 }
 
-// run is the life of the replica; ctx ends the delay before the start.
+// run is the lifetime of the replica; ctx ends the start delay.
 func (p *Process) run(ctx context.Context, launch func() (*proc.Process, error)) {
 	defer close(p.done)
 	defer p.cancel()
@@ -149,7 +149,7 @@ func (p *Process) launch(launch func() (*proc.Process, error)) *proc.Process {
 	return p.process
 }
 
-// halt forbids a start and returns the process, nil if there never will be one.
+// halt prevents a start and returns the process, nil if it will never start.
 func (p *Process) halt() *proc.Process {
 	p.cancel()
 	p.mu.Lock()
@@ -181,7 +181,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Pause freezes the process; its consumer stays connected and keeps what it has fetched. Resume ends that.
+// Pause freezes the process until Resume. Its consumer stays connected and keeps its prefetched messages.
 func (p *Process) Pause() error { return p.signal((*proc.Process).Pause) }
 
 // Resume continues a paused process.

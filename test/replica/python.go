@@ -22,7 +22,7 @@ import (
 const pythonClass = "paced.PacedFunction"
 
 // Python runs replicas that are Pulsar's own Python function instance, one local process each. It needs python3 3.9 or
-// later with its module venv, and PyPI for the first time.
+// later with its module venv, and PyPI once.
 type Python struct {
 	instances
 	kit      python
@@ -32,9 +32,9 @@ type Python struct {
 
 var _ Runner = (*Python)(nil)
 
-// NewPython gets what an instance imports, if that was not done before (20 s), told on progress (nil for silence), and
-// returns a runner that calls completed as a Java does; nil is for nobody. Close it after its replicas. Errors wrap
-// ErrNoPython, or quote pip or Maven.
+// NewPython installs the packages of an instance, unless they are in the cache (20 s, reported to progress; nil for
+// none), and returns a runner that calls completed as Java does; nil for no calls. Close it after its replicas. Errors
+// wrap ErrNoPython, or quote pip or Maven.
 func NewPython(ctx context.Context, progress io.Writer, completed func(Completion)) (_ *Python, err error) {
 	if completed == nil {
 		completed = func(Completion) {}
@@ -79,8 +79,8 @@ func (p *Python) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Start starts a process, about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process. Its failed
-// messages come again after 1 min whatever is asked for: a Python instance has no setting for it.
+// Start starts a process, which takes about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process.
+// Failed messages are redelivered after 1 min: a Python instance has no setting for it.
 func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 	if in.RedeliverAfter != 0 || in.AsyncRequests != 0 || in.Token != "" {
 		return nil, fmt.Errorf(
@@ -99,7 +99,7 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 	}))
 }
 
-// arguments is the command line, that of the pods of the worker's Kubernetes runtime.
+// arguments is the command line of pods in the worker's Kubernetes runtime.
 func (p *Python) arguments(in Instance, given arguments) []string {
 	return []string{
 		filepath.Join(p.instance, "python_instance_main.py"),

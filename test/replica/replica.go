@@ -13,57 +13,56 @@ import (
 
 const (
 	defaultQueue = 1000 // the receiver queue of Pulsar's Java client
-	// defaultRedeliver is how long Pulsar's clients wait before a message whose function failed comes again.
+	// defaultRedeliver is how long Pulsar's clients wait before they redeliver a failed message.
 	defaultRedeliver = time.Minute
-	// defaultAsync is how many futures of an asynchronous function Pulsar lets be open.
+	// defaultAsync is Pulsar's limit on pending futures of an asynchronous function.
 	defaultAsync = 1000
 	cluster      = "standalone"
 )
 
-// Subscription types that a function may have.
+// Subscription types of functions.
 const (
 	Shared    = "Shared"
 	Failover  = "Failover"
 	KeyShared = "Key_Shared"
 )
 
-// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, ServiceURL, and Topics or
-// TopicPattern are required.
+// Instance configures one replica. Tenant, Namespace, Name, ServiceURL, and Topics or TopicPattern are required.
 type Instance struct {
-	// Tenant, Namespace and Name are the function.
+	// Tenant, Namespace and Name identify the function.
 	Tenant, Namespace, Name string
-	// ID is the instance id, which on Kubernetes is the ordinal of the pod.
+	// ID is the instance id, on Kubernetes the ordinal of the pod.
 	ID int
-	// Topics are the inputs, as full names; they exist already.
+	// Topics are the full names of existing input topics.
 	Topics []string
-	// TopicPattern is an expression of topics instead of Topics, such as persistent://public/default/in-.*; what comes
-	// later is found within a minute, as with Pulsar's instances. Light only.
+	// TopicPattern selects topics by an expression, such as persistent://public/default/in-.*, in place of Topics. New
+	// topics are discovered within a minute, as by Pulsar's instances. Light only.
 	TopicPattern string
-	// Subscription is its name; empty is tenant/namespace/name, as for every function that names none.
+	// Subscription is the name of the subscription; empty is Pulsar's default, tenant/namespace/name.
 	Subscription string
 	// SubscriptionType is Shared, Failover or Key_Shared; empty is Shared.
 	SubscriptionType string
-	// Output is a topic that gets each processed message, with its key and its properties; empty is none. Not of an
-	// asynchronous function.
+	// Output is a topic that gets each processed message with its key and properties; empty is none. An asynchronous
+	// function has no output.
 	Output string
 	// ServiceURL is the broker, e.g. "pulsar://127.0.0.1:6650".
 	ServiceURL string
-	// Token authenticates, if not empty.
+	// Token authenticates the replica; empty is none.
 	Token string
-	// ServiceTime is what one message costs; messages are processed one after another unless AsyncRequests says otherwise.
+	// ServiceTime is the cost of a message. Messages are processed one after another, except with AsyncRequests.
 	ServiceTime time.Duration
-	// AsyncRequests makes the function an asynchronous one that works on so many messages side by side; 0 is a synchronous
+	// AsyncRequests makes the function asynchronous, with that many messages in process at a time; 0 is a synchronous
 	// function. Java only.
 	AsyncRequests int
 	// FailEvery makes every n-th call fail after its service time; 0 is never.
 	FailEvery int
-	// RedeliverAfter is when a failed message comes again; 0 is 1 min.
+	// RedeliverAfter is the delay before a failed message is redelivered; 0 is 1 min.
 	RedeliverAfter time.Duration
-	// StartDelay passes before the replica begins to start, as the pull of an image does.
+	// StartDelay delays the start, as an image pull does.
 	StartDelay time.Duration
-	// Plain makes the consumer one of no function: it does not say which instance of what it is. Light only.
+	// Plain omits the function metadata of the consumer. Light only.
 	Plain bool
-	// ReceiverQueueSize is the number of messages fetched ahead; 0 is 1000.
+	// ReceiverQueueSize is the number of prefetched messages; 0 is 1000.
 	ReceiverQueueSize int
 }
 
@@ -118,17 +117,17 @@ func (in Instance) validateInputs() error {
 	return nil
 }
 
-// Completion is one message that was processed without a failure. A message that comes again completes again.
+// Completion is one message that was processed without a failure. A redelivered message completes again.
 type Completion struct {
-	// Published and Done are when the producer published the message and when its processing ended, by this machine's
-	// clock; Published has whole milliseconds, Done of a Java replica too.
+	// Published and Done are when the producer published the message and when its processing ended, by the clock of this
+	// machine. Published, and Done of a Java replica, are in whole milliseconds.
 	Published, Done time.Time
-	// Took is how long the call took by the function's own clock; 0 for an asynchronous function. On a busy machine that
-	// is more than the ServiceTime.
+	// Took is the duration of the call by the function's clock; 0 for an asynchronous function. On a busy machine it
+	// exceeds ServiceTime.
 	Took time.Duration
 	// Instance is the ID of the replica.
 	Instance int
-	// Sequence is the number that load.Publisher gave to the message; 0 for a message of somebody else.
+	// Sequence is the number that load.Publisher gave to the message; 0 for messages of other producers.
 	Sequence uint64
 }
 
@@ -138,13 +137,13 @@ type Completion struct {
 type Replica interface {
 	// Ready is closed when the replica consumes.
 	Ready() <-chan struct{}
-	// Done is closed when the replica has ended, for whatever reason.
+	// Done is closed when the replica has ended.
 	Done() <-chan struct{}
-	// Stop lets the replica finish its message and end, by force when ctx is done. It may be called again.
+	// Stop lets the replica finish its message and end, and kills it when ctx ends first. A second call is harmless.
 	Stop(ctx context.Context) error
-	// Kill ends the replica as a crash does; what it had not acknowledged goes back to its subscription.
+	// Kill ends the replica as a crash does: its unacknowledged messages return to the subscription.
 	Kill() error
-	// MetricsURL is where the replica serves pulsar_function_* from Ready on, e.g. "http://127.0.0.1:19094/metrics".
+	// MetricsURL serves pulsar_function_* once the replica is Ready, e.g. "http://127.0.0.1:19094/metrics".
 	MetricsURL() string
 	// SetServiceTime changes the cost of the messages after the one in process.
 	SetServiceTime(cost time.Duration)

@@ -81,7 +81,7 @@ func TestDetailsSpeakPulsarsEnums(t *testing.T) {
 	}
 }
 
-// lateClock is a machine whose sleeps end late.
+// lateClock simulates a machine on which sleeps end late.
 type lateClock struct {
 	now  time.Time
 	late time.Duration
