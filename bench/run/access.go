@@ -21,12 +21,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
-// Access has the credentials of the tool for Pulsar, and the authorities that it trusts. It has names of files only, so
-// that no result contains a secret. The zero value has no credentials.
+// Access configures the tool's credentials for Pulsar and the certificate authorities that it trusts. It holds file
+// names only, so that no result contains a secret. The zero value has no credentials.
 type Access struct {
-	// TokenFile has a token. ParamsFile has authParams of Pulsar's client.conf for Plugin, which is authPlugin.
+	// TokenFile has a token. ParamsFile has the authParams of Pulsar's client.conf, and Plugin is its authPlugin.
 	TokenFile, Plugin, ParamsFile string
-	// CAFile has the PEM certificates that sign Pulsar's; empty for the system's.
+	// CAFile has the PEM certificates of Pulsar's authorities; empty for the system's.
 	CAFile string
 }
 
@@ -53,7 +53,7 @@ func (a Access) Validate() error {
 	return err
 }
 
-// params are those of the files, of which the values may name files too.
+// params reads the authentication parameters. Their values may be file names too.
 func (a Access) params() (authparams.Params, error) {
 	if a.TokenFile != "" {
 		return authparams.Params{Method: authparams.Token, Token: authparams.Value{Path: a.TokenFile}},
@@ -82,7 +82,7 @@ func (a Access) params() (authparams.Params, error) {
 	return p, nil
 }
 
-// readable fails for a file that cannot be opened.
+// readable fails if a file cannot be opened.
 func readable(what, path string) error {
 	if path == "" {
 		return nil
@@ -94,7 +94,7 @@ func readable(what, path string) error {
 	return file.Close()
 }
 
-// provider authenticates, to brokers and to their admin service. Files are read again for each connection.
+// provider authenticates to brokers and to their admin service. It reads the files again for each connection.
 func (a Access) provider() (auth.Provider, error) {
 	p, err := a.params()
 	if err != nil {
@@ -162,7 +162,7 @@ func (a Access) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// Client makes a client that logs nothing. It connects when it is used.
+// Client returns a client that logs nothing. It connects on first use.
 func (a Access) Client(serviceURL string) (pulsar.Client, error) {
 	const timeout = 10 * time.Second
 	provider, err := a.provider()
@@ -180,7 +180,7 @@ func (a Access) Client(serviceURL string) (pulsar.Client, error) {
 	return pulsarClient, nil
 }
 
-// admin is the admin service at a URL.
+// admin returns the admin service at a URL.
 func (a Access) admin(url string) (admin, error) {
 	config, err := a.tlsConfig()
 	if err != nil {
@@ -202,8 +202,7 @@ func (a Access) admin(url string) (admin, error) {
 	return service, nil
 }
 
-// keepsEncryption follows redirects to other brokers, but shows no credentials without encryption where it began with
-// it.
+// keepsEncryption follows redirects to other brokers, but not from https to http with credentials.
 func keepsEncryption(next *http.Request, before []*http.Request) error {
 	const most = 10
 	if len(before) >= most || next.URL.Scheme != before[0].URL.Scheme {

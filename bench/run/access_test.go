@@ -26,10 +26,10 @@ func secretFile(t *testing.T, name, content string) string {
 	return path
 }
 
-// shown is what an admin service gets to see.
+// shown is what a request showed to the admin service.
 type shown struct{ authorization, method, certificate string }
 
-// securedAdmin is an admin service with TLS. The file has its authority.
+// securedAdmin starts an admin service with TLS. caFile has its authority.
 func securedAdmin(t *testing.T) (url, caFile string, requests func() shown) {
 	t.Helper()
 	seen := make(chan shown, 10)
@@ -147,7 +147,7 @@ func TestAccessSaysWhichFlagToMend(t *testing.T) {
 
 func TestCredentialsStayWithEncryption(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("credentials went without encryption")
+		t.Error("credentials were sent without encryption")
 	}))
 	t.Cleanup(plain.Close)
 	server := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusTemporaryRedirect))

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cleanTimeout bounds each step of a clean-up: a pod may take its grace period.
+// cleanTimeout bounds each step of a clean-up. A pod may take its grace period.
 const cleanTimeout = 2 * time.Minute
 
-// Leftovers are the namespaces of runs that did not clean up, and of those that are under way.
+// Leftovers returns the namespaces of runs that are in progress or did not clean up.
 func Leftovers(ctx context.Context, kube client.Client) ([]string, error) {
 	var list corev1.NamespaceList
 	err := kube.List(ctx, &list, client.MatchingLabels{labelManagedBy: managedBy}, client.HasLabels{labelRun})
@@ -36,8 +36,8 @@ func Leftovers(ctx context.Context, kube client.Client) ([]string, error) {
 	return names, nil
 }
 
-// Clean removes what a run made: its autoscalers, its Functions, then its topics, and its namespace last, which names
-// the topics. It may be called again after an error. adminURL is of Pulsar; empty is what the run used.
+// Clean deletes what a run created: its autoscalers, its Functions, its topics, and last its namespace, from which the
+// names of the topics follow. Call it again after an error. adminURL is Pulsar's; empty is that of the run.
 func Clean(ctx context.Context, kube client.Client, name, adminURL string, access Access) error {
 	namespace := &corev1.Namespace{}
 	err := kube.Get(ctx, client.ObjectKey{Name: name}, namespace)
@@ -47,8 +47,8 @@ func Clean(ctx context.Context, kube client.Client, name, adminURL string, acces
 	case err != nil:
 		return fmt.Errorf("reading namespace %s: %w", name, err)
 	case namespace.Labels[labelManagedBy] != managedBy || namespace.Labels[labelRun] == "":
-		return fmt.Errorf("namespace %s is of no run: it lacks the labels %s=%s and %s", name, labelManagedBy, managedBy,
-			labelRun)
+		return fmt.Errorf("namespace %s does not belong to a run: it lacks the labels %s=%s and %s", name,
+			labelManagedBy, managedBy, labelRun)
 	}
 	if err := removeObjects(ctx, kube, name); err != nil {
 		return err
@@ -75,7 +75,7 @@ func Clean(ctx context.Context, kube client.Client, name, adminURL string, acces
 	})
 }
 
-// removeObjects deletes autoscalers and then Functions, and waits for the end of their pods, which would create their
+// removeObjects deletes autoscalers and then Functions, and waits until their pods have ended: a pod would create its
 // topics again.
 func removeObjects(ctx context.Context, kube client.Client, namespace string) error {
 	for _, kind := range []schema.GroupVersionKind{
@@ -89,7 +89,7 @@ func removeObjects(ctx context.Context, kube client.Client, namespace string) er
 	return awaitNone(ctx, kube, namespace, corev1.SchemeGroupVersion.WithKind("Pod"))
 }
 
-// removeAll deletes all objects of a kind and waits until they are gone. Kinds that the cluster does not have are none.
+// removeAll deletes all objects of a kind and waits until they are gone. It ignores kinds that the cluster lacks.
 func removeAll(ctx context.Context, kube client.Client, namespace string, kind schema.GroupVersionKind) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
@@ -106,7 +106,7 @@ func removeAll(ctx context.Context, kube client.Client, namespace string, kind s
 func awaitNone(ctx context.Context, kube client.Client, namespace string, kind schema.GroupVersionKind) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	what := fmt.Sprintf("%s objects of %s to go", kind.Kind, namespace)
+	what := fmt.Sprintf("%s objects of %s to be deleted", kind.Kind, namespace)
 	return waitFor(ctx, what, cleanTimeout, func(ctx context.Context) (bool, string, error) {
 		if err := kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return false, "", err
@@ -115,7 +115,7 @@ func awaitNone(ctx context.Context, kube client.Client, namespace string, kind s
 	})
 }
 
-// isTransient says whether a request may succeed when it is made again.
+// isTransient reports whether a request may succeed on a retry.
 func isTransient(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)

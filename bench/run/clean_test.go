@@ -22,7 +22,7 @@ import (
 
 const topic = "persistent://public/default/pap-bench-1-ours-in"
 
-// adminService answers each request in turn, and with the last answer afterwards.
+// adminService responds with each status in turn, and repeats the last one.
 func adminService(t *testing.T, answers ...int) (url string, paths func() []string) {
 	t.Helper()
 	var requests atomic.Int64
@@ -97,10 +97,10 @@ func TestCleanKeepsTheNamespaceUntilItsTopicsAreGone(t *testing.T) {
 	left, err = Leftovers(t.Context(), kube)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", "", Access{}), "what is gone is clean")
+	require.NoError(t, Clean(t.Context(), kube, "pap-bench-1", "", Access{}), "a second clean-up succeeds")
 }
 
 func TestCleanTouchesNoNamespaceOfOthers(t *testing.T) {
 	kube := clusterWith(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "media"}})
-	require.ErrorContains(t, Clean(t.Context(), kube, "media", "", Access{}), "is of no run")
+	require.ErrorContains(t, Clean(t.Context(), kube, "media", "", Access{}), "does not belong to a run")
 }

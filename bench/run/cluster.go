@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// The kinds that a run makes, besides those of Kubernetes.
+// The kinds of other projects that a run creates.
 func functions() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "compute.functionmesh.io", Version: "v1alpha1", Kind: "Function"}
 }
@@ -38,7 +38,7 @@ func podMetrics() schema.GroupVersionKind {
 
 func policies() schema.GroupVersionKind { return v1alpha1.GroupVersion().WithKind("AutoscalingPolicy") }
 
-// NewClient makes a client of all kinds that a run needs.
+// NewClient returns a client of all kinds that a run needs.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -91,7 +91,7 @@ func checkCluster(kube client.Client, s scenario.Scenario) error {
 // pollEvery is the interval at which waitFor calls done.
 const pollEvery = 500 * time.Millisecond
 
-// waitFor waits until done returns true. Its error at the limit has the last text of done.
+// waitFor waits until done returns true. After the limit its error has the last text of done.
 func waitFor(ctx context.Context, what string, limit time.Duration,
 	done func(ctx context.Context) (ok bool, seen string, err error),
 ) error {
@@ -113,7 +113,7 @@ func waitFor(ctx context.Context, what string, limit time.Duration,
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
 		case <-limited.Done():
-			return fmt.Errorf("waiting for %s: not within %s; last seen: %s", what, limit, seen)
+			return fmt.Errorf("waiting for %s: timed out after %s; last seen: %s", what, limit, seen)
 		case <-ticker.C:
 		}
 	}

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// copiedSecret in the namespace of a run has the credentials of pods, in the keys that Function Mesh reads.
+// copiedSecret is the Secret with the pods' credentials in the namespace of a run, in the keys of Function Mesh.
 const (
 	copiedSecret = "pulsar-auth"
 	keyPlugin    = "clientAuthenticationPlugin"
 	keyParams    = "clientAuthenticationParameters"
 )
 
-// copySecret copies the credentials that the scenario names: pods read Secrets of their own namespace alone.
+// copySecret copies the Secret of the scenario: pods read only Secrets of their namespace.
 func (r *runner) copySecret(ctx context.Context) error {
 	named := r.Scenario.Pulsar.AuthSecret
 	if named == "" {

@@ -5,11 +5,11 @@ package run
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// labelContender of pods names the Deployment that they are of.
+// labelContender of pods has the name of their Deployment.
 const labelContender = "bench.pulsar-autoscaler.io/contender"
 
-// deployment consumes as the example Function does, without Function Mesh: its image is that of this program, which
-// needs nothing but the network.
+// deployment consumes as the example Function does, without Function Mesh. Its image is that of this program, which
+// needs only the network.
 func (e entrant) deployment() *unstructured.Unstructured {
 	selected := map[string]any{labelContender: e.function()}
 	pod := map[string]any{

@@ -16,10 +16,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// readyTimeout is for the pull of an image, and for autoscalers.
+// readyTimeout covers an image pull and the start of an autoscaler.
 const readyTimeout = 5 * time.Minute
 
-// create makes topics, Function and autoscaler, and returns when replicas are ready and the autoscaler works.
+// create creates topics, Function and autoscaler, and returns when replicas are ready and the autoscaler works.
 func (r *runner) create(ctx context.Context, e entrant) error {
 	r.tell("%s: creating %s %s: %s", e.Name, e.kind().Kind, e.function(), e.setting())
 	if err := r.admin.create(ctx, e.input(), e.scenario.Partitions); err != nil {
@@ -83,10 +83,10 @@ func (r *runner) scales(ctx context.Context, e entrant) (ok bool, seen string, e
 			return fields["status"] == "True", fmt.Sprintf("%s: %v", condition, fields["message"]), err
 		}
 	}
-	return false, condition + " is not there", err
+	return false, condition + " is not set", err
 }
 
-// autoscalerKind is an object to read a ScaledObject or a HorizontalPodAutoscaler into, and its condition.
+// autoscalerKind returns an object for a ScaledObject or a HorizontalPodAutoscaler, and the condition to wait for.
 func (e entrant) autoscalerKind() (object *unstructured.Unstructured, condition string) {
 	object = &unstructured.Unstructured{}
 	if e.KEDAPulsar != nil {
@@ -98,7 +98,7 @@ func (e entrant) autoscalerKind() (object *unstructured.Unstructured, condition 
 	return object, "ScalingActive"
 }
 
-// messageOf a condition, if there is one.
+// messageOf returns the message of a condition, if there is one.
 func messageOf(condition *metav1.Condition) string {
 	if condition == nil {
 		return ""

@@ -28,7 +28,7 @@ const module = "github.com/pulsar-autoscaler/pulsar-autoscaler"
 type Local struct {
 	Kube   client.Client
 	Pulsar scenario.Pulsar
-	// Differs are the flags that differ from what ships.
+	// Differs are the flags that differ from their shipped defaults.
 	Differs []string
 
 	dir   string
@@ -36,8 +36,8 @@ type Local struct {
 	ended <-chan struct{}
 }
 
-// StartLocal builds and starts bench/local of the checkout that is the working directory: a real control plane, a real
-// broker, the adapter and, where the scenario needs it, KEDA. It lives until Close.
+// StartLocal builds and starts bench/local from the checkout in the working directory: a real control plane, a real
+// broker, the adapter and, if the scenario needs it, KEDA. It lives until Close.
 func StartLocal(ctx context.Context, s scenario.Scenario, progress io.Writer) (_ *Local, err error) {
 	sources, err := checkout(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func checkout(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// localFlags are those of bench/local, and which of them differ from what ships.
+// localFlags returns the flags of bench/local, and those that differ from their shipped defaults.
 func localFlags(s scenario.Scenario) (args, differs []string) {
 	const shippedSync = 15 * time.Second
 	if s.NeedsKEDA() {
@@ -91,7 +91,7 @@ func localFlags(s scenario.Scenario) (args, differs []string) {
 	return args, differs
 }
 
-// start runs the program until its standard input ends, whatever becomes of ctx: the clean-up needs it.
+// start starts the program. It runs until its standard input is closed, even after ctx ends: the clean-up needs it.
 func (l *Local) start(ctx context.Context, program, sources string, args []string, progress io.Writer) error {
 	command := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
 	command.Dir, command.Stderr = sources, progress
@@ -104,9 +104,9 @@ func (l *Local) start(ctx context.Context, program, sources string, args []strin
 	ended, lines := make(chan struct{}), make(chan string, 1)
 	l.end, l.ended = in, ended
 	go func() {
-		line, _ := bufio.NewReader(out).ReadString('\n') // an end of the program leaves it empty
+		line, _ := bufio.NewReader(out).ReadString('\n') // empty if the program ended
 		lines <- line
-		_ = command.Wait() // how it ended says nothing: it was told to, or its reason is among its lines
+		_ = command.Wait() // it was stopped, or it printed the reason
 		close(ended)
 	}()
 	select {
@@ -117,7 +117,7 @@ func (l *Local) start(ctx context.Context, program, sources string, args []strin
 	}
 }
 
-// use reads how the cluster is reached.
+// use reads how to reach the cluster.
 func (l *Local) use(line string) error {
 	var address struct {
 		Kubeconfig string `json:"kubeconfig"`
@@ -125,7 +125,7 @@ func (l *Local) use(line string) error {
 		ServiceURL string `json:"serviceURL"`
 	}
 	if err := json.Unmarshal([]byte(line), &address); err != nil {
-		return errors.New("bench/local ended before its cluster worked: its reason is above")
+		return errors.New("bench/local ended before its cluster was ready: see its output above")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", address.Kubeconfig)
 	if err != nil {
@@ -136,11 +136,11 @@ func (l *Local) use(line string) error {
 	return err
 }
 
-// Close ends the cluster and waits for it.
+// Close stops the cluster and waits for its end.
 func (l *Local) Close() {
 	if l.end != nil {
-		_ = l.end.Close() // closed once
+		_ = l.end.Close() // it is closed only once
 		<-l.ended
 	}
-	_ = os.RemoveAll(l.dir) // in the system's directory for such things
+	_ = os.RemoveAll(l.dir) // it is a temporary directory
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
-// LatencySource is where latencies are from.
+// LatencySource is the origin of latencies.
 type LatencySource string
 
 // The sources of latencies.
@@ -28,22 +28,22 @@ const (
 	PolicyWait LatencySource = "PolicyWait"
 )
 
-// subject is what is measured: the Function of a contender, or a target.
+// subject is the measured workload: the Function of a contender, or a target.
 type subject struct {
 	name, setting string
 	// run identifies the messages.
 	run string
-	// input gets the load. output has the results; empty where the wait of the policy counts.
+	// input gets the load. output has the results; empty if the wait of the policy counts.
 	input, output string
-	// isTarget is true if the topics are the user's. Messages that they already have do not count.
+	// isTarget is true if the topics are the user's. Messages published before the run do not count.
 	isTarget bool
-	// scaled is what has the replicas, and policy what scales it; it has no name for contenders without one.
+	// scaled has the replicas, and policy scales it; policy is empty for contenders without one.
 	scaled    *unstructured.Unstructured
 	policy    client.ObjectKey
 	objective time.Duration
 }
 
-// subject of a contender.
+// subject returns the workload of a contender.
 func (e entrant) subject() subject {
 	s := subject{
 		name: e.Name, setting: e.setting(), run: e.run + "-" + e.Name, input: e.input(), output: e.output(),
@@ -60,13 +60,13 @@ type gauge struct {
 	publisher *load.Publisher
 	// meter is nil without an output.
 	meter *load.Meter
-	// waits has the messages of a target with the wait of its policy; nil for others. counted is how many of the published
-	// ones were seen.
+	// waits has each message of a target with the wait of its policy; nil without a target. counted is the number of
+	// published messages that it has seen.
 	waits   *load.Tally
 	counted int64
 }
 
-// read completes a sample. Messages that were published since the one before get the wait of this one.
+// read completes a sample. Messages published since the previous sample get the wait of this one.
 func (g *gauge) read(s Sample) Sample {
 	if s.WaitSeconds != nil && g.waits != nil {
 		wait := time.Duration(*s.WaitSeconds * float64(time.Second))
@@ -86,7 +86,8 @@ func (g *gauge) read(s Sample) Sample {
 	return s
 }
 
-// latencies of a subject are those of its results. A target that published none of ours has the waits of its policy.
+// latencies completes a contender with the latencies of its results. A target without results has the waits of its
+// policy.
 func (g *gauge) latencies(due int64, c Contender, isTarget bool) Contender {
 	if g.meter != nil && (!isTarget || g.meter.Counts().Done > 0) {
 		c.Messages, c.LatencyFrom = load.NewResult(due, g.publisher, g.meter), Output
@@ -100,7 +101,7 @@ func (g *gauge) latencies(due int64, c Contender, isTarget bool) Contender {
 	return c
 }
 
-// gauge makes what publishes to a subject and measures it.
+// gauge returns the gauge that publishes to a subject and measures it.
 func (r *runner) gauge(pulsarClient pulsar.Client, s subject) (g *gauge, closeAll func(), err error) {
 	g = &gauge{}
 	if s.isTarget {
@@ -122,7 +123,7 @@ func (r *runner) gauge(pulsarClient pulsar.Client, s subject) (g *gauge, closeAl
 	return g, func() { g.publisher.Close(); g.meter.Close() }, nil
 }
 
-// measure publishes the load to a subject and watches it.
+// measure publishes the load to a subject and samples it.
 func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subject) (Contender, error) {
 	g, closeAll, err := r.gauge(pulsarClient, s)
 	if err != nil {

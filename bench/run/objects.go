@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// The labels of all that a run makes, and the annotations of its namespace.
+// The labels of all objects of a run, and the annotations of its namespace.
 const (
 	labelManagedBy   = "app.kubernetes.io/managed-by"
 	managedBy        = "kubectl-pap"
@@ -27,7 +27,7 @@ const (
 	annotationTopics = "bench.pulsar-autoscaler.io/topics"
 )
 
-// entrant is a contender with the names of what it gets.
+// entrant is a contender with the names of its objects.
 type entrant struct {
 	scenario.Contender
 
@@ -60,7 +60,7 @@ func (e entrant) unstructured(kind schema.GroupVersionKind, spec map[string]any)
 	return object
 }
 
-// replicas to begin with: Function Mesh refuses 0.
+// replicas is the initial number of replicas: Function Mesh rejects 0.
 func (e entrant) replicas() int32 {
 	if e.Fixed != nil {
 		return e.Fixed.Replicas
@@ -68,7 +68,7 @@ func (e entrant) replicas() int32 {
 	return max(1, *e.scenario.MinReplicas)
 }
 
-// connection says where the Function reaches Pulsar, as Function Mesh wants it.
+// connection returns the ConfigMap that Function Mesh reads Pulsar's URLs from.
 func (e entrant) connection() *corev1.ConfigMap {
 	reached := e.scenario.Pulsar.Reached()
 	return &corev1.ConfigMap{ObjectMeta: e.meta(), Data: map[string]string{
@@ -79,7 +79,7 @@ func (e entrant) connection() *corev1.ConfigMap {
 // isDeployment reports whether replicas run without Function Mesh.
 func (e entrant) isDeployment() bool { return e.scenario.Function.Kind == scenario.KindDeployment }
 
-// kind of what is scaled.
+// kind is the kind of the scaled object.
 func (e entrant) kind() schema.GroupVersionKind {
 	if e.isDeployment() {
 		return deployments()
@@ -87,7 +87,7 @@ func (e entrant) kind() schema.GroupVersionKind {
 	return functions()
 }
 
-// workload is what is scaled: the example Function, or a Deployment that does the same.
+// workload returns the scaled object: the example Function, or a Deployment that does the same.
 func (e entrant) workload() *unstructured.Unstructured {
 	if e.isDeployment() {
 		return e.deployment()
@@ -95,7 +95,7 @@ func (e entrant) workload() *unstructured.Unstructured {
 	return e.functionObject()
 }
 
-// functionObject is the example Function, which copies its input to its output.
+// functionObject returns the example Function, which copies its input to its output.
 func (e entrant) functionObject() *unstructured.Unstructured {
 	f := e.scenario.Function
 	size := map[string]any{"cpu": f.CPU, "memory": f.Memory}
@@ -122,7 +122,7 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 	})
 }
 
-// autoscaler is what a user of the contender creates; nil for fixed replicas.
+// autoscaler returns the object that a user of the contender creates; nil for fixed replicas.
 func (e entrant) autoscaler() client.Object {
 	switch {
 	case e.Policy != nil:
@@ -179,7 +179,7 @@ func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// scaledObject has KEDA's defaults but for the bounds, the threshold and cooldownPeriod.
+// scaledObject has KEDA's defaults except for the bounds, the threshold and cooldownPeriod.
 func (e entrant) scaledObject() *unstructured.Unstructured {
 	metadata := map[string]any{
 		"adminURL": e.scenario.Pulsar.Reached().AdminURL, "topic": e.input(), "subscription": e.function(),
@@ -196,7 +196,7 @@ func (e entrant) scaledObject() *unstructured.Unstructured {
 	})
 }
 
-// setting says in words what scales the Function.
+// setting describes what scales the Function.
 func (e entrant) setting() string {
 	s := e.scenario
 	bounds := fmt.Sprintf("%d to %d replicas", *s.MinReplicas, s.MaxReplicas)

@@ -5,7 +5,7 @@ package run
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 
-// Page lays the result out as HTML.
+// Page returns the result as an HTML page.
 func (r Result) Page() page.Page {
 	p := page.Page{
 		Title: "Benchmark " + r.Scenario, Summary: r.summary() + ". Verdict: " + r.Verdict.Text() + ".", Notes: r.notes(),
@@ -22,15 +22,15 @@ func (r Result) Page() page.Page {
 		p.Notes = append(p.Notes, c.Name+": "+c.Setting)
 	}
 	p.Charts = []page.Chart{
-		r.chart("Replicas that were asked for", "replicas", func(s Sample) *float64 { return number(s.SpecReplicas) }),
-		r.chart("Replicas that are ready", "replicas", func(s Sample) *float64 { return number(s.ReadyReplicas) }),
-		r.chart("Messages without a result yet", "messages", func(s Sample) *float64 {
+		r.chart("Replicas in the spec", "replicas", func(s Sample) *float64 { return number(s.SpecReplicas) }),
+		r.chart("Ready replicas", "replicas", func(s Sample) *float64 { return number(s.ReadyReplicas) }),
+		r.chart("Published messages without a result", "messages", func(s Sample) *float64 {
 			if s.Done == nil {
 				return nil
 			}
 			return new(float64(max(0, s.Published-*s.Done)))
 		}),
-		r.chart("Latency p50 of each second", "s", func(s Sample) *float64 { return s.P50Seconds }),
+		r.chart("Median latency of each second", "s", func(s Sample) *float64 { return s.P50Seconds }),
 	}
 	for i := range p.Charts[:2] {
 		for j := range p.Charts[i].Series {

@@ -28,7 +28,8 @@ type Result struct {
 	Scenario string    `json:"scenario"`
 	Run      string    `json:"run"`
 	Begun    time.Time `json:"begun"`
-	// Differs are the flags that differ from what ships; absent on a cluster of the user's own, of which they are unknown.
+	// Differs are the flags that differ from their shipped defaults; absent on the user's own cluster, where they are
+	// unknown.
 	Differs []string `json:"differs,omitempty"`
 	// LatencyObjectiveSeconds, LoadSeconds and WatchSeconds are those of the scenario.
 	LatencyObjectiveSeconds float64     `json:"latencyObjectiveSeconds"`
@@ -38,12 +39,12 @@ type Result struct {
 	Verdict                 Verdict     `json:"verdict"`
 }
 
-// Contender is what was measured of one.
+// Contender is what was measured of a contender.
 type Contender struct {
 	Name    string    `json:"name"`
 	Setting string    `json:"setting"`
 	Begun   time.Time `json:"begun"`
-	// LatencyFrom says where latencies are from.
+	// LatencyFrom is the origin of latencies.
 	LatencyFrom LatencySource `json:"latencyFrom"`
 	// Messages are counts and latencies, and Usage is of replicas.
 	Messages load.Result `json:"messages"`
@@ -59,7 +60,7 @@ func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
 	}
 }
 
-// row of the table: a figure of each contender.
+// row is a figure of each contender.
 type row struct {
 	title string
 	cell  func(c Contender) string
@@ -75,11 +76,11 @@ func rows() []row {
 		{"replica-hours", func(c Contender) string { return decimals(c.Usage.ReplicaHours, 3) }},
 		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
 		{"most replicas", func(c Contender) string { return strconv.Itoa(c.Usage.MostReplicas) }},
-		{"messages due", func(c Contender) string { return whole(c.Messages.Due) }},
-		{"messages done", func(c Contender) string { return whole(c.Messages.Done) }},
-		{"without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
-		{"results twice", duplicates},
-		{"lag of the tool p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
+		{"messages scheduled", func(c Contender) string { return whole(c.Messages.Due) }},
+		{"messages processed", func(c Contender) string { return whole(c.Messages.Done) }},
+		{"messages without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
+		{"duplicate results", duplicates},
+		{"publisher lag p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
 	}
 }
 
@@ -87,7 +88,7 @@ func decimals(value float64, places int) string { return strconv.FormatFloat(val
 func percent(ratio float64) string              { return decimals(100*ratio, 2) }
 func whole(value int64) string                  { return strconv.FormatInt(value, 10) }
 
-// duplicates are unknown without results.
+// duplicates are unknown without an output.
 func duplicates(c Contender) string {
 	if c.Messages.Duplicates == nil {
 		return output.Unknown
@@ -95,7 +96,7 @@ func duplicates(c Contender) string {
 	return whole(*c.Messages.Duplicates)
 }
 
-// latency is unknown where no message was done.
+// latency is unknown if no message was processed.
 func latency(c Contender, value time.Duration) string {
 	if c.Messages.Done == 0 {
 		return output.Unknown
@@ -103,7 +104,7 @@ func latency(c Contender, value time.Duration) string {
 	return decimals(value.Seconds(), 3)
 }
 
-// wakesText has all of them: each wave has its luck with when autoscalers look.
+// wakesText lists all wakes: they depend on when an autoscaler polls, so they vary.
 func wakesText(seconds []float64) string {
 	var texts []string
 	for _, one := range seconds {
@@ -112,7 +113,7 @@ func wakesText(seconds []float64) string {
 	return cmp.Or(strings.Join(texts, ", "), output.Unknown)
 }
 
-// cells are the figures of all contenders, below a head with their names.
+// cells are the figures of all contenders, below a header with their names.
 func (r Result) cells() [][]string {
 	head := []string{""}
 	for _, c := range r.Contenders {
@@ -129,7 +130,7 @@ func (r Result) cells() [][]string {
 	return cells
 }
 
-// WriteTable writes the result for a terminal.
+// WriteTable writes the result to a terminal.
 func (r Result) WriteTable(out io.Writer) error {
 	if err := output.Table(out, r.summary(), r.cells()); err != nil {
 		return err
@@ -156,32 +157,32 @@ func (r Result) WriteTable(out io.Writer) error {
 }
 
 func (r Result) summary() string {
-	return fmt.Sprintf("Scenario %s, run %s: %g s of load, watched for %g s after it, objective %g s", r.Scenario, r.Run,
+	return fmt.Sprintf("Scenario %s, run %s: %g s of load, watched for %g s more, objective %g s", r.Scenario, r.Run,
 		r.LoadSeconds, r.WatchSeconds, r.LatencyObjectiveSeconds)
 }
 
-// isEstimated reports whether no results were read.
+// isEstimated reports whether latencies are not from results.
 func isEstimated(c Contender) bool { return c.LatencyFrom == PolicyWait }
 
-// notes are what a reader has to know to judge the figures.
+// notes explain how to read the figures.
 func (r Result) notes() []string {
 	var notes []string
 	if !slices.ContainsFunc(r.Contenders, isEstimated) {
-		notes = append(notes, "Latency counts from when a message was due by the load, whatever held the publisher up, "+
+		notes = append(notes, "Latency counts from the scheduled time of a message, even if it was published late, "+
 			"until its result was published. Late messages took longer than the objective, or had no result when the watch "+
 			"ended.")
 	}
 	for _, flag := range r.Differs {
-		notes = append(notes, "Differs from what ships: "+flag)
+		notes = append(notes, "Differs from the shipped default: "+flag)
 	}
 	for _, c := range r.Contenders {
 		if isEstimated(c) {
 			notes = append(notes, c.Name+": no results were read, so latency is the wait in the status of the policy when a "+
-				"message was published, without the time that it is processed for. It is written at most every 30 s while it "+
-				"moves. Messages done are those of which the wait is known; the others count as late.")
+				"message was published, without the time to process it. A changing wait is written at most every 30 s. "+
+				"Messages processed are those with a known wait; the others count as late.")
 		}
 		if c.Messages.Skew > 0 {
-			notes = append(notes, fmt.Sprintf("%s: clocks differ by at least %s, and latencies are wrong by as much.", c.Name,
+			notes = append(notes, fmt.Sprintf("%s: clocks differ by at least %s, so latencies may be wrong by as much.", c.Name,
 				c.Messages.Skew))
 		}
 	}

@@ -24,18 +24,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// Config says what to run where. Scenario, Schedule, Kube and Progress are required.
+// Config configures a run. Scenario, Schedule, Kube and Progress are required.
 type Config struct {
-	// Scenario has contenders, unless there is a Target.
+	// Scenario has contenders, unless Target is set.
 	Scenario scenario.Scenario
 	Schedule load.Schedule
 	Kube     client.Client
-	// Target gets the load in place of contenders.
+	// Target gets the load instead of contenders.
 	Target Target
 	Access Access
-	// Differs are flags of the cluster that differ from what ships.
+	// Differs are flags of the cluster that differ from their shipped defaults.
 	Differs []string
-	// Progress is told what is going on.
+	// Progress gets a line for each step.
 	Progress io.Writer
 }
 
@@ -62,8 +62,8 @@ type runner struct {
 	begun         time.Time
 }
 
-// Run measures all contenders and cleans up, also after an error and when ctx has ended. After an error of the clean-up
-// alone the result has its verdict. With a Target there is nothing to clean up.
+// Run measures all contenders and cleans up, also after an error and after ctx ends. If only the clean-up fails, the
+// result has its verdict. With a Target there is nothing to clean up.
 func Run(ctx context.Context, config Config) (result Result, err error) {
 	if err := config.validate(); err != nil {
 		return Result{}, err
@@ -99,13 +99,13 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	return result, nil
 }
 
-// runTarget measures a target by the objective of its own policy.
+// runTarget measures a target against the objective of its own policy.
 func (r *runner) runTarget(ctx context.Context, pulsarClient pulsar.Client, result Result) (Result, error) {
 	s, err := r.target(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	r.tell("%s: publishing %d messages into %s, which stay there when this is interrupted", s.name, r.due(), s.input)
+	r.tell("%s: publishing %d messages into %s; an interruption does not remove them", s.name, r.due(), s.input)
 	measured, err := r.measure(ctx, pulsarClient, s)
 	if err != nil {
 		return Result{}, err
@@ -131,7 +131,7 @@ func (r *runner) tell(format string, args ...any) {
 	output.Printf(r.Progress, "%4.0f s  "+format+"\n", append([]any{time.Since(r.begun).Seconds()}, args...)...)
 }
 
-// due is how many messages the load has.
+// due is the number of messages in the load.
 func (r *runner) due() (messages int64) {
 	for range r.schedule.Due() {
 		messages++
@@ -147,7 +147,7 @@ func (r *runner) entrants() []entrant {
 	return all
 }
 
-// createNamespace makes the namespace before anything else: it says which topics are to be deleted.
+// createNamespace creates the namespace before anything else: a clean-up finds the topics by it.
 func (r *runner) createNamespace(ctx context.Context) error {
 	var topics []string
 	for _, e := range r.entrants() {
@@ -166,7 +166,7 @@ func (r *runner) createNamespace(ctx context.Context) error {
 	return nil
 }
 
-// measureAll measures contenders in turn or side by side.
+// measureAll measures contenders one after another or in parallel.
 func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]Contender, error) {
 	entrants := r.entrants()
 	measured := make([]Contender, len(entrants))
@@ -195,7 +195,7 @@ func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]
 	return measured, nil
 }
 
-// each does the same for all contenders at once, and cancels the others after an error.
+// each runs do for all contenders in parallel, and cancels the others after an error.
 func (r *runner) each(ctx context.Context, do func(ctx context.Context, index int) error) error {
 	group, grouped := errgroup.WithContext(ctx)
 	for i := range r.Scenario.Contenders {
@@ -204,12 +204,12 @@ func (r *runner) each(ctx context.Context, do func(ctx context.Context, index in
 	return group.Wait()
 }
 
-// remove ends a contender, so that the next one has the cluster alone.
+// remove deletes a contender, so that the next one does not share the cluster.
 func (r *runner) remove(ctx context.Context) error {
 	return removeObjects(ctx, r.kube, r.namespace)
 }
 
-// clean removes all that was made. It goes on when ctx has ended, for a limited time.
+// clean deletes everything that was created, also after ctx ends, in limited time.
 func (r *runner) clean(ctx context.Context) error {
 	const limit = 5 * time.Minute
 	r.tell("cleaning up")

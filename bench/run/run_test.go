@@ -114,7 +114,7 @@ func TestWakesBeginWithTheFirstMessageAtZeroReplicas(t *testing.T) {
 	}
 	samples := []Sample{at(0, 1, 5), at(1, 0, 9), at(2, 0, 9), at(3, 0, 10), {Seconds: 4}, at(8, 0, 60), at(9, 4, 70)}
 	samples = append(samples, at(20, 0, 80), at(21, 1, 81), at(30, 0, 90), at(31, 1, 90), at(40, 0, 91), at(41, 0, 92))
-	require.Equal(t, []float64{6, 0}, wakes(samples), "neither without a message, nor before a replica")
+	require.Equal(t, []float64{6, 0}, wakes(samples), "a wake needs a message and a replica")
 	require.Empty(t, wakes([]Sample{at(0, 1, 0), at(1, 2, 9)}))
 }
 
@@ -135,7 +135,7 @@ func TestVerdict(t *testing.T) {
 		"limits that are just met":        {func([]Contender) {}, Met, 0},
 		"late messages":                   {func(all []Contender) { all[0].Messages.LateRatio = 0.011 }, Missed, 1},
 		"one slow in a hundred":           {func(all []Contender) { all[0].Messages.Latencies.P99 *= 2 }, Missed, 1},
-		"results that did not come":       {func(all []Contender) { all[0].Messages.Done = 900 }, Missed, 1},
+		"missing results":                 {func(all []Contender) { all[0].Messages.Done = 900 }, Missed, 1},
 		"too many replicas":               {func(all []Contender) { all[0].Usage.ReplicaHours = 0.51 }, Missed, 1},
 		"too many changes":                {func(all []Contender) { all[0].Usage.ScaleChanges = 4 }, Missed, 1},
 		"duplicates":                      {func(all []Contender) { all[0].Messages.Duplicates = new(int64(1)) }, Missed, 1},

@@ -21,32 +21,32 @@ const (
 	sampleEvery = time.Second
 	// sampleTimeout bounds the requests of a sample.
 	sampleTimeout = 5 * time.Second
-	// maxSignalAge of the status of a policy, which is written every 5 minutes while nothing changes.
+	// maxSignalAge is the limit for the status of a policy, which is written at least every 5 minutes.
 	maxSignalAge = 6 * time.Minute
 )
 
-// Sample is what was seen of a contender at a time. Nil was not known.
+// Sample is the state of a contender at a time. Nil is unknown.
 type Sample struct {
 	// Seconds since the load began.
 	Seconds float64 `json:"seconds"`
-	// SpecReplicas were asked for, Pods exist and have not ended, and ReadyReplicas of them are ready.
+	// SpecReplicas is spec.replicas, Pods exist and have not ended, and ReadyReplicas of them are ready.
 	SpecReplicas  *int `json:"specReplicas"`
 	Pods          *int `json:"pods"`
 	ReadyReplicas *int `json:"readyReplicas"`
-	// DesiredReplicas, Backlog and WaitSeconds are from the status of the policy; absent for contenders without one.
+	// DesiredReplicas, Backlog and WaitSeconds are from the status of the policy; absent without a policy.
 	DesiredReplicas *int     `json:"desiredReplicas,omitempty"`
 	Backlog         *int64   `json:"backlog,omitempty"`
 	WaitSeconds     *float64 `json:"waitSeconds,omitempty"`
-	// Published and Done are messages since the load began. Done is not known without results in an output.
+	// Published and Done are messages since the start of the load. Done is unknown without an output.
 	Published int64  `json:"published"`
 	Done      *int64 `json:"done"`
-	// P50Seconds is the median latency of the results since the sample before; without results it is the wait.
+	// P50Seconds is the median latency of the results since the previous sample; without an output it is the wait.
 	P50Seconds *float64 `json:"p50Seconds"`
-	// Problem is why replicas are not known.
+	// Problem is why replicas are unknown.
 	Problem string `json:"problem,omitempty"`
 }
 
-// replicas of what is scaled.
+// replicas are the counts of a scaled object.
 type replicas struct{ spec, pods, ready int }
 
 // readReplicas reads the scale of an object and the pods that it selects.
@@ -64,7 +64,7 @@ func readReplicas(ctx context.Context, kube client.Client, scaled *unstructured.
 	r := replicas{spec: int(spec)}
 	text, _, _ := unstructured.NestedString(scale.Object, "status", "selector")
 	if text == "" {
-		return r, nil // Function Mesh has made no pods yet
+		return r, nil // Function Mesh has not created pods yet
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -97,7 +97,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// observe looks once. What cannot be read is not known.
+// observe takes a sample. What it cannot read is unknown.
 func observe(ctx context.Context, kube client.Client, of subject) Sample {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func observe(ctx context.Context, kube client.Client, of subject) Sample {
 	return s
 }
 
-// waitSeconds is how long a message that is published now waits; nil while that is unknown.
+// waitSeconds is the wait of a message that is published now; nil if unknown.
 func waitSeconds(signals v1alpha1.Signals, now time.Time) *float64 {
 	switch {
 	case now.Sub(signals.MeasuredAt.Time) > maxSignalAge:
@@ -134,8 +134,8 @@ func waitSeconds(signals v1alpha1.Signals, now time.Time) *float64 {
 	}
 }
 
-// watch samples until ctx ends. Requests fail before its end where they would not be answered until then, so that the
-// last sample is dropped if it is unknown.
+// watch samples until ctx ends. Clients reject a request that would exceed the deadline of ctx, so an unknown last
+// sample is dropped.
 func watch(ctx context.Context, look func(context.Context) Sample) []Sample {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients of Kubernetes fail early where a request would take longer than its context.
+// Clients of Kubernetes reject a request that would exceed the deadline of its context.
 func TestLastSampleIsDroppedIfItIsUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		unknown []int

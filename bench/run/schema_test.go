@@ -21,7 +21,7 @@ type document struct {
 	Defs       map[string]document `json:"$defs"`
 }
 
-// check fails for keys that the schema does not have, and for required ones that are missing.
+// check fails for keys that are not in the schema, and for required keys that are missing.
 func (s document) check(t *testing.T, defs map[string]document, where string, value any) {
 	t.Helper()
 	if s.Ref != "" {
@@ -33,7 +33,7 @@ func (s document) check(t *testing.T, defs map[string]document, where string, va
 			require.Contains(t, value, key, "%s lacks what the schema requires", where)
 		}
 		for key, inner := range value {
-			require.Contains(t, s.Properties, key, "%s has what the schema has not", where)
+			require.Contains(t, s.Properties, key, "%s is not in the schema", where)
 			s.Properties[key].check(t, defs, where+"."+key, inner)
 		}
 	case []any:

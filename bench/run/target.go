@@ -22,18 +22,18 @@ import (
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Target is a workload of the user's own that its own policy scales. A run publishes into Topic, and creates and
-// deletes nothing. The zero value is none.
+// Target is a workload of the user with its own policy. A run publishes into Topic, and creates and deletes nothing.
+// The zero value is no target.
 type Target struct {
 	Namespace, Kind, Name string
-	// Topic must be one that the target consumes.
+	// Topic is one that the target consumes.
 	Topic string
 }
 
-// ErrNotConsumed refuses a load for a topic that the target does not consume.
+// ErrNotConsumed means that the target does not consume the topic.
 var ErrNotConsumed = errors.New("the target does not consume the topic")
 
-// ParseTarget reads Kind/name.
+// ParseTarget parses Kind/name.
 func ParseTarget(text string) (Target, error) {
 	kind, name, _ := strings.Cut(text, "/")
 	if kind == "" || name == "" || strings.Contains(name, "/") {
@@ -44,14 +44,14 @@ func ParseTarget(text string) (Target, error) {
 
 func (t Target) String() string { return t.Kind + "/" + t.Name }
 
-// consumption is what a target consumes, and where it publishes results; output is empty where that is not known.
+// consumption is what a target consumes, and the topic of its results; output is empty if that is unknown.
 type consumption struct {
 	topics   []string
 	patterns []backlog.Pattern
 	output   string
 }
 
-// has says whether a topic is an input, by its complete name.
+// has reports whether a topic, by its complete name, is an input.
 func (c consumption) has(topic string) bool {
 	return slices.Contains(c.topics, topic) ||
 		slices.ContainsFunc(c.patterns, func(p backlog.Pattern) bool { return p.Match(topic) })
@@ -65,7 +65,7 @@ func (c consumption) String() string {
 	return strings.Join(names, ", ")
 }
 
-// target finds what is measured, and refuses a topic that the target does not consume.
+// target returns the measured workload. It rejects a topic that the target does not consume.
 func (r *runner) target(ctx context.Context) (subject, error) {
 	t := r.Target
 	policy, err := t.policy(ctx, r.kube)
@@ -88,7 +88,7 @@ func (r *runner) target(ctx context.Context) (subject, error) {
 		return subject{}, fmt.Errorf("%w: --i-know-this-publishes-into is %q, and %s consumes %s", ErrNotConsumed, t.Topic, t,
 			consumed)
 	}
-	if err := r.admin.check(ctx, topic); err != nil { // the producer would create it
+	if err := r.admin.check(ctx, topic); err != nil { // the producer would create a missing one
 		return subject{}, err
 	}
 	objective := decide.LatencyObjective(policy.Spec)
@@ -105,7 +105,7 @@ func (r *runner) target(ctx context.Context) (subject, error) {
 	return s, nil
 }
 
-// policy that scales the target.
+// policy returns the policy that scales the target.
 func (t Target) policy(ctx context.Context, kube client.Client) (*v1alpha1.AutoscalingPolicy, error) {
 	var list v1alpha1.AutoscalingPolicyList
 	err := kube.List(ctx, &list, client.InNamespace(t.Namespace))
@@ -125,7 +125,7 @@ func (t Target) policy(ctx context.Context, kube client.Client) (*v1alpha1.Autos
 		"namespace with --namespace", t.Namespace, t)
 }
 
-// consumptionOf is what the policy says, else the spec of a Function or Sink.
+// consumptionOf reads the policy, or else the spec of a Function or Sink.
 func consumptionOf(policy *v1alpha1.AutoscalingPolicy, scaled *unstructured.Unstructured) (consumption, error) {
 	if s := policy.Spec.Subscription; s != nil {
 		return named(*s)
@@ -165,7 +165,7 @@ func consumptionOf(policy *v1alpha1.AutoscalingPolicy, scaled *unstructured.Unst
 	return c, nil
 }
 
-// named is what the subscription of a policy names.
+// named reads the subscription of a policy.
 func named(s v1alpha1.Subscription) (c consumption, err error) {
 	for _, topic := range s.Topics {
 		c.topics = append(c.topics, backlog.CompleteTopicName(string(topic)))

@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// policyOf scales a workload of the same name.
+// policyOf returns a policy for a workload of the same name.
 func policyOf(apiVersion, kind, name string) *v1alpha1.AutoscalingPolicy {
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name}}
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: apiVersion, Kind: kind, Name: name}
@@ -42,7 +42,7 @@ func workload(apiVersion, kind, name string, spec map[string]any) *unstructured.
 	return object
 }
 
-// targetCluster has a Function, a Sink, a Deployment and a Source, each with a policy, and a Function without one.
+// targetCluster has a Function, a Sink, a Deployment and a Source with a policy each, and a Function without one.
 func targetCluster(t *testing.T) client.Client {
 	t.Helper()
 	const mesh, apps = "compute.functionmesh.io/v1alpha1", "apps/v1"
@@ -64,7 +64,7 @@ func targetCluster(t *testing.T) client.Client {
 	).Build()
 }
 
-// topicsExist is an admin service that has all topics but gone.
+// topicsExist is an admin service that has all topics except "gone".
 func topicsExist(t *testing.T) admin {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,9 +144,9 @@ func TestMessagesHaveTheWaitOfThePolicyWhenTheyWerePublished(t *testing.T) {
 	} {
 		read := g.read(s)
 		require.Equal(t, s.WaitSeconds, read.P50Seconds)
-		require.Nil(t, read.Done, "no results are read")
+		require.Nil(t, read.Done, "there is no output")
 	}
-	require.Equal(t, load.Counts{Done: 45, Late: 15, Duplicates: new(int64(0))}, g.waits.Counts(), "5 of them are unknown")
+	require.Equal(t, load.Counts{Done: 45, Late: 15, Duplicates: new(int64(0))}, g.waits.Counts(), "5 waits are unknown")
 	require.InDelta(t, 5, g.waits.Latencies().P50.Seconds(), 0.1)
 }
 
@@ -160,7 +160,7 @@ func TestWaitOfAStatusIsKnownForSomeTime(t *testing.T) {
 	empty.ReadyMessages, unknown.ReadyMessages, old.ReadyMessages = new(int64(0)), new(int64(5)), new(int64(0))
 	require.Equal(t, new(1.5), waitSeconds(waiting, now))
 	require.Equal(t, new(0.0), waitSeconds(empty, now), "nothing waits")
-	require.Nil(t, waitSeconds(unknown, now), "nothing is processed")
+	require.Nil(t, waitSeconds(unknown, now), "the wait is unknown")
 	require.Nil(t, waitSeconds(old, now), "the status is no longer written")
 }
 
@@ -172,7 +172,7 @@ func TestLimitsOfATargetWithoutResults(t *testing.T) {
 		MaxLateRatio: new(0.0), MaxP99: &metav1.Duration{Duration: time.Second}, MaxDuplicates: new(int64(0)),
 	})
 	require.Equal(t, Missed, v.Outcome)
-	require.Equal(t, Check{Name: "results twice", Limit: "0", Measured: "-"}, v.Checks[2], "they are not known")
+	require.Equal(t, Check{Name: "duplicate results", Limit: "0", Measured: "-"}, v.Checks[2], "duplicates are unknown")
 	require.True(t, v.Checks[0].Met && v.Checks[1].Met)
 	require.Contains(t, Result{Contenders: []Contender{c}}.notes()[0], "latency is the wait in the status of the policy")
 }

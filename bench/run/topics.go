@@ -19,21 +19,21 @@ import (
 const (
 	// adminTimeout bounds one request: the first topic on a busy broker took 3 s.
 	adminTimeout = 20 * time.Second
-	// adminTries are how often a request is made that Pulsar does not answer.
+	// adminTries is the number of attempts while Pulsar does not respond.
 	adminTries = 4
 	adminPause = time.Second
 	adminBytes = 4 << 10
 )
 
-// admin is the admin service of a Pulsar cluster. Access makes it.
+// admin is the admin service of a Pulsar cluster, from Access.
 type admin struct {
 	url  string
 	http *http.Client
-	// method names how requests authenticate; empty for not.
+	// method is the authentication method of requests; empty for none.
 	method string
 }
 
-// create makes a topic, with partitions if there are any. One that exists is an error.
+// create creates a topic, with partitions if there are any. A topic that exists is an error.
 func (a admin) create(ctx context.Context, topic string, partitions int) error {
 	path, body := adminPath(topic), ""
 	if partitions > 0 {
@@ -46,7 +46,7 @@ func (a admin) create(ctx context.Context, topic string, partitions int) error {
 	return nil
 }
 
-// remove deletes a topic with its subscriptions, partitioned or not. One that is gone is no error.
+// remove deletes a topic with its subscriptions, partitioned or not. A missing topic is no error.
 func (a admin) remove(ctx context.Context, topic string) error {
 	path := adminPath(topic)
 	answer, err := a.metadata(ctx, topic, http.StatusOK, http.StatusNotFound)
@@ -71,7 +71,7 @@ func (a admin) remove(ctx context.Context, topic string) error {
 	return nil
 }
 
-// metadata of a topic, which the request does not create.
+// metadata reads the metadata of a topic. The request does not create the topic.
 func (a admin) metadata(ctx context.Context, topic string, accepted ...int) (answer []byte, err error) {
 	return a.request(ctx, call{
 		method: http.MethodGet, path: adminPath(topic) + "/partitions?checkAllowAutoCreation=false", accepted: accepted,
@@ -86,13 +86,13 @@ func (a admin) check(ctx context.Context, topic string) error {
 	return nil
 }
 
-// call is a request and the status codes that are an answer to it.
+// call is a request and the status codes that it accepts.
 type call struct {
 	method, path, body string
 	accepted           []int
 }
 
-// adminPath of a complete topic name.
+// adminPath is the path of a complete topic name.
 func adminPath(topic string) string { return "/admin/v2/" + strings.Replace(topic, "://", "/", 1) }
 
 // request retries while Pulsar does not respond, or responds that it is busy.
@@ -131,7 +131,7 @@ func (a admin) once(ctx context.Context, c call) (answer []byte, again bool, err
 	if err != nil {
 		return nil, true, fmt.Errorf("calling Pulsar: %w; check pulsar.adminURL", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close() //nolint:errcheck // nothing was written
 	answer, err = io.ReadAll(io.LimitReader(response.Body, adminBytes))
 	if err != nil {
 		return nil, true, fmt.Errorf("reading Pulsar's answer: %w", err)

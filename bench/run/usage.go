@@ -5,22 +5,22 @@ package run
 
 import "fmt"
 
-// maxGap is how many seconds replicas may be unknown at a time.
+// maxGap is the longest time in seconds that replicas may be unknown.
 const maxGap = 10
 
-// Usage is what a contender did with replicas, from the begin of the load until its watch ended.
+// Usage describes a contender's replicas, from the start of the load to the end of its watch.
 type Usage struct {
-	// ReplicaHours are of pods that existed.
+	// ReplicaHours count pods that existed.
 	ReplicaHours float64 `json:"replicaHours"`
-	// ScaleChanges are how often spec.replicas changed, and MostReplicas is its highest value.
+	// ScaleChanges counts changes of spec.replicas, and MostReplicas is its highest value.
 	ScaleChanges int `json:"scaleChanges"`
 	MostReplicas int `json:"mostReplicas"`
-	// WakeSeconds are from the first message that was published at zero replicas until spec.replicas was above zero, each
-	// time, to the second; absent where replicas were never zero.
+	// WakeSeconds are, for each wake, the time from the first message published at zero replicas until spec.replicas was
+	// above zero, in whole seconds; absent if replicas were never zero.
 	WakeSeconds []float64 `json:"wakeSeconds,omitempty"`
 }
 
-// usageOf sums up the samples of so many seconds. A value holds until the next known one.
+// usageOf sums up samples until end, in seconds. A value holds until the next known one.
 func usageOf(samples []Sample, end float64) (Usage, error) {
 	const hour = 3600
 	var u Usage
@@ -53,7 +53,7 @@ func usageOf(samples []Sample, end float64) (Usage, error) {
 }
 
 func wakes(samples []Sample) (seconds []float64) {
-	var idle, message *Sample // the first sample at zero replicas, and that with the first message after it
+	var idle, message *Sample // the first sample at zero replicas, and the first after it with a message
 	for i := range samples {
 		s := &samples[i]
 		if s.SpecReplicas == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// Outcome of a run.
+// Outcome is the outcome of a run.
 type Outcome string
 
 // The outcomes.
 const (
 	// Met: the first contender exceeded no limit.
 	Met Outcome = "Met"
-	// Missed: it exceeded at least one.
+	// Missed: the first contender exceeded a limit.
 	Missed Outcome = "Missed"
 	// NotMeasured: the tool was the bottleneck, so the figures are not those of the contenders.
 	NotMeasured Outcome = "NotMeasured"
@@ -35,12 +35,12 @@ const (
 // Verdict compares the first contender with the limits.
 type Verdict struct {
 	Outcome Outcome `json:"outcome"`
-	// Reason of NotMeasured.
+	// Reason is why nothing was measured.
 	Reason string  `json:"reason,omitempty"`
 	Checks []Check `json:"checks,omitempty"`
 }
 
-// Check is a limit and what was measured, as texts.
+// Check is a limit and the measured value, as texts.
 type Check struct {
 	Name     string `json:"name"`
 	Limit    string `json:"limit"`
@@ -48,7 +48,7 @@ type Check struct {
 	Met      bool   `json:"met"`
 }
 
-// ExitCode is that of the program.
+// ExitCode is the exit code of the program.
 func (v Verdict) ExitCode() int {
 	switch v.Outcome {
 	case Met:
@@ -60,7 +60,7 @@ func (v Verdict) ExitCode() int {
 	}
 }
 
-// Text is the verdict in words.
+// Text describes the verdict.
 func (v Verdict) Text() string {
 	switch {
 	case v.Outcome == NotMeasured:
@@ -70,11 +70,11 @@ func (v Verdict) Text() string {
 	case v.Outcome == Met:
 		return "all limits are met"
 	default:
-		return "a limit is missed"
+		return "a limit was exceeded"
 	}
 }
 
-// judge compares the first contender with the limits. A tool that was the bottleneck for any contender measured itself.
+// judge compares the first contender with the limits. If the tool was the bottleneck, nothing was measured.
 func judge(contenders []Contender, limits scenario.Limits) Verdict {
 	v := Verdict{Outcome: Met, Checks: checks(contenders[0], limits)}
 	for _, check := range v.Checks {
@@ -116,13 +116,13 @@ func checks(c Contender, l scenario.Limits) []Check {
 	if l.MaxDuplicates != nil {
 		again := c.Messages.Duplicates
 		all = append(all, Check{
-			"results twice", whole(*l.MaxDuplicates), duplicates(c), again != nil && *again <= *l.MaxDuplicates,
+			"duplicate results", whole(*l.MaxDuplicates), duplicates(c), again != nil && *again <= *l.MaxDuplicates,
 		})
 	}
 	return all
 }
 
-// p99 of messages with a result says nothing of those without one: more than 1 % of them, and it is above any limit.
+// p99 is above any limit if more than 1 % of messages have no result: the percentile of the others says nothing.
 func p99(c Contender, limit time.Duration) Check {
 	check := Check{Name: "latency p99", Limit: limit.String()}
 	if missing := c.Messages.Due - c.Messages.Done; missing*100 > c.Messages.Due || c.Messages.Done == 0 {

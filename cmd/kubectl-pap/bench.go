@@ -28,7 +28,7 @@ counts from when a message was due, whatever held the publisher up.
 With --target the load goes into a topic that a workload of yours consumes, and its own policy scales it. Contenders
 and function of the scenario do not count then, and the objective is that of the policy.
 
-Exit codes: 0 all limits are met, 1 a limit is missed, 2 the command or the scenario is wrong, 3 it could not be
+Exit codes: 0 all limits are met, 1 a limit was exceeded, 2 the command or the scenario is wrong, 3 it could not be
 measured, such as when this machine could not publish as fast as the load demands.`
 
 const benchRunExample = `  # On the cluster of the current context and the Pulsar of the scenario
