@@ -35,6 +35,8 @@ type subject struct {
 	run string
 	// input gets the load. output has the results; empty if the wait of the policy counts.
 	input, output string
+	// subscription of the input; empty for a target, which may process messages without a result.
+	subscription string
 	// isTarget is true if the topics are the user's. Messages published before the run do not count.
 	isTarget bool
 	// scaled has the replicas, and policy scales it; policy is empty for contenders without one.
@@ -47,7 +49,7 @@ type subject struct {
 func (e entrant) subject() subject {
 	s := subject{
 		name: e.Name, setting: e.setting(), run: e.run + "-" + e.Name, input: e.input(), output: e.output(),
-		scaled: e.workload(), objective: e.scenario.LatencyObjective.Duration,
+		subscription: e.function(), scaled: e.workload(), objective: e.scenario.LatencyObjective.Duration,
 	}
 	if e.Policy != nil {
 		s.policy = client.ObjectKey{Namespace: e.namespace, Name: e.function()}
@@ -137,6 +139,7 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 	watching, stop := context.WithTimeout(ctx, length)
 	defer stop()
 	c := Contender{Name: s.name, Setting: s.setting}
+	stalls := stall{after: max(stallAfter, 3*r.Scenario.Function.ServiceTime.Duration)}
 	group, grouped := errgroup.WithContext(watching)
 	group.Go(func() error { return g.publisher.Run(grouped, r.schedule.Arrivals()) })
 	if g.meter != nil {
@@ -147,7 +150,12 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 			sample := observe(ctx, r.kube, s)
 			sample.Published = g.publisher.Published()
 			sample.Seconds = time.Since(begun).Seconds()
-			return g.read(sample)
+			sample = g.read(sample)
+			if s.subscription != "" && c.Stalled == "" && stalls.isAt(sample) {
+				c.Stalled = r.stalled(ctx, s, sample, stalls.after)
+				stalls.begun = sample
+			}
+			return sample
 		})
 		return nil
 	})

@@ -50,6 +50,8 @@ type Contender struct {
 	Messages load.Result `json:"messages"`
 	Usage    Usage       `json:"usage"`
 	Samples  []Sample    `json:"samples"`
+	// Stalled is why the figures say nothing of the contender: its ready replicas processed nothing. Empty if they did.
+	Stalled string `json:"stalled,omitempty"`
 }
 
 func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {

@@ -141,6 +141,7 @@ func TestVerdict(t *testing.T) {
 		"duplicates":                      {func(all []Contender) { all[0].Messages.Duplicates = new(int64(1)) }, Missed, 1},
 		"another contender is not judged": {func(all []Contender) { all[1].Messages.LateRatio = 1 }, Met, 0},
 		"the tool was the bottleneck":     {func(all []Contender) { all[1].Messages.Bottleneck = "slow" }, NotMeasured, 3},
+		"replicas that did nothing":       {func(all []Contender) { all[1].Stalled = "no result" }, NotMeasured, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []Contender{good, good}

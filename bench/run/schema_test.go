@@ -50,7 +50,7 @@ func TestResultFollowsItsSchema(t *testing.T) {
 	var s document
 	require.NoError(t, json.Unmarshal(text, &s))
 	r := sampleResult(t)
-	r.Contenders[0].Messages.Bottleneck = "a slow machine"
+	r.Contenders[0].Messages.Bottleneck, r.Contenders[0].Stalled = "a slow machine", "no result came"
 	r.Contenders[0].Samples[0].DesiredReplicas, r.Contenders[0].Samples[0].Backlog = new(2), new(int64(9))
 	r.Contenders[0].Samples[0].WaitSeconds = new(1.5)
 	r.Verdict.Reason = "a slow machine"

@@ -22,7 +22,9 @@ const (
 	// adminTries is the number of attempts while Pulsar does not respond.
 	adminTries = 4
 	adminPause = time.Second
-	adminBytes = 4 << 10
+	// adminBytes bounds an answer: a consumer in the stats of a topic takes 1 KiB. Errors show errorBytes of it.
+	adminBytes = 8 << 20
+	errorBytes = 4 << 10
 )
 
 // admin is the admin service of a Pulsar cluster, from Access.
@@ -139,7 +141,7 @@ func (a admin) once(ctx context.Context, c call) (answer []byte, again bool, err
 	if slices.Contains(c.accepted, response.StatusCode) {
 		return answer, false, nil
 	}
-	err = fmt.Errorf("pulsar answered %s: %s", response.Status, bytes.TrimSpace(answer))
+	err = fmt.Errorf("pulsar answered %s: %s", response.Status, bytes.TrimSpace(answer[:min(len(answer), errorBytes)]))
 	if response.StatusCode == http.StatusUnauthorized {
 		err = fmt.Errorf("%w; name credentials that it accepts with --pulsar-token-file or --pulsar-auth-plugin", err)
 	}

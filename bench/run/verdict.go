@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -20,7 +21,7 @@ const (
 	Met Outcome = "Met"
 	// Missed: the first contender exceeded a limit.
 	Missed Outcome = "Missed"
-	// NotMeasured: the tool was the bottleneck, so the figures are not those of the contenders.
+	// NotMeasured: the tool was the bottleneck, or replicas processed nothing, so the figures say nothing of autoscalers.
 	NotMeasured Outcome = "NotMeasured"
 )
 
@@ -74,7 +75,8 @@ func (v Verdict) Text() string {
 	}
 }
 
-// judge compares the first contender with the limits. If the tool was the bottleneck, nothing was measured.
+// judge compares the first contender with the limits. If the tool was the bottleneck for any contender, or replicas of
+// any processed nothing, nothing was measured.
 func judge(contenders []Contender, limits scenario.Limits) Verdict {
 	v := Verdict{Outcome: Met, Checks: checks(contenders[0], limits)}
 	for _, check := range v.Checks {
@@ -83,8 +85,8 @@ func judge(contenders []Contender, limits scenario.Limits) Verdict {
 		}
 	}
 	for _, c := range contenders {
-		if c.Messages.Bottleneck != "" {
-			v.Outcome, v.Reason = NotMeasured, fmt.Sprintf("%s: %s", c.Name, c.Messages.Bottleneck)
+		if reason := cmp.Or(c.Stalled, c.Messages.Bottleneck); reason != "" {
+			v.Outcome, v.Reason = NotMeasured, fmt.Sprintf("%s: %s", c.Name, reason)
 		}
 	}
 	return v

@@ -1,0 +1,90 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// stallAfter is longer than any pause seen between two messages that ready replicas processed.
+const stallAfter = 30 * time.Second
+
+// stall watches for ready replicas that process nothing. No autoscaler is the reason then, so its figures say nothing.
+type stall struct {
+	// after is how long this takes.
+	after time.Duration
+	// begun is the sample that had the last result, or that is the first to count.
+	begun Sample
+}
+
+// isAt reports whether there was no result for that long, with ready replicas and messages without a result all along.
+func (s *stall) isAt(now Sample) bool {
+	isWaiting := now.Done != nil && now.Published > *now.Done && now.ReadyReplicas != nil && *now.ReadyReplicas > 0
+	if !isWaiting || s.begun.Done == nil || *now.Done != *s.begun.Done {
+		s.begun = now
+		if !isWaiting {
+			s.begun.Done = nil
+		}
+		return false
+	}
+	return now.Seconds-s.begun.Seconds >= s.after.Seconds()
+}
+
+// subscriptionStats are those of a subscription, of one topic or of all its partitions.
+type subscriptionStats struct {
+	Consumers []struct {
+		AvailablePermits int64 `json:"availablePermits"`
+		UnackedMessages  int64 `json:"unackedMessages"`
+	} `json:"consumers"`
+}
+
+// text says which consumers have messages, and which Pulsar could dispatch messages to.
+func (s subscriptionStats) text() string {
+	var holding, unacked, idle int64
+	for _, c := range s.Consumers {
+		switch {
+		case c.UnackedMessages > 0:
+			holding, unacked = holding+1, unacked+c.UnackedMessages
+		case c.AvailablePermits > 0:
+			idle++
+		}
+	}
+	return fmt.Sprintf("%d of %d consumers have %d unacknowledged messages, and consumers with permits but no messages: "+
+		"%d", holding, len(s.Consumers), unacked, idle)
+}
+
+// stalled says what is known of a stall. It is empty while Pulsar has no consumer: the replicas are still starting.
+func (r *runner) stalled(ctx context.Context, s subject, now Sample, after time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	stats, err := r.admin.subscription(ctx, s.input, s.subscription, r.Scenario.Partitions > 0)
+	if err != nil || len(stats.Consumers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no result came for %s, with %d ready replicas and %d messages without a result; %s; "+
+		"run it again, with more CPU if the machine was busy", after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
+}
+
+// subscription reads its stats once.
+func (a admin) subscription(ctx context.Context, topic, name string, isPartitioned bool) (subscriptionStats, error) {
+	path := adminPath(topic) + "/stats"
+	if isPartitioned {
+		path = adminPath(topic) + "/partitioned-stats?perPartition=false"
+	}
+	answer, _, err := a.once(ctx, call{method: http.MethodGet, path: path, accepted: []int{http.StatusOK}})
+	var found struct {
+		Subscriptions map[string]subscriptionStats `json:"subscriptions"`
+	}
+	if err == nil {
+		err = json.Unmarshal(answer, &found)
+	}
+	if err != nil {
+		return subscriptionStats{}, fmt.Errorf("reading the stats of topic %s: %w", topic, err)
+	}
+	return found.Subscriptions[name], nil
+}
