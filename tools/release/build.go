@@ -43,9 +43,9 @@ func platforms(program string) []platform {
 
 func isPlugin(program string) bool { return strings.HasPrefix(program, "kubectl-") }
 
-// programs are the directories of cmd/ that hold a main package.
-func programs(root string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, "cmd"))
+// programs are the directories of cmd/ that hold a main package, or the one that is to be built alone.
+func (r release) programs() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.root, "cmd"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the programs: %w", err)
 	}
@@ -56,9 +56,15 @@ func programs(root string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("listing the programs: %s has none", filepath.Join(root, "cmd"))
+		return nil, fmt.Errorf("listing the programs: %s has none", filepath.Join(r.root, "cmd"))
 	}
-	return names, nil
+	if r.program == "" {
+		return names, nil
+	}
+	if !slices.Contains(names, r.program) {
+		return nil, fmt.Errorf("listing the programs: there is no %q: use one of %s", r.program, strings.Join(names, ", "))
+	}
+	return []string{r.program}, nil
 }
 
 // binary is a program for a platform.

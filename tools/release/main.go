@@ -28,11 +28,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	dist := flags.String("out", "dist", "directory to write; what it holds is removed")
 	version := flags.String("version", "", "version to release, such as v1.2.3; without one, only images are built")
 	only := flags.String("platform", "", "platform to build images for alone, such as linux-amd64; not for a release")
+	program := flags.String("program", "", "program to build the image of alone, such as adapter; not for a release")
 	registry := flags.String("registry", "",
 		"registry and path that the images will be pushed to, for the chart, such as registry.example.org/pulsar-autoscaler")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	r := release{root: *root, dist: *dist, version: *version, only: *only, registry: *registry, out: out}
+	r := release{
+		root: *root, dist: *dist, version: *version, only: *only, program: *program, registry: *registry, out: out,
+	}
 	return r.run(ctx)
 }

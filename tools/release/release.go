@@ -20,24 +20,24 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// release is what to build from which checkout. Without a version it is the images alone, for the platform only or,
-// when that is empty, for all. The chart names the registry, unless it is empty.
+// release is what to build from which checkout. Without a version it is the images alone, for the platform only and of
+// the program, or of all where these are empty. The chart names the registry, unless it is empty.
 type release struct {
-	root, dist, version, only, registry string
-	out                                 io.Writer
+	root, dist, version, only, program, registry string
+	out                                          io.Writer
 }
 
 func (r release) run(ctx context.Context) (err error) {
 	var documents map[string][]byte
-	if r.version != "" && r.only != "" {
-		return errors.New("a release has all platforms: leave -platform out")
+	if r.version != "" && r.only+r.program != "" {
+		return errors.New("a release has all programs for all platforms: leave -platform and -program out")
 	}
 	if r.version != "" {
 		if documents, err = r.documents(); err != nil {
 			return err
 		}
 	}
-	names, err := programs(r.root)
+	names, err := r.programs()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (r release) writeImages(ctx context.Context, binaries []binary) (map[string
 			byProgram[b.program] = append(byProgram[b.program], b)
 		}
 	}
-	names, err := programs(r.root)
+	names, err := r.programs()
 	if err != nil {
 		return nil, err
 	}

@@ -248,3 +248,19 @@ func TestToolchainIsTheOneThatBuilds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, toolchain, version)
 }
+
+func TestOneImageIsBuiltAlone(t *testing.T) {
+	root, dist := checkout(t), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "cmd", "absent"), 0o700)) // it cannot be built
+	r := release{root: root, dist: dist, only: "linux-amd64", program: "hello", out: io.Discard}
+	require.NoError(t, r.run(t.Context()))
+	images, err := os.ReadDir(filepath.Join(dist, "images"))
+	require.NoError(t, err)
+	require.Len(t, images, 1)
+	require.Equal(t, "hello", images[0].Name())
+
+	r.program = "helo"
+	require.ErrorContains(t, r.run(t.Context()), `there is no "helo": use one of absent, hello`)
+	r.version = "v1.2.3"
+	require.ErrorContains(t, r.run(t.Context()), "leave -platform and -program out")
+}
