@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -56,7 +57,24 @@ func builds() []step {
 			}
 			return nil
 		},
+		compileImages,
 	}
+}
+
+// compileImages compiles what tools/release links for images. Other tests compile the same packages with cgo.
+func compileImages(ctx context.Context, progress io.Writer) error {
+	root, err := helm.Checkout()
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-trimpath", "-buildvcs=false", "./cmd/...")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("compiling the programs: %w\n%s", err, out)
+	}
+	_, err = fmt.Fprintln(progress, "the programs of images are compiled")
+	return err
 }
 
 // downloads need the network.
