@@ -23,7 +23,7 @@ const (
 	exitContainer     = 127
 	// device is the network device of a pod.
 	device       = "eth0"
-	deviceWithin = 10 * time.Second
+	deviceWithin = time.Minute
 )
 
 // container is what a process needs to become one.

@@ -23,6 +23,10 @@ const (
 	podNetwork = "10.244.0.0/16"
 	// serviceNetwork is that of test/cluster.
 	serviceNetwork = "10.0.0.0/24"
+
+	allowNamespaces = "allow user namespaces with all rights (sysctl kernel.apparmor_restrict_unprivileged_userns=0, " +
+		"user.max_user_namespaces; in a container, its seccomp and AppArmor profiles), or run as root"
+	loadModules = "load the kernel modules bridge and veth"
 )
 
 // Main is for a TestMain: it returns, in a process that has the namespaces of a node, with done false. In the process
@@ -40,7 +44,13 @@ func Main(ctx context.Context, prepare func(context.Context) error) (code int, d
 		}
 		return 0, false
 	}
-	if err := prepare(ctx); err != nil {
+	_, err := exec.LookPath("ip") // what follows takes longer
+	if err != nil {
+		err = fmt.Errorf("looking for the ip command: %w: install iproute2", err)
+	} else {
+		err = prepare(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1, true
 	}
@@ -67,8 +77,7 @@ func again(ctx context.Context) int {
 	case errors.As(err, &exit):
 		return max(exit.ExitCode(), 1)
 	}
-	fmt.Fprintf(os.Stderr, "starting this program in namespaces of its own: %v: allow user namespaces "+
-		"(sysctl kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces), or run as root\n", err)
+	fmt.Fprintf(os.Stderr, "starting this program in namespaces of its own: %v: %s\n", err, allowNamespaces)
 	return 1
 }
 
@@ -86,11 +95,19 @@ func network(ctx context.Context) error {
 // ip runs the ip command of iproute2.
 func ip(ctx context.Context, args string) error {
 	out, err := exec.CommandContext(ctx, "ip", strings.Fields(args)...).CombinedOutput()
-	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("ip %s: %w: install iproute2", args, err)
-	}
 	if err != nil {
-		return fmt.Errorf("ip %s: %w: %s", args, err, out)
+		return fmt.Errorf("ip %s: %w: %s%s", args, err, out, remedy(string(out)))
 	}
 	return nil
+}
+
+// remedy is what the machine lacks when the ip command says so, or "".
+func remedy(out string) string {
+	switch {
+	case strings.Contains(out, "Operation not permitted"):
+		return allowNamespaces
+	case strings.Contains(out, "Operation not supported"), strings.Contains(out, "Unknown device type"):
+		return loadModules
+	}
+	return ""
 }
