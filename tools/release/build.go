@@ -158,6 +158,9 @@ func (r release) build(ctx context.Context, dir string, p platform, names []stri
 		if b.revision() == "" {
 			return nil, fmt.Errorf("%s names no commit: build in a git checkout, with git installed", name)
 		}
+		if err := r.checkVersion(b); err != nil { // now: to build all of them takes minutes
+			return nil, err
+		}
 		built = append(built, b)
 	}
 	return built, nil

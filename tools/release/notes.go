@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -41,4 +42,12 @@ func section(changelog, title string) (string, bool) {
 	}
 	found := strings.TrimSpace(text.String())
 	return found + "\n", found != ""
+}
+
+// relativeLink is a link of Markdown to a file of the tree.
+var relativeLink = regexp.MustCompile(`\]\(([^):#][^):]*)\)`)
+
+// withAbsoluteLinks has links lead to the tree at the URL: notes are read where the files beside the changelog are not.
+func withAbsoluteLinks(text, tree string) string {
+	return relativeLink.ReplaceAllString(text, "]("+tree+"/$1)")
 }

@@ -133,6 +133,21 @@ func TestNotesAreOfTheVersion(t *testing.T) {
 	}
 }
 
+func TestLinksOfNotesLeadToTheTree(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"pages":         {"[a](docs/a.md) or [b](B.md)", "[a](https://x.org/v1/docs/a.md) or [b](https://x.org/v1/B.md)"},
+		"a part of one": {"[a](docs/a.md#b)", "[a](https://x.org/v1/docs/a.md#b)"},
+		"another site":  {"[a](https://example.org/a)", "[a](https://example.org/a)"},
+		"the same page": {"[a](#a)", "[a](#a)"},
+		"no link":       {"a (docs/a.md)", "a (docs/a.md)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, withAbsoluteLinks(test.text, "https://x.org/v1"))
+		})
+	}
+}
+
 func TestATarballHasItsEnd(t *testing.T) {
 	packed, err := tarball([]file{{name: "a", mode: 0o644, data: []byte("text")}})
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 )
 
@@ -50,9 +51,6 @@ func (r release) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.checkVersion(binaries[0]); err != nil {
-		return err
-	}
 	if err := os.RemoveAll(r.dist); err != nil {
 		return fmt.Errorf("emptying %s: %w", r.dist, err)
 	}
@@ -79,6 +77,11 @@ func (r release) documents() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	module, err := os.ReadFile(filepath.Join(r.root, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	text = withAbsoluteLinks(text, "https://"+modfile.ModulePath(module)+"/blob/"+r.version)
 	crds, err := r.crds()
 	return map[string][]byte{"release-notes.md": []byte(text), "crds.yaml": crds}, err
 }

@@ -38,7 +38,7 @@ func checkout(t *testing.T) string {
 			`"1.2.0", "integrity": "sha512-AAEC", "license": "MIT"}, "node_modules/b": {"dev": true}}}`,
 		"cmd/internal/x/x.go": "package x\n",
 		"LICENSE":             "a licence\n",
-		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says hello.\n",
+		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says [hello](docs/hello.md#a).\n",
 		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
 
@@ -88,7 +88,8 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 
 	t.Run("checksums are those of the files", func(t *testing.T) { checkSums(t, dists[0]) })
 	t.Run("the notes are the version's", func(t *testing.T) {
-		require.Equal(t, "- Says hello.\n", read(t, dists[0], "release-notes.md"))
+		require.Equal(t, "- Says [hello](https://example.com/hello/blob/v1.2.3/docs/hello.md#a).\n",
+			read(t, dists[0], "release-notes.md"))
 	})
 	t.Run("all CRDs are in one file", func(t *testing.T) {
 		require.Equal(t, 2, strings.Count(read(t, dists[0], "crds.yaml"), "---\nkind: CustomResourceDefinition\n"))
@@ -221,7 +222,7 @@ func TestReleaseNeedsItsCommit(t *testing.T) {
 		"another tag": {func(t *testing.T, root string) {
 			git(t, root, "tag", "-d", "v1.2.3")
 			git(t, root, "tag", "v1.2.2")
-		}, "v1.2.3", "hello says its version is v1.2.2 and not v1.2.3: commit all changes, and tag the commit (git tag v1.2.3)"},
+		}, "v1.2.3", "building for linux-amd64: hello says its version is v1.2.2 and not v1.2.3: commit all changes, and tag the commit (git tag v1.2.3)"},
 		"a change that no commit has": {func(t *testing.T, root string) {
 			require.NoError(t, os.WriteFile(filepath.Join(root, "LICENSE"), []byte("another"), 0o600))
 		}, "v1.2.3", "hello says its version is v1.2.3+dirty and not v1.2.3: commit all changes"},
