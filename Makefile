@@ -62,8 +62,8 @@ release: ## What users install, into dist/, from a tagged commit: make release V
 	$(call release) -version '$(VERSION)' -registry '$(REGISTRY)'
 
 .PHONY: unit
-unit: ## Tests that need nothing but Go, in seconds
-	$(GO) test -short ./...
+unit: ## Tests that need nothing but Go, in some 3 minutes
+	$(GO) test -short -timeout $(TIMEOUT) ./...
 	cd tools/release && $(GO) test -short ./...
 
 .PHONY: prepare

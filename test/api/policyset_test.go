@@ -144,6 +144,7 @@ func TestATargetThatAClientDoesNotCheckIsDropped(t *testing.T) {
 }
 
 func TestAllOfASetMayChange(t *testing.T) {
+	onControlPlane(t)
 	object := createOf(t, v1alpha1.KindAutoscalingPolicySet, "changing", mediaSet(nil, nil, nil))
 	object.Object["spec"] = mediaSet(fields{"matchLabels": fields{"team": "sound"}}, fields{"labels": fields{"a": "b"}},
 		fields{"maxReplicas": int64(9), "mode": "Paused"})
