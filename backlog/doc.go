@@ -8,10 +8,10 @@
 //
 // Owners track a subscription (Store.Track). Its topics, the namespaces of its patterns and its workload become jobs of
 // the poller (Feed.Changes). When a topic is due, Feed.NextRequest returns what to request, a Source (package poll;
-// backlog/pulsar) converts the HTTP answer to a TopicSample, Feed.Doubt compares it with earlier answers, and
+// backlog/pulsar) converts the HTTP answer to a TopicSample, Feed.CheckPlausible compares it with earlier answers, and
 // Store.Record records it:
 //
-//	HTTP answer -> TopicSample -> Feed.Doubt -> none, or a second answer and Feed.Settle -> Store.Record
+//	HTTP answer -> TopicSample -> Feed.CheckPlausible -> maybe a second one, Feed.CheckSecond -> Store.Record
 //	  topicState.record        detects a recreated or reloaded topic by counters that fell
 //	    batches.record         messages per entry, from the growth of two counters
 //	    topicPartitions        messages published on each partition, for rates

@@ -50,8 +50,8 @@ type Reading struct {
 	OldestAge Measurement
 	OldestAt  time.Time
 
-	// Doubted is the backlog in entries of a newer answer in doubt. It may only wake one replica. 0 for none.
-	Doubted float64
+	// Unconfirmed is the backlog in entries of a newer, implausible answer. It may only wake one replica. 0 for none.
+	Unconfirmed float64
 
 	// GrowthRate is the growth of Total over Window by the current mean batch, in messages per second; negative if it
 	// fell.
@@ -117,7 +117,7 @@ func (r Reading) plus(other Reading) Reading {
 	sum.Unacked, sum.Undispatched = r.Unacked.plus(other.Unacked), r.Undispatched.plus(other.Undispatched)
 	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
 	sum.OldestAge = r.OldestAge.larger(other.OldestAge)
-	sum.Doubted += other.Doubted
+	sum.Unconfirmed += other.Unconfirmed
 	sum.GrowthRate = r.GrowthRate.plus(other.GrowthRate)
 	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
 	sum.LatestPublishRate = r.LatestPublishRate.plus(other.LatestPublishRate)

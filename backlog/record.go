@@ -43,12 +43,12 @@ type subscriptionState struct {
 	history    history
 	missing    bool // the last good answer did not have it
 	stuck      bool // nothing was delivered between the last two answers
-	// precise is true if the last answer counted exactly because the quick count was in doubt.
+	// precise is true if the last answer counted exactly because the quick count was implausible.
 	precise bool
 	// exactAt is the last exact count since anything was published; zero for none.
 	exactAt time.Time
-	// doubted is the backlog in entries of a newer answer in doubt; 0 for none.
-	doubted float64
+	// unconfirmed is the backlog in entries of a newer, implausible answer; 0 for none.
+	unconfirmed float64
 }
 
 // record converts an answer to points of the tracked subscriptions.
@@ -153,7 +153,7 @@ func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell st
 
 // record records the subscription on each partition; nil where it does not exist.
 func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, pairs []pair, meanBatch float64) {
-	s.missing, s.doubted = isNowhere(answer), 0
+	s.missing, s.unconfirmed = isNowhere(answer), 0
 	left := false
 	if s.missing {
 		// A subscription that is created again starts without data.

@@ -22,12 +22,12 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		InReplay: Known(float64(last.inReplay) * last.meanBatch), Bytes: s.readBytes(last),
 		PublishRate: t.publishRate(s),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
-		Partitions: len(t.partitions.indices),
-		Instances:  unknownInstances(ErrNotRequested),
-		Trouble:    cmp.Or(t.failure, t.incomplete),
-		ExactAt:    s.exactAt,
-		Doubted:    s.doubted,
-		GrowthRate: last.growthSince(first),
+		Partitions:  len(t.partitions.indices),
+		Instances:   unknownInstances(ErrNotRequested),
+		Trouble:     cmp.Or(t.failure, t.incomplete),
+		ExactAt:     s.exactAt,
+		Unconfirmed: s.unconfirmed,
+		GrowthRate:  last.growthSince(first),
 	}
 	r.LatestPublishRate, r.LatestWindow = t.partitions.latestRate()
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions, t.partitions.window)

@@ -69,24 +69,24 @@ func TestTheLastReplicaStaysWhileInstancesFinishWork(t *testing.T) {
 	}))
 }
 
-func TestAnAnswerInDoubtWakesOneReplica(t *testing.T) {
+func TestAnImplausibleAnswerWakesOneReplica(t *testing.T) {
 	tests := map[string]struct {
-		ready, doubted float64
-		backoff        time.Duration
-		want           int32
-		equation       string
+		ready, unconfirmed float64
+		backoff            time.Duration
+		want               int32
+		equation           string
 	}{
 		"an empty backlog": {want: 0, equation: "no backlog = 0"},
-		"a backlog of a million in doubt": {
-			doubted: 1e6, want: 1, equation: "woken from zero: 1000000 waiting by an answer in doubt = 1",
+		"an unconfirmed backlog of a million": {
+			unconfirmed: 1e6, want: 1, equation: "woken from zero: 1000000 unconfirmed backlog = 1",
 		},
-		"but not while wakes were in vain":    {doubted: 1e6, backoff: time.Minute, want: 0, equation: "no backlog = 0"},
-		"the accepted backlog sizes the wake": {ready: 36_000, doubted: 1e6, want: 11},
+		"but not during the back-off of wakes": {unconfirmed: 1e6, backoff: time.Minute, want: 0, equation: "no backlog = 0"},
+		"the accepted backlog sizes the wake":  {ready: 36_000, unconfirmed: 1e6, want: 11},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := idle(0, 0)
-			in.Reading.Ready, in.Reading.Doubted = backlog.Known(tt.ready), tt.doubted
+			in.Reading.Ready, in.Reading.Unconfirmed = backlog.Known(tt.ready), tt.unconfirmed
 			state := policy.State{Capacity: learned(100), Arrivals: arrivals(100)}
 			state.Zero.Until = in.Now.Add(tt.backoff)
 			state.Zero.Since = in.Now.Add(-time.Hour)

@@ -142,15 +142,15 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
-	case ready < 1 && in.Reading.Doubted < 1:
+	case ready < 1 && in.Reading.Unconfirmed < 1:
 		return "woken from zero: a topic lacks the subscription = 1"
 	case ready < 1:
-		return fmt.Sprintf("woken from zero: %s waiting by an answer in doubt = %d", short(in.Reading.Doubted), replicas)
+		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(in.Reading.Unconfirmed), replicas)
 	default:
 		if _, equation = s.wakeReplicas(in, work); equation != "" {
 			return equation
 		}
-		return fmt.Sprintf("woken from zero: %s waiting, capacity of a replica unknown = %d", short(ready), replicas)
+		return fmt.Sprintf("woken from zero: %s backlog, capacity of a replica unknown = %d", short(ready), replicas)
 	}
 }
 
@@ -160,21 +160,21 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	work := max(ready, in.Reading.Doubted) - state.Floor.messages(in)
+	work := max(ready, in.Reading.Unconfirmed) - state.Floor.messages(in)
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
 		until = again
 	}
 	switch {
-	case ready < 1 && in.Reading.Doubted < 1 && !in.Reading.Coverage.Whole():
+	case ready < 1 && in.Reading.Unconfirmed < 1 && !in.Reading.Coverage.Whole():
 		return 0, holdPartial(in)
-	case ready < 1 && in.Reading.Doubted < 1:
+	case ready < 1 && in.Reading.Unconfirmed < 1:
 		return 0, nil
 	case in.Now.Before(until):
 		return 0, &Hold{
 			Reason: HoldWakeBackoff,
 			Message: fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
-				short(max(ready, in.Reading.Doubted)), until.Sub(in.Now).Truncate(time.Second)),
+				short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second)),
 		}
 	case ready < 1:
 		return 1, nil // the second answer sizes the rest
@@ -210,7 +210,7 @@ func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, e
 	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
 	return needed,
-		fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving),
+		fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(arriving),
 			short(work), drain,
 			short(s.Capacity.MessagesPerSecond), needed)
 }

@@ -304,23 +304,23 @@ func TestReplicasWakeByAThresholdWithoutACapacity(t *testing.T) {
 				Type:              v1alpha1.StrategyBacklogPerReplica,
 				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
 			}},
-			4, "woken from zero: 380 waiting / 100 per replica = 3.80",
+			4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
 			[]v1alpha1.Strategy{
 				{Type: v1alpha1.StrategyCapacity},
 				{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 50}},
 			},
-			8, "woken from zero: 380 waiting / 50 per replica = 7.60",
+			8, "woken from zero: 380 backlog / 50 per replica = 7.60",
 		},
 		"within maxReplicas": {
 			[]v1alpha1.Strategy{{
 				Type:              v1alpha1.StrategyBacklogPerReplica,
 				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 1},
 			}},
-			10, "woken from zero: 380 waiting / 1 per replica = 380.00",
+			10, "woken from zero: 380 backlog / 1 per replica = 380.00",
 		},
-		"by one without a threshold": {nil, 1, "woken from zero: 380 waiting, capacity of a replica unknown = 1"},
+		"by one without a threshold": {nil, 1, "woken from zero: 380 backlog, capacity of a replica unknown = 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -352,12 +352,12 @@ func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 		"staying": {idle(0, 0), known, "no backlog = 0"},
 		"waking": {
 			waiting, known,
-			"woken from zero: (1000/s arriving + 36000 waiting / 36s) / 100/s per replica = 20.00",
+			"woken from zero: (1000/s arriving + 36000 backlog / 36s) / 100/s per replica = 20.00",
 		},
 		"waking for the unknown": {
 			waiting,
 			policy.State{},
-			"woken from zero: 36000 waiting, capacity of a replica unknown = 1",
+			"woken from zero: 36000 backlog, capacity of a replica unknown = 1",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

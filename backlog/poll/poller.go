@@ -24,8 +24,8 @@ type Poller struct {
 	// feed of the Store, since Run.
 	feed *backlog.Feed
 	// lastTick is when the schedule was last updated, in Unix nanoseconds; 0 before Run.
-	lastTick    atomic.Int64
-	secondLooks secondLooks
+	lastTick           atomic.Int64
+	implausibleAnswers implausibleAnswers
 }
 
 // Config configures a Poller.
@@ -197,12 +197,13 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) error {
 	request := p.feed.NextRequest(topic, time.Now())
 	sample, err := p.config.Source.Fetch(timed, topic, request)
-	if doubt := p.feed.Doubt(topic, sample, err); doubt != nil {
+	if reason := p.feed.CheckPlausible(topic, sample, err); reason != nil {
 		p.config.Updated(topic) // it may wake a replica
-		again, cancel := context.WithTimeout(ctx, p.config.Timeout)
+		second, cancel := context.WithTimeout(ctx, p.config.Timeout)
 		defer cancel()
-		timed = again
-		sample, err = firstAnswer{request: request, sample: sample, doubt: doubt}.again(timed, p, topic)
+		timed = second
+		first := implausibleAnswer{request: request, sample: sample, reason: reason}
+		sample, err = first.fetchSecond(timed, p, topic)
 	}
 	if err == nil && !request.Detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)

@@ -37,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}, []string{"call"}),
 		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_wait_seconds",
-			Help:    "Time that requests to Pulsar's admin service waited for their host's turn.",
+			Help:    "Time that requests to Pulsar's admin service spend in the queue of their host.",
 			Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5},
 		}),
 		issuerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -65,11 +65,11 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 		read       func() int
 	}{
 		{
-			"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service under way.",
+			"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service in flight.",
 			c.limiter.requestsInFlight,
 		},
 		{
-			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service that wait for their host's turn.",
+			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service in the queue of their host.",
 			c.limiter.requestsWaiting,
 		},
 		{
@@ -77,7 +77,7 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 			c.breaker.openHosts,
 		},
 		{
-			"pulsar_autoscaler_decoding_bytes", "Memory that Pulsar's answers take while they are decoded, as estimated.",
+			"pulsar_autoscaler_decoding_bytes", "Estimated memory of Pulsar's answers that are being decoded.",
 			func() int { return int(decoding.Load()) },
 		},
 	} {

@@ -29,11 +29,11 @@ type fetches struct {
 func newFetches(registerer prometheus.Registerer, store *backlog.Store) (*fetches, error) {
 	f := &fetches{
 		store: store,
-		topics: prometheus.NewDesc("pulsar_autoscaler_topics", "Topics that are polled, by the admin URL of their cluster.",
+		topics: prometheus.NewDesc("pulsar_autoscaler_topics", "Polled topics, by the admin URL of their cluster.",
 			[]string{"cluster"}, nil),
 		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_poll_lateness_seconds",
-			Help:    "How long after it was due the fetch of a topic began, by the admin URL of its cluster.",
+			Help:    "Delay of the fetch of a topic after its due time, by the admin URL of its cluster.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"cluster"}),
 		clusters: map[string]bool{},
@@ -77,18 +77,18 @@ func (f *fetches) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// registerSecondLooks counts fetches that repeat an implausible one.
-func registerSecondLooks(registerer prometheus.Registerer, poller *poll.Poller) error {
+// registerImplausibleAnswers counts implausible answers, each of which is requested again.
+func registerImplausibleAnswers(registerer prometheus.Registerer, poller *poll.Poller) error {
 	counts := map[string]func() int64{
-		"settled":     func() int64 { return poller.SecondLooks().Settled },
-		"implausible": func() int64 { return poller.SecondLooks().Implausible },
-		"failed":      func() int64 { return poller.SecondLooks().Failed },
+		"resolved":   func() int64 { return poller.ImplausibleAnswers().Resolved },
+		"unresolved": func() int64 { return poller.ImplausibleAnswers().Unresolved },
+		"failed":     func() int64 { return poller.ImplausibleAnswers().Failed },
 	}
 	for result, count := range counts {
 		read := func() float64 { return float64(count()) }
 		if err := registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "pulsar_autoscaler_second_looks_total",
-			Help:        "Answers about a topic that contradicted what is known and were requested again, by result.",
+			Name:        "pulsar_autoscaler_implausible_answers_total",
+			Help:        "Answers about a topic that contradicted what is known, by the result of requesting them again.",
 			ConstLabels: prometheus.Labels{"result": result},
 		}, read)); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)

@@ -34,7 +34,7 @@ func TestFetchesAreShownByCluster(t *testing.T) {
 	shows := func(topics string) {
 		t.Helper()
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP pulsar_autoscaler_topics Topics that are polled, by the admin URL of their cluster.
+# HELP pulsar_autoscaler_topics Polled topics, by the admin URL of their cluster.
 # TYPE pulsar_autoscaler_topics gauge
 `+topics), "pulsar_autoscaler_topics"))
 	}

@@ -99,7 +99,7 @@ func New(config Config) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := registerSecondLooks(config.Registerer, poller); err != nil {
+	if err := registerImplausibleAnswers(config.Registerer, poller); err != nil {
 		return nil, err
 	}
 	return &Parts{Poller: poller, Source: source, Worker: worker}, nil

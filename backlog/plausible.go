@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// An answer that contradicts what is known about its topic is in doubt: it counts once a second one agrees, which is
-// requested at once and in another form. A false doubt costs only this request, so the bounds are narrow.
+// An answer that contradicts what is known about its topic is implausible. It counts once a second answer agrees, which
+// is requested at once and in another form. A false alarm costs only this request, so the bounds are narrow.
 const (
-	// handful is a number of messages or entries that is ignored, since the counters of one answer are not read at the
+	// slack is a number of messages or entries that is ignored, since the counters of one answer are not read at the
 	// same time.
-	handful = 20
+	slack = 20
 	// rateFactor is the factor to the recent rate: load steps below it are common, and larger ones change all replicas.
 	rateFactor = 10
 	// estimateFactor is the factor for estimates: the mean batch, and markers of transactions, which are entries without
@@ -73,9 +73,9 @@ type change struct {
 // seconds is the time that messages are counted over, at least latestSpan: a shorter time gives no rate.
 func (c change) seconds() float64 { return max(latestSpan, c.over).Seconds() }
 
-// Doubt returns why an answer needs a second one; nil if it does not. The backlog of a doubted answer may wake one
-// replica meanwhile. An error of a fetch is in doubt if it is ErrImplausible.
-func (f *Feed) Doubt(topic Topic, sample TopicSample, fetched error) error {
+// CheckPlausible returns ErrImplausible with the reason if an answer, or the error of its fetch, needs a second answer.
+// The backlog of an implausible answer may wake one replica meanwhile.
+func (f *Feed) CheckPlausible(topic Topic, sample TopicSample, fetched error) error {
 	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,20 +86,20 @@ func (f *Feed) Doubt(topic Topic, sample TopicSample, fetched error) error {
 		}
 		return nil
 	}
-	doubt := state.doubt(sample)
-	if doubt != nil {
+	implausible := state.checkPlausible(sample)
+	if implausible != nil {
 		answer := byIndex(sample.Partitions)
 		for name, one := range state.subscriptions {
-			one.doubted = float64(backlogEntries(onPartitions(name, answer)))
+			one.unconfirmed = float64(backlogEntries(onPartitions(name, answer)))
 		}
 	}
-	return doubt
+	return implausible
 }
 
-// Settle returns why the second answer about a topic is not accepted either; nil if it is. It is accepted if it
+// CheckSecond returns why the second answer about a topic is not accepted either; nil if it is. It is accepted if it
 // contradicts nothing that is known, or if the first answer, which may be missing, agrees with it. Pulsar never removes
 // a partition, so fewer partitions are accepted only after a ListInterval.
-func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
+func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,9 +107,9 @@ func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
 	if state == nil {
 		return nil
 	}
-	doubt := state.doubt(second)
-	if doubt == nil || !second.At.After(state.readAt) || len(first.Partitions) == 0 || !state.agree(first, second) {
-		return doubt
+	implausible := state.checkPlausible(second)
+	if implausible == nil || !second.At.After(state.readAt) || len(first.Partitions) == 0 || !state.agree(first, second) {
+		return implausible
 	}
 	if !state.changeTo(second).shrunk {
 		return nil
@@ -118,42 +118,42 @@ func (f *Feed) Settle(topic Topic, first, second TopicSample) error {
 		state.shrunkAt = second.At
 	}
 	if second.At.Sub(state.shrunkAt) < ListInterval {
-		return doubt
+		return implausible
 	}
 	return nil
 }
 
-// doubt returns why the answer needs a second one.
-func (t *topicState) doubt(sample TopicSample) error {
+// checkPlausible returns why the answer needs a second one.
+func (t *topicState) checkPlausible(sample TopicSample) error {
 	c := t.changeTo(sample)
 	if !t.readAt.IsZero() && !sample.At.After(t.readAt) {
 		c.contradiction = fmt.Sprintf("it is of %s, and %s was answered before", sample.At.UTC().Format(time.RFC3339),
 			t.readAt.UTC().Format(time.RFC3339))
 	}
-	if why := t.accepted.doubt(c); why != "" {
-		return Because(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", why)
+	if reason := t.accepted.outside(c); reason != "" {
+		return Because(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", reason)
 	}
 	return nil
 }
 
-// doubt describes the part of a change that is outside the accepted range; empty for none.
-func (a acceptedChanges) doubt(c change) string {
+// outside describes the part of a change that is outside the accepted range; empty for none.
+func (a acceptedChanges) outside(c change) string {
 	e, u := a.all(), c.unexplained
 	least, most, tolerated := e.least*c.seconds(), e.most*c.seconds(), e.unexplained
 	switch {
 	case c.contradiction != "":
 		return c.contradiction
-	case e.known && c.published > handful+rateFactor*most:
+	case e.known && c.published > slack+rateFactor*most:
 		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at most %.0f were published in that time",
 			c.published, most)
-	case e.known && least > handful && c.published < least/rateFactor && !c.reloaded:
+	case e.known && least > slack && c.published < least/rateFactor && !c.reloaded:
 		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at least %.0f were published in that time",
 			c.published, least)
-	case u.grown > handful+estimateFactor*tolerated.grown:
+	case u.grown > slack+estimateFactor*tolerated.grown:
 		return fmt.Sprintf("msgBacklog grew by %.0f more than msgInCounter explains", u.grown)
-	case u.fallen > handful+estimateFactor*tolerated.fallen:
+	case u.fallen > slack+estimateFactor*tolerated.fallen:
 		return fmt.Sprintf("msgBacklog fell by %.0f more than msgOutCounter explains", u.fallen)
-	case u.redelivered > handful+estimateFactor*tolerated.redelivered:
+	case u.redelivered > slack+estimateFactor*tolerated.redelivered:
 		return fmt.Sprintf("msgOutCounter grew by %.0f more than msgInCounter and msgBacklog explain", u.redelivered)
 	default:
 		return ""
@@ -165,7 +165,7 @@ func (a acceptedChanges) doubt(c change) string {
 // change before.
 func (a acceptedChanges) jumps(c change) bool {
 	e := a.all()
-	return e.known && c.published > handful+rateFactor*e.most*c.seconds() && c.grown < c.published/rateFactor
+	return e.known && c.published > slack+rateFactor*e.most*c.seconds() && c.grown < c.published/rateFactor
 }
 
 // after is the range after an accepted change.
@@ -213,8 +213,8 @@ func (t *topicState) agree(first, second TopicSample) bool {
 	first.Detail &^= Entries // observations of batches are the other one's
 	known.record(first, 0)
 	before, after := t.changeTo(first), known.changeTo(second)
-	published := handful + before.published + rateFactor*t.accepted.all().most*after.seconds()
-	explained := before.unexplained.plus(handful)
+	published := slack + before.published + rateFactor*t.accepted.all().most*after.seconds()
+	explained := before.unexplained.plus(slack)
 	return after.contradiction == "" && after.published <= published && after.unexplained.larger(explained) == explained
 }
 

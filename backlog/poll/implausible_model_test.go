@@ -174,9 +174,9 @@ type moment struct {
 
 // history has the decision at each poll, and the number of second requests.
 type history struct {
-	moments []moment
-	looks   poll.SecondLooks
-	fetches int
+	moments     []moment
+	implausible poll.ImplausibleAnswers
+	fetches     int
 }
 
 // decide runs a poller and a policy on the model for some time.
@@ -209,7 +209,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 		for began := time.Now(); time.Since(began) < length; time.Sleep(time.Second) {
 			reconcile()
 		}
-		h.looks = poller.SecondLooks()
+		h.implausible = poller.ImplausibleAnswers()
 	})
 	h.fetches = m.fetches
 	return h

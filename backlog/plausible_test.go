@@ -33,7 +33,7 @@ func afterAnswers(t *testing.T) *backlog.Store {
 	return store
 }
 
-func TestImplausibleAnswersAreInDoubt(t *testing.T) {
+func TestCheckPlausible(t *testing.T) {
 	with := func(change func(*part)) backlog.TopicSample {
 		p := busyPartition(6)
 		change(&p)
@@ -42,15 +42,15 @@ func TestImplausibleAnswersAreInDoubt(t *testing.T) {
 	tests := map[string]struct {
 		sample  backlog.TopicSample
 		fetched error
-		// doubt is a part of its text; empty for none.
-		doubt string
+		// reason is a part of the error; empty for a plausible answer.
+		reason string
 	}{
 		"nothing with a steady load":    {sample: with(func(*part) {})},
 		"nothing when the load doubles": {sample: with(func(p *part) { p.published += 800; p.backlog += 800 })},
 		"nothing after a failed fetch":  {fetched: backlog.ErrUnreachable},
 		"a number that cannot be": {
 			fetched: fmt.Errorf("%w: msgBacklog is 9223372036854775807", backlog.ErrImplausible),
-			doubt:   "msgBacklog is 9223372036854775807",
+			reason:  "msgBacklog is 9223372036854775807",
 		},
 		"a published counter that fell": {with(func(p *part) { p.published = 0 }), nil, "msgInCounter fell from 3000 to 0"},
 		"a delivered counter that fell": {
@@ -89,18 +89,18 @@ func TestImplausibleAnswersAreInDoubt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			feed := afterAnswers(t).Feed(backlog.Extras{})
-			doubt := feed.Doubt(topic(orders), tt.sample, tt.fetched)
-			if tt.doubt == "" {
-				require.NoError(t, doubt)
+			err := feed.CheckPlausible(topic(orders), tt.sample, tt.fetched)
+			if tt.reason == "" {
+				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, doubt, backlog.ErrImplausible)
-			require.ErrorContains(t, doubt, tt.doubt)
+			require.ErrorIs(t, err, backlog.ErrImplausible)
+			require.ErrorContains(t, err, tt.reason)
 		})
 	}
 }
 
-func TestASecondAnswerSettlesADoubt(t *testing.T) {
+func TestCheckSecond(t *testing.T) {
 	good := partitioned(60, backlog.Full, busyPartition(6), busyPartition(6))
 	leap := func(second int, published int64) backlog.TopicSample {
 		p := busyPartition(6)
@@ -113,7 +113,7 @@ func TestASecondAnswerSettlesADoubt(t *testing.T) {
 	}
 	tests := map[string]struct {
 		first, second backlog.TopicSample
-		settled       bool
+		accepted      bool
 	}{
 		"a second answer without a contradiction": {leap(60, 1e6), good, true},
 		"one after none":                         {backlog.TopicSample{}, good, true},
@@ -128,8 +128,8 @@ func TestASecondAnswerSettlesADoubt(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := afterAnswers(t).Feed(backlog.Extras{}).Settle(topic(orders), tt.first, tt.second)
-			if tt.settled {
+			err := afterAnswers(t).Feed(backlog.Extras{}).CheckSecond(topic(orders), tt.first, tt.second)
+			if tt.accepted {
 				require.NoError(t, err)
 				return
 			}
@@ -141,18 +141,19 @@ func TestASecondAnswerSettlesADoubt(t *testing.T) {
 func TestFewerPartitionsCountOnceTheyStayMissing(t *testing.T) {
 	store := afterAnswers(t)
 	feed := store.Feed(backlog.Extras{})
-	settle := func(second int) error {
+	check := func(second int) error {
 		one := busyPartition(int64(second) / 10)
-		return feed.Settle(topic(orders), partitioned(second, backlog.Full, one), partitioned(second+1, backlog.Full, one))
+		first, again := partitioned(second, backlog.Full, one), partitioned(second+1, backlog.Full, one)
+		return feed.CheckSecond(topic(orders), first, again)
 	}
-	require.Error(t, settle(60))
-	require.Error(t, settle(80))
-	require.NoError(t, settle(90))
+	require.Error(t, check(60))
+	require.Error(t, check(80))
+	require.NoError(t, check(90))
 	store.Record(topic(orders), partitioned(95, backlog.Full, busyPartition(9), busyPartition(9)))
-	require.Error(t, settle(100), "they were back meanwhile")
+	require.Error(t, check(100), "they were back meanwhile")
 }
 
-func TestAcceptedChangesAreNotDoubtedAgain(t *testing.T) {
+func TestAcceptedChangesStayPlausible(t *testing.T) {
 	store := afterAnswers(t)
 	feed := store.Feed(backlog.Extras{})
 	expired := func(second int, backlogEntries int64) backlog.TopicSample {
@@ -163,8 +164,8 @@ func TestAcceptedChangesAreNotDoubtedAgain(t *testing.T) {
 		return partitioned(second, backlog.Full, p, busyPartition(int64(second)/10))
 	}
 	store.Record(topic(orders), expired(60, 2000)) // a cursor reset, accepted
-	require.NoError(t, feed.Doubt(topic(orders), expired(70, 4000), nil), "more of the same")
-	require.Error(t, feed.Doubt(topic(orders), expired(70, 400_000), nil), "much more")
+	require.NoError(t, feed.CheckPlausible(topic(orders), expired(70, 4000), nil), "more of the same")
+	require.Error(t, feed.CheckPlausible(topic(orders), expired(70, 400_000), nil), "much more")
 }
 
 func TestAPartitionThatIsBackBringsNoBurst(t *testing.T) {

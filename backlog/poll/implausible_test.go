@@ -94,7 +94,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 		"two of four partitions for a minute":     {fewer, minute, 1},
 	}
 	twin := modelled(t, 25*time.Minute, 1, func() *pulsarModel { return newPulsarModel(steady(290), 7) })
-	require.Zero(t, twin.looks, "a steady load needs no second answer")
+	require.Zero(t, twin.implausible, "a steady load needs no second answer")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			frozen = nil
@@ -113,7 +113,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 				}
 				return m
 			})
-			t.Logf("second looks of %d fetches: %+v", h.fetches, h.looks)
+			t.Logf("implausible answers of %d fetches: %+v", h.fetches, h.implausible)
 			require.NotZero(t, last, "nothing was falsified")
 			requireSameReplicas(t, twin, h)
 			if tt.length < long && tt.every != 1 || tt.length == once {
@@ -156,7 +156,7 @@ func requireSameLearned(t *testing.T, twin, h history, from int) {
 	}
 }
 
-func TestUsualLoadsAreRarelyInDoubt(t *testing.T) {
+func TestUsualLoadsAreRarelyImplausible(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	tests := map[string]func(second int) float64{
 		"a steady one":                    steady(290),
@@ -177,9 +177,9 @@ func TestUsualLoadsAreRarelyInDoubt(t *testing.T) {
 	for name, load := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := modelled(t, 3*time.Hour, 1, func() *pulsarModel { return newPulsarModel(load, 3) })
-			t.Logf("second looks of %d fetches: %+v", h.fetches, h.looks)
-			require.Zero(t, h.looks.Implausible+h.looks.Failed, "a true answer is confirmed")
-			require.LessOrEqual(t, h.looks.Settled*100, int64(h.fetches), "less than 1 %")
+			t.Logf("implausible answers of %d fetches: %+v", h.fetches, h.implausible)
+			require.Zero(t, h.implausible.Unresolved+h.implausible.Failed, "a true answer is confirmed")
+			require.LessOrEqual(t, h.implausible.Resolved*100, int64(h.fetches), "less than 1 %")
 		})
 	}
 }
@@ -191,7 +191,7 @@ func when(yes bool, this, other float64) float64 {
 	return other
 }
 
-func TestADoubtDelaysNoWake(t *testing.T) {
+func TestAnImplausibleAnswerDelaysNoWake(t *testing.T) {
 	const burstAt = 1200
 	burst := func(second int) float64 { return when(second == burstAt, 20_000, when(second < 60, 100, 0)) }
 	unanswered := func(backlog.Detail, backlog.TopicSample) (backlog.TopicSample, error) {
@@ -208,7 +208,7 @@ func TestADoubtDelaysNoWake(t *testing.T) {
 		}},
 		"without a second answer it is one replica": {unanswered, func(t *testing.T, m moment) {
 			require.Equal(t, int32(1), m.decision.Replicas)
-			require.Contains(t, m.decision.Equation, "by an answer in doubt")
+			require.Contains(t, m.decision.Equation, "unconfirmed backlog")
 			require.Zero(t, known(t, m.reading.Ready), "nothing is learned of the first answer")
 			require.ErrorIs(t, m.reading.Trouble, backlog.ErrUnreachable)
 			require.ErrorIs(t, m.reading.Trouble, backlog.ErrImplausible)
@@ -258,7 +258,7 @@ func TestNothingIsLearnedFromContradictoryAnswers(t *testing.T) {
 		}
 		return m
 	})
-	require.NotZero(t, h.looks.Implausible)
+	require.NotZero(t, h.implausible.Unresolved)
 	for _, m := range h.moments {
 		require.InDelta(t, 7, m.decision.Replicas, 1)
 		if m.second > falseAt+11 && m.second < falseAt+30 {
