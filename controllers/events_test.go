@@ -31,12 +31,12 @@ func TestAProblemAndItsEndAreAnEventAndALogLineInTheSameWords(t *testing.T) {
 		return env.events()
 	}
 	require.Equal(t, []string{
-		"Normal DesiredReplicasChanged 7 -> 20: 3000 waiting / 100 per replica = 30.00 (capped by maxReplicas)",
+		"Normal DesiredReplicasChanged 7 -> 20: 3000 backlog / 100 per replica = 30.00 (capped by maxReplicas)",
 		"Warning TooManyReplicas the load needs more replicas than maxReplicas",
 	}, reconciled(3000))
 	require.Equal(t, []string{
 		`"level"=0 "msg"="policy event" "type"="Normal" "reason"="DesiredReplicasChanged" "action"="Scale7To20" ` +
-			`"note"="7 -> 20: 3000 waiting / 100 per replica = 30.00 (capped by maxReplicas)" "target"="Function/resize"`,
+			`"note"="7 -> 20: 3000 backlog / 100 per replica = 30.00 (capped by maxReplicas)" "target"="Function/resize"`,
 		`"level"=0 "msg"="policy event" "type"="Warning" "reason"="TooManyReplicas" "action"="CheckScalingLimited" ` +
 			`"note"="the load needs more replicas than maxReplicas" "target"="Function/resize"`,
 	}, lines)

@@ -74,7 +74,7 @@ func TestKubectlScaleIsNamed(t *testing.T) {
 	env.reconcile()
 	require.Equal(t, []string{
 		"Normal ReplicasChangedExternally spec.replicas 3 -> 7 " + kubectlScaled,
-		"Normal DesiredReplicasChanged 3 -> 7: 300 waiting / 100 per replica = 3.00; " +
+		"Normal DesiredReplicasChanged 3 -> 7: 300 backlog / 100 per replica = 3.00; " +
 			"7 replicas were written by kubectl scale 0s ago, and are kept for the stabilization window of 45s",
 	}, env.events())
 	hold := env.policy().Status.Decision.Hold

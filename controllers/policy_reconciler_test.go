@@ -39,7 +39,7 @@ func TestTheFirstReadingLeadsToAnAutoscalerAndAStatus(t *testing.T) {
 	require.Equal(t, int32(3), *p.Status.SpecReplicas)
 	require.Equal(t, hpa.Name, p.Status.HorizontalPodAutoscaler)
 	require.Equal(t, int64(700), *p.Status.Signals.ReadyMessages)
-	require.Equal(t, []string{"Normal DesiredReplicasChanged 3 -> 7: 700 waiting / 100 per replica = 7.00"}, env.events())
+	require.Equal(t, []string{"Normal DesiredReplicasChanged 3 -> 7: 700 backlog / 100 per replica = 7.00"}, env.events())
 	require.Equal(t, 1, env.metric("pulsar_autoscaler_policy_desired_replicas"))
 }
 
@@ -63,7 +63,7 @@ func TestADecisionThatChangesIsWrittenOnce(t *testing.T) {
 	env.answer(1_500, 11_000)
 	require.Equal(t, []string{"patch status"}, env.reconcile(), "the autoscaler is as it was")
 	require.Equal(t, int32(15), *env.policy().Status.DesiredReplicas)
-	require.Equal(t, []string{"Normal DesiredReplicasChanged 7 -> 15: 1500 waiting / 100 per replica = 15.00"},
+	require.Equal(t, []string{"Normal DesiredReplicasChanged 7 -> 15: 1500 backlog / 100 per replica = 15.00"},
 		env.events())
 }
 

@@ -36,9 +36,9 @@ type load struct {
 	planned, utilization, capacity float64
 	// cautiousCapacity is the capacity less its uncertainty. It limits scale-down.
 	cautiousCapacity float64
-	// work is the backlog that replicas can process, and excess the part beyond the normal backlog. waiting adds the
+	// work is the backlog that replicas can process, and excess the part beyond the normal backlog. toDrain adds the
 	// messages that arrive before new replicas consume.
-	work, excess, waiting float64
+	work, excess, toDrain float64
 	objective, drain      float64
 	current               float64
 	// consuming counts the replicas that process messages, and those that are still starting.
@@ -109,10 +109,10 @@ func newLoad(in Input, state State, ready float64) load {
 	age, known := oldestDue(in.Reading)
 	l.aged = known && age > objective && l.work >= 1
 	l.excess = max(0, l.work-state.Arrivals.Fast*l.normal())
-	l.waiting = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
+	l.toDrain = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
 	l.restarting = state.Start.restarts(in)
 	if failing(in) {
-		l.waiting = 0 // failed messages are redelivered, however many replicas try
+		l.toDrain = 0 // failed messages are redelivered, however many replicas try
 	}
 	return l
 }
@@ -141,7 +141,7 @@ func (l load) needed(in Input) recommendation {
 			return a
 		}
 	}
-	steady, drain := l.planned/(l.utilization*l.capacity), (l.planned+l.waiting/l.drain)/l.capacity
+	steady, drain := l.planned/(l.utilization*l.capacity), (l.planned+l.toDrain/l.drain)/l.capacity
 	a := recommendation{
 		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.capacity / l.cautiousCapacity),
 		drain: replicasFor(drain),
@@ -151,14 +151,14 @@ func (l load) needed(in Input) recommendation {
 		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilization,
 			short(l.capacity), steady)
 	} else {
-		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned),
-			short(l.waiting),
+		a.equation = fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.planned),
+			short(l.toDrain),
 			l.drain, short(l.capacity), drain)
 	}
 	if l.restarting && float64(a.replicas) > l.current { // no replica processes meanwhile
 		lost := l.planned * l.start
-		a.replicas = max(a.replicas, replicasFor((l.planned+(l.waiting+lost)/l.drain)/l.capacity))
-		a.equation += fmt.Sprintf(", plus what %s more need that arrive during the restart", short(lost))
+		a.replicas = max(a.replicas, replicasFor((l.planned+(l.toDrain+lost)/l.drain)/l.capacity))
+		a.equation += fmt.Sprintf(", plus replicas for %s messages that arrive during the restart", short(lost))
 	}
 	return a
 }
@@ -168,7 +168,7 @@ func (l load) terms() []Term {
 		{"planned", l.planned, unitRate},
 		{"utilization", l.utilization, ""},
 		{"capacity", l.capacity, unitRate},
-		{"waiting", l.waiting, "messages"},
+		{"backlog", l.toDrain, "messages"},
 		{"drain", l.drain, "s"},
 	}
 }
@@ -202,7 +202,7 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
 		return recommend(2*in.CurrentReplicas,
-			fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
+			fmt.Sprintf("%s backlog > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas)).withinMessages(work)
 	case work < 1 && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(minScaleDown*float64(in.CurrentReplicas)))

@@ -33,12 +33,12 @@ func TestDecide(t *testing.T) {
 		"adds replicas that drain the backlog within the objective": {
 			in:    input(5, reading(62_500, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
-			want:  22, equation: "(500/s arriving + 60000 waiting / 36s) / 100/s per replica = 21.67",
+			want:  22, equation: "(500/s arriving + 60000 backlog / 36s) / 100/s per replica = 21.67",
 		},
 		"counts messages that join the backlog during a start": {
 			in:    input(1, reading(0, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
-			want:  8, equation: "(500/s arriving + 10000 waiting / 36s) / 100/s per replica = 7.78",
+			want:  8, equation: "(500/s arriving + 10000 backlog / 36s) / 100/s per replica = 7.78",
 		},
 		"scales down to what the arrivals need": {
 			in:    input(8, reading(0, 50)),
@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 				in.Reading.Consumers = backlog.Known(3)
 				return in
 			}(),
-			want: 6, equation: "6000 waiting > 10s of 500/s arriving: twice the 3 replicas",
+			want: 6, equation: "6000 backlog > 10s of 500/s arriving: twice the 3 replicas",
 		},
 		"does not double before all replicas consume": {
 			in: func() policy.Input {
@@ -155,7 +155,7 @@ func TestDecide(t *testing.T) {
 				}}
 				return in
 			}(),
-			want: 3, equation: "2001 waiting / 1000 per replica = 2.00",
+			want: 3, equation: "2001 backlog / 1000 per replica = 2.00",
 		},
 		"follows the largest recommendation": {
 			in: func() policy.Input {

@@ -43,6 +43,6 @@ func ExampleDecide() {
 	fmt.Println(decision.Replicas, "replicas:", decision.Hold.Reason)
 
 	// Output:
-	// 19 replicas: (412/s arriving + 13000 waiting / 18s) / 61.3/s per replica = 18.50
+	// 19 replicas: (412/s arriving + 13000 backlog / 18s) / 61.3/s per replica = 18.50
 	// 11 replicas: BacklogUnknown
 }

@@ -170,7 +170,7 @@ func (l load) failover(in Input) (recommendation, bool) {
 	a := recommendation{
 		replicas: replicas(max(steady, drain)),
 		steady:   replicas(failoverReplicas(shares, byRate, l.utilization*cautious, most)), drain: replicas(drain),
-		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting",
+		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s backlog",
 			max(steady, drain), len(shares),
 			short(one), short(l.planned), short(l.excess)),
 		terms: l.terms(),

@@ -68,7 +68,7 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 	}
 	needed := ready / float64(messages)
 	return recommend(replicasFor(needed),
-		fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
+		fmt.Sprintf("%s backlog / %d per replica = %.2f", short(ready), messages, needed))
 }
 
 // ratePerReplica recommends one replica for each messagesPerSecond of arrivals. It adds no trend: the user's number

@@ -113,5 +113,5 @@ func undecided(conditions []metav1.Condition) string {
 
 // terse drops the words of an equation that the columns of the table say already.
 func terse(equation string) string {
-	return strings.NewReplacer("/s arriving", "/s", " waiting / ", "/", "/s per replica", "/s").Replace(equation)
+	return strings.NewReplacer("/s arriving", "/s", " backlog / ", "/", "/s per replica", "/s").Replace(equation)
 }

@@ -64,7 +64,7 @@ func TestWhy(t *testing.T) {
 			decided(5, v1alpha1.Decision{Equation: arriving}), "150/s / (0.7 x 49.8/s) = 4.31",
 		},
 		"the equation with a backlog": {
-			decided(4, v1alpha1.Decision{Equation: "(150/s arriving + 2000 waiting / 60s) / 49.8/s per replica = 3.68"}),
+			decided(4, v1alpha1.Decision{Equation: "(150/s arriving + 2000 backlog / 60s) / 49.8/s per replica = 3.68"}),
 			"(150/s + 2000/60s) / 49.8/s = 3.68",
 		},
 		"a bound that changed it": {
