@@ -65,7 +65,7 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 			"HorizontalPodAutoscalers and ScaledObjects applied by result."),
 		scales: counter("pulsar_autoscaler_policy_scales_total",
 			"Replicas written by the controller itself, by result."),
-		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by result."),
+		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written, by result."),
 		actuation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "pulsar_autoscaler_actuation_seconds",
 			Help: "Time from a scale-up decision until its replicas run, by actuator. A decision that another one " +

@@ -62,8 +62,8 @@ func ages() []series {
 		{
 			name: "scale_events_total", level: Full, counter: true, labels: []string{"by", "direction"},
 			absent: "until replicas change",
-			help: "Changes of spec.replicas of the target by direction (Up, Down) and by what wrote them: HPA, KEDA, Direct, " +
-				"External, or Unknown where it was not looked up. Starts at 0 when another replica takes over.",
+			help: "Changes of spec.replicas of the target by direction (Up, Down) and by writer: HPA, KEDA, Direct, " +
+				"External, or Unknown if it was not looked up. Starts at 0 when another replica takes over.",
 			labelled: func(r *Record) []sample {
 				var all []sample
 				for c, times := range r.totals.changes {

@@ -81,7 +81,7 @@ func table() []series {
 func essential() []series {
 	return append([]series{
 		{
-			name: "info", help: "The target of the policy, its mode and what writes its replicas: HPA, KEDA, Direct or None. " +
+			name: "info", help: "Target, mode and actuator of the policy; the actuator is HPA, KEDA, Direct or None. " +
 				"Always 1.", absent: never, labels: []string{"actuator", "mode", "target", "target_kind"},
 			labelled: func(r *Record) []sample {
 				return []sample{{[]string{r.actuator, r.mode, r.target, r.targetKind}, 1}}
@@ -125,7 +125,7 @@ func essential() []series {
 		},
 		{
 			name: "wait_seconds", unit: "seconds", absent: noReading + ", or while none is processed",
-			help:  "How long a message published now would wait.",
+			help:  "Estimated wait of a message that is published now.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.wait },
 		},
 		{
@@ -162,13 +162,13 @@ func outcomes() []series {
 		},
 		{
 			name: "held", labels: []string{"reason"}, absent: "while the replicas are not held",
-			help:     "Why replicas are held, as in status.decision.hold. Always 1.",
+			help:     "Reason for a hold, as in status.decision.hold. Always 1.",
 			labelled: func(r *Record) []sample { return inForce(r.held) },
 		},
 		{
 			name: "limited", labels: []string{"by"}, absent: "while condition ScalingLimited is not True",
-			help: "What limits the replicas: minReplicas, maxReplicas, partitions, or external where more replicas would " +
-				"process no more messages. Always 1.",
+			help: "What limits the replicas: minReplicas, maxReplicas, partitions, or external if more replicas would " +
+				"not process more messages. Always 1.",
 			labelled: func(r *Record) []sample { return inForce(r.limited) },
 		},
 		{

@@ -24,7 +24,7 @@ func BuildInfo() prometheus.Collector {
 	}
 	const unknown = "unknown"
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "pulsar_autoscaler_build_info", Help: "What the program was built from. Always 1.",
+		Name: "pulsar_autoscaler_build_info", Help: "Version and build of the program. Always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": cmp.Or(version, unknown), "revision": cmp.Or(revision, unknown), "go_version": runtime.Version(),
 		},
