@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fleet: are all policies well, and which ones are worst?
+// Fleet: do all policies meet their objectives, and which ones are worst?
 
 import { dashboard, labelVariable, lines, number, row, table, units } from './parts.mjs';
 
@@ -34,25 +34,25 @@ const openFunction = {
 
 function now(builder) {
   return builder.withPanel(number({
-    title: 'Policies', about: 'Policies that the deciding replica of the adapter measures.', unit: units.count,
+    title: 'Policies', about: 'Policies that the leader of the adapter measures.', unit: units.count,
     expr: `count(${series('info')})`, legend: 'Policies', decimals: 0,
   })).withPanel(number({
     title: 'Objective met', unit: units.share,
-    about: 'Share of policies with messages within their latency objective, of those of which it is known now.',
+    about: 'Share of policies that meet their latency objective now. Policies without data do not count.',
     expr: `avg(${series('objective_met')})`, legend: 'Met', decimals: 1,
     steps: [[null, 'red'], [0.95, 'orange'], [0.99, 'green']],
   })).withPanel(number({
-    title: 'Late', about: 'Policies with messages that miss their latency objective now.', unit: units.count,
+    title: 'Late', about: 'Policies that miss their latency objective now.', unit: units.count,
     expr: `sum(1 - ${series('objective_met')})`, legend: 'Late', decimals: 0, steps: [[null, 'green'], [1, 'red']],
   })).withPanel(number({
     title: 'At maximum', about: 'Policies that need more replicas than their maxReplicas.', unit: units.count,
     expr: having('limited', atMaximum), legend: 'At maximum', decimals: 0, steps: [[null, 'green'], [1, 'orange']],
   })).withPanel(number({
-    title: 'Held', about: 'Policies with a hold in force: the number of the strategy is not followed, for a reason.',
+    title: 'Held', about: 'Policies with a hold: the controller does not follow the recommendation of the strategy.',
     unit: units.count, expr: having('held'), legend: 'Held', decimals: 0,
   })).withPanel(number({
     title: 'Replicas saved', unit: units.count,
-    about: 'Replicas that did not run, on average over the time range, beside each policy\'s peak all the time.',
+    about: 'Mean over the time range of replicas below the peak: what a fixed number at the peak would add.',
     expr: saved, legend: 'Saved', decimals: 1, steps: [[null, 'green']],
   }));
 }
@@ -60,11 +60,11 @@ function now(builder) {
 function history(builder) {
   return builder.withPanel(lines({
     title: 'Objective met', unit: units.share,
-    about: 'Share of policies with messages within their latency objective, of those of which it is known.',
+    about: 'Share of policies that meet their latency objective. Policies without data do not count.',
     list: [[`avg(${series('objective_met')})`, 'Met']], styles: { Met: ['green'] }, max: 1,
   })).withPanel(lines({
     title: 'Late and at maximum', unit: units.count, decimals: 0, steps: true,
-    about: 'Policies that are late, that need more replicas than maxReplicas, and both: those need a larger maximum.',
+    about: 'Policies that are late, that need more than maxReplicas, and both: raise maxReplicas of those.',
     list: [
       [`sum(1 - ${series('objective_met')})`, 'Late'],
       [having('limited', atMaximum), 'At maximum'],
@@ -73,13 +73,13 @@ function history(builder) {
     ],
     styles: { Late: ['red'], 'At maximum': ['orange'], Both: ['purple'] },
   })).withPanel(lines({
-    title: 'Held by reason', about: 'Policies with a hold in force, by its reason. The runbook explains each reason.',
+    title: 'Held by reason', about: 'Policies with a hold, by reason. The runbook explains each reason.',
     unit: units.count, decimals: 0, steps: true, stacked: true,
     list: [[`count by (reason) (${series('held')})`, '{{reason}}']],
   })).withPanel(lines({
     title: 'Replicas', unit: units.count, decimals: 0, steps: true, width: 12,
-    about: 'Sums over all policies. Desired above spec: the autoscaler has not followed yet. '
-      + 'Spec above running: pods are starting or cannot start.',
+    about: 'Sums over all policies. Desired above spec: the HPA or KEDA has not acted yet. '
+      + 'Spec above running: pods start or cannot start.',
     list: [
       [`sum(${series('desired_replicas')})`, 'Desired'],
       [`sum(${series('spec_replicas')})`, 'Spec'],
@@ -102,7 +102,7 @@ function worstTen() {
   const labels = { namespace: 'Namespace', policy: 'Policy' };
   return table({
     title: 'Worst ten', labels, linkOn: 'Policy', link: openFunction, height: 10,
-    about: 'The policies that were late for the longest part of the time range. A policy\'s name opens its dashboard.',
+    about: 'The policies with the most late time in the time range. The name opens the dashboard of a policy.',
     columns: [
       { name: 'Late', unit: units.seconds, expr: worst, decimals: 0 },
       { name: 'Wait', unit: units.seconds, expr: ofWorst(series('wait_seconds')), decimals: 1 },
@@ -119,20 +119,20 @@ function worstTen() {
 export function fleet() {
   const builder = dashboard({
     uid: 'pulsar-autoscaler-fleet', title: 'Pulsar autoscaler / Fleet',
-    about: 'All policies: whether messages meet their objectives, what is held, and what the replicas cost.',
+    about: 'All policies: objectives, holds, limits, and the cost of the replicas.',
     variables: [labelVariable({
       name: 'namespace', label: 'Namespace', query: 'label_values(pulsar_autoscaler_policy_info, namespace)', all: true,
     })],
   });
   now(builder.withRow(row('Now')));
   history(builder.withRow(row('Over time')));
-  return builder.withRow(row('Which ones')).withPanel(worstTen()).withPanel(table({
-    title: 'Not as it should be', labels: { namespace: 'Namespace', policy: 'Policy', type: 'Condition',
+  return builder.withRow(row('Policies')).withPanel(worstTen()).withPanel(table({
+    title: 'Unexpected conditions', labels: { namespace: 'Namespace', policy: 'Policy', type: 'Condition',
       status: 'Status', reason: 'Reason' },
-    about: 'Conditions of policies that need a look, without those that wait for an earlier one (NotChecked). '
-      + 'The runbook says for each reason what to do.',
+    about: 'Conditions with an unexpected status, except those that depend on an earlier one (NotChecked). '
+      + 'The runbook has the fix for each reason.',
     columns: [{ name: 'In force', unit: units.count, expr: `max by (namespace, policy, type, status, reason) (`
       + `${series('condition', 'reason!="NotChecked"')})` }],
-    hide: ['Value'], linkOn: 'Policy', link: openFunction, none: 'All conditions are as they should be',
+    hide: ['Value'], linkOn: 'Policy', link: openFunction, none: 'All conditions are as expected',
   }));
 }

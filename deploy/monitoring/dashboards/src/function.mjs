@@ -1,17 +1,17 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Function: what did one policy want, have and wait for at any minute, why was it held, and what is to be done?
+// Function: what one policy recommended, decided and had at any minute, and why.
 
 import { annotation, dashboard, labelVariable, lines, number, row, table, timeline, units } from './parts.mjs';
 
 const series = (name, labels = '') =>
   `pulsar_autoscaler_policy_${name}{namespace="$namespace", policy="$policy"${labels && `, ${labels}`}}`;
 
-// One line, also across a change of the deciding replica of the adapter, whose samples have another instance.
+// One line, also after a change of the leader, which has another label `instance`.
 const one = (name) => `max(${series(name)})`;
 
-// Conditions that wait for an earlier one say nothing of their own.
+// Conditions that depend on an earlier one add no information.
 const checked = 'reason!="NotChecked"';
 
 const full = ' Needs --policy-metrics=Full.';
@@ -38,39 +38,41 @@ function annotations() {
 
 function now(builder) {
   return builder.withPanel(number({
-    title: 'Wait', about: 'How long a message that is published now would wait.', unit: units.seconds, decimals: 1,
+    title: 'Wait', about: 'Estimated wait of a message that is published now.', unit: units.seconds, decimals: 1,
     expr: one('wait_seconds'), legend: 'Wait', none: 'unknown',
   })).withPanel(number({
     title: 'Objective', about: 'spec.latencyObjective of the policy.', unit: units.seconds,
     expr: one('latency_objective_seconds'), legend: 'Objective',
   })).withPanel(number({
-    title: 'Late in this time', about: 'How long messages missed the objective in the time range.', unit: units.seconds,
+    title: 'Late time', about: 'Time in the time range in which messages missed the objective.', unit: units.seconds,
     expr: `sum(increase(${series('late_seconds_total')}[$__range]))`, legend: 'Late', decimals: 0,
     steps: [[null, 'green'], [1, 'orange'], [60, 'red']],
   })).withPanel(number({
-    title: 'Replicas running', about: 'Replicas that run now.', unit: units.count, expr: one('running_replicas'),
+    title: 'Replicas running', about: 'Running replicas.', unit: units.count, expr: one('running_replicas'),
     legend: 'Running', decimals: 0, none: 'unknown',
   })).withPanel(number({
-    title: 'Replicas desired', about: 'Replicas last decided.', unit: units.count, expr: one('desired_replicas'),
-    legend: 'Desired', decimals: 0, none: 'unknown',
+    title: 'Replicas desired', about: 'Desired replicas of the last decision.', unit: units.count,
+    expr: one('desired_replicas'), legend: 'Desired', decimals: 0, none: 'unknown',
   })).withPanel(number({
-    title: 'Held by', about: 'The hold in force: why the number of the strategy is not followed.', unit: units.count,
+    title: 'Held by', unit: units.count,
+    about: 'The hold in force: why the controller does not follow the recommendation of the strategy.',
     expr: `max by (reason) (${series('held')})`, legend: '{{reason}}', none: 'nothing', names: true,
     steps: [[null, 'orange']],
   })).withPanel(table({
     title: 'What to do', labels: { type: 'Condition', status: 'Status', reason: 'Reason' },
-    about: 'Conditions that are not as they should be now. The runbook says for each reason what to do.', height: 5,
+    about: 'Conditions with an unexpected status now. The runbook has the fix for each reason.', height: 5,
     columns: [{ name: 'In force', unit: units.count,
       expr: `max by (type, status, reason) (${series('condition', checked)})` }],
-    hide: ['Value'], none: 'All conditions are as they should be',
+    hide: ['Value'], none: 'All conditions are as expected',
   }));
 }
 
-function story(builder) {
+function history(builder) {
   return builder.withPanel(lines({
     title: 'Replicas', unit: units.count, decimals: 0, steps: true, width: 12,
-    about: 'Desired is the decision, spec what the autoscaler wrote, running what runs. '
-      + 'Wanted is the result of the strategy before holds and limits.' + full.replace('Needs', 'Wanted needs'),
+    about: 'Wanted is the recommendation of the strategy before holds and limits, desired the decision, spec what '
+      + 'the HPA, KEDA or the controller wrote, and running the replicas that run.'
+      + full.replace('Needs', 'Wanted needs'),
     list: [
       [one('max_replicas'), 'Maximum'], [one('wanted_replicas'), 'Wanted'], [one('desired_replicas'), 'Desired'],
       [one('spec_replicas'), 'Spec'], [one('running_replicas'), 'Running'], [one('min_replicas'), 'Minimum'],
@@ -78,14 +80,14 @@ function story(builder) {
     styles: { Maximum: ['red', true], Wanted: ['orange', true], Desired: ['blue'], Spec: ['purple'],
       Running: ['green'], Minimum: ['text', true] },
   })).withPanel(lines({
-    title: 'Wait and objective', about: 'How long a message that is published at that time would wait.',
+    title: 'Wait and objective', about: 'Estimated wait of a message that is published at that time.',
     unit: units.seconds, width: 12,
     list: [[one('wait_seconds'), 'Wait'], [one('latency_objective_seconds'), 'Objective']],
     styles: { Wait: ['blue'], Objective: ['red', true] },
   })).withPanel(timeline({
     title: 'Why: objective, hold, limit and conditions', height: 9,
-    about: 'What was in force when: whether the objective was met (condition ObjectiveMet changes after 30 s), the '
-      + 'hold, the limit, and conditions that were not as they should be. The runbook explains each reason.',
+    about: 'The objective (condition ObjectiveMet changes after 30 s), the hold, the limit, and conditions with an '
+      + 'unexpected status, over time. The runbook explains each reason.',
     list: [
       [one('objective_met'), 'Objective'],
       [`max by (reason) (${series('held')})`, 'Held: {{reason}}'],
@@ -105,8 +107,8 @@ function story(builder) {
     styles: { Published: ['blue'], Processed: ['green'] },
   })).withPanel(lines({
     title: 'Backlog', unit: units.count, width: 12,
-    about: 'Ready messages wait to be processed. Discounted ones of them do not count as work. '
-      + 'Delayed ones are not due, and unacknowledged ones are with consumers.'
+    about: 'Ready messages can be processed now; discounted messages are the part that does not count as work. '
+      + 'Delayed messages are not due yet. Consumers hold unacknowledged messages.'
       + full.replace('Needs', 'All but ready messages need'),
     list: [
       [one('delayed_messages'), 'Delayed'], [one('discounted_messages'), 'Discounted'],
@@ -121,41 +123,41 @@ function capacity(builder) {
     `max(${series('capacity_messages_per_second')} * (1 ${sign} ${series('capacity_uncertainty_ratio')}))`;
   return builder.withPanel(lines({
     title: 'Capacity of a replica', unit: units.messages,
-    about: 'What one replica processes while it has work, and one standard deviation around it.'
+    about: 'Messages that one busy replica processes, with one standard deviation.'
       + full.replace('Needs', 'The deviation needs'),
     list: [[one('capacity_messages_per_second'), 'Capacity'], [uncertain('+'), 'Upper'], [uncertain('-'), 'Lower']],
     styles: { Capacity: ['green'], Upper: ['text', true], Lower: ['text', true] }, fillBelow: ['Upper', 'Lower'],
   })).withPanel(lines({
-    title: 'Busy', about: 'Share of the time that replicas spend in the function\'s calls.' + full, unit: units.share,
+    title: 'Busy', about: 'Share of time that replicas spend in calls of the function.' + full, unit: units.share,
     list: [[one('busy_ratio'), 'Busy']], styles: { Busy: ['green'] }, max: 1,
   })).withPanel(lines({
-    title: 'Consumers', about: 'Replicas that run, and those of them that are connected to Pulsar.' + full,
+    title: 'Consumers', about: 'Running replicas, and consumers that are connected to Pulsar.' + full,
     unit: units.count, decimals: 0, steps: true,
     list: [[one('running_replicas'), 'Running'], [one('consumers'), 'Consumers']],
     styles: { Running: ['green'], Consumers: ['blue', true] },
   })).withPanel(lines({
     title: 'Oldest message', unit: units.seconds,
-    about: 'Age of the oldest message of the backlog, by the clocks of producers. It is measured every 30 s.' + full,
+    about: 'Age of the oldest message of the backlog by the clock of its producer, measured every 30 s.' + full,
     list: [[one('oldest_message_age_seconds'), 'Oldest message'], [one('latency_objective_seconds'), 'Objective']],
     styles: { 'Oldest message': ['blue'], Objective: ['red', true] },
   })).withPanel(lines({
-    title: 'Cost', about: 'Replicas that were paid for, on average of the last minutes.', unit: units.count,
+    title: 'Cost', about: 'Running replicas, averaged over the last minutes.', unit: units.count,
     list: [[`sum(rate(${series('replica_seconds_total')}[$__rate_interval]))`, 'Replicas']],
     styles: { Replicas: ['green'] },
   })).withPanel(lines({
-    title: 'Time that was late', about: 'Share of the time in which messages missed the objective.', unit: units.share,
+    title: 'Late share of time', about: 'Share of time in which messages missed the objective.', unit: units.share,
     list: [[`sum(rate(${series('late_seconds_total')}[$__rate_interval]))`, 'Late']], styles: { Late: ['red'] }, max: 1,
   }));
 }
 
-function trust(builder) {
+function dataQuality(builder) {
   return builder.withPanel(lines({
     title: 'Age of the decision and of its reading', unit: units.seconds, width: 12,
-    about: 'How old the decision and what it rests on are. Old ones hold replicas.' + full,
+    about: 'Age of the last decision and of the reading behind it. An old reading holds replicas.' + full,
     list: [[one('decision_age_seconds'), 'Decision'], [one('reading_age_seconds'), 'Reading']],
     styles: { Decision: ['blue'], Reading: ['purple'] },
   })).withPanel(lines({
-    title: 'Topics that are known', about: 'Share of the topics that Pulsar answers for.' + full, unit: units.share,
+    title: 'Known topics', about: 'Share of the input topics with a known backlog.' + full, unit: units.share,
     width: 12, list: [[one('coverage_ratio'), 'Known']], styles: { Known: ['green'] }, max: 1,
   }));
 }
@@ -164,7 +166,7 @@ function trust(builder) {
 export function oneFunction() {
   const builder = dashboard({
     uid: 'pulsar-autoscaler-function', title: 'Pulsar autoscaler / Function',
-    about: 'One policy: what it wanted, had and waited for, why it was held, and what to do.',
+    about: 'One policy: replicas, wait, backlog, and the reason for each decision.',
     variables: [
       labelVariable({ name: 'namespace', label: 'Namespace',
         query: 'label_values(pulsar_autoscaler_policy_info, namespace)' }),
@@ -174,8 +176,8 @@ export function oneFunction() {
     annotations: annotations(),
   });
   now(builder.withRow(row('Now')));
-  story(builder.withRow(row('What happened')));
-  capacity(builder.withRow(row('What a replica does, and what it costs')));
-  trust(builder.withRow(row('What the decision rests on')));
+  history(builder.withRow(row('Over time')));
+  capacity(builder.withRow(row('Capacity and cost')));
+  dataQuality(builder.withRow(row('Data quality')));
   return builder;
 }

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes the dashboards beside this folder, and generated.sum with the checksums of them and of their sources, by which
-// a test without npm sees a source that was changed and not generated, or a dashboard that was changed by hand.
+// Writes the dashboards beside this folder, and generated.sum with the checksums of dashboards and sources. By these a
+// test without npm finds a source that was not generated, or a dashboard that was edited.
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the three dashboards are made of: each panel says its title, what it answers, its unit and its queries.
+// Parts of the three dashboards. Each panel has a title, a description, a unit and queries.
 
 import * as common from '@grafana/grafana-foundation-sdk/common';
 import * as grafana from '@grafana/grafana-foundation-sdk/dashboard';
@@ -23,7 +23,7 @@ export const units = {
   perSecond: 'ops', messages: 'mps', requests: 'reqps',
 };
 
-/** A dashboard with what all of them have: the data source, links to the others and to the runbook. */
+/** A dashboard with the parts that all share: the data source, and links to the others and to the runbook. */
 export function dashboard({ uid, title, about, variables, annotations = [] }) {
   const builder = new grafana.DashboardBuilder(title)
     .uid(uid).description(about).tags([tag]).timezone('browser').refresh('30s').time({ from: 'now-1h', to: 'now' })
@@ -31,14 +31,14 @@ export function dashboard({ uid, title, about, variables, annotations = [] }) {
     .link(new grafana.DashboardLinkBuilder('Pulsar autoscaler').type(grafana.DashboardLinkType.Dashboards)
       .tags([tag]).keepTime(true).includeVars(true))
     .link(new grafana.DashboardLinkBuilder('Runbook').type(grafana.DashboardLinkType.Link).url(runbook)
-      .tooltip('What each alert and each reason means, how to confirm it and how to fix it').targetBlank(true))
+      .tooltip('Meaning, check and fix of each alert and each reason').targetBlank(true))
     .withVariable(new grafana.DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'));
   variables.forEach((variable) => builder.withVariable(variable));
   annotations.forEach((annotation) => builder.annotation(annotation));
   return builder;
 }
 
-/** A variable with the values of a label. With `all`, several may be chosen, and all are at first. */
+/** A variable with the values of a label. With `all`, several may be chosen, and the default is all. */
 export function labelVariable({ name, label, query, all = false }) {
   const builder = new grafana.QueryVariableBuilder(name).label(label).datasource(datasource)
     .query({ query, refId: name }).definition(query)
@@ -48,7 +48,7 @@ export function labelVariable({ name, label, query, all = false }) {
     : builder;
 }
 
-/** A mark in all panels wherever the query has a sample. */
+/** A mark in all panels at each sample of the query. */
 export function annotation({ name, color, expr, title }) {
   return new grafana.AnnotationQueryBuilder().name(name).datasource(datasource).enable(true).iconColor(color)
     .expr(expr).titleFormat(title).step('15s');
@@ -70,7 +70,7 @@ function begin(builder, { title, about, unit, width, height }) {
   return builder.title(title).description(about).datasource(datasource).unit(unit).span(width).height(height);
 }
 
-/** Lines over time. Its styles are by legend: a color, and whether the line is a limit, which is dashed. */
+/** Lines over time. Styles are by legend: a color, and true for a limit, which is dashed. */
 export function lines({ title, about, unit, width = 8, height = 8, list, styles = {}, stacked = false, steps = false,
   min = 0, max, decimals, fillBelow, zeroLine }) {
   const panel = begin(new TimeSeriesBuilder(), { title, about, unit, width, height })
@@ -105,7 +105,7 @@ function thresholds(steps) {
     .steps(steps.map(([value, color]) => ({ value, color })));
 }
 
-/** One number of now. With `names` it shows the legends of the series that exist instead of their values. */
+/** One current number. With `names` it shows the legends of the existing series instead of their values. */
 export function number({ title, about, unit, width = 4, height = 4, expr, legend, steps = [[null, 'text']], none,
   decimals, names = false }) {
   const panel = begin(new StatBuilder(), { title, about, unit, width, height })
@@ -119,7 +119,7 @@ export function number({ title, about, unit, width = 4, height = 4, expr, legend
   return queries(panel, [[expr, legend]], { instant: true });
 }
 
-/** What was in force when. Its states are by the beginning of a legend: what a value is called, and its color. */
+/** States over time. They are by the beginning of a legend: the name of a value, and its color. */
 export function timeline({ title, about, width = 24, height = 8, list, states }) {
   const panel = begin(new StateTimelineBuilder(), { title, about, unit: units.text, width, height })
     .showValue(common.VisibilityMode.Auto).rowHeight(0.8).mergeValues(true).fillOpacity(75).lineWidth(0)
@@ -137,8 +137,8 @@ export function timeline({ title, about, width = 24, height = 8, list, states })
 }
 
 /**
- * A table of now, a row for each set of labels: each column has its query, its unit and perhaps a link. Labels that are
- * not in `labels` are hidden, and it is sorted by the first column of values, the largest first.
+ * A table of current values, a row for each set of labels. Each column has a query, a unit and perhaps a link. Labels
+ * that are not in `labels` are hidden. Rows are sorted by the first column of values, the largest first.
  */
 export function table({ title, about, width = 24, height = 9, labels, columns, linkOn, link, hide = [], none }) {
   const panel = begin(new TableBuilder(), { title, about, unit: units.count, width, height }).showHeader(true);
