@@ -13,10 +13,10 @@ import (
 
 // waitLimit bounds a wait whose context has no deadline: on a busy machine the slowest thing waited for, the
 // aggregator's back-off after an outage, takes 30 s.
-const waitLimit = 2 * time.Minute
+const waitLimit = 5 * time.Minute
 
 // WaitFor asks cond at once and then every so often until it says done. An error of cond ends the wait; trouble that
-// may pass belongs into detail, which the error tells when time is up: that of ctx, or 2 minutes when ctx has no
+// may pass belongs into detail, which the error tells when time is up: that of ctx, or 5 minutes when ctx has no
 // deadline. what completes "waiting for ...".
 func WaitFor(ctx context.Context, what string, every time.Duration,
 	cond func(ctx context.Context) (done bool, detail string, err error),

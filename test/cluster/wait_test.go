@@ -43,10 +43,10 @@ func TestWaitFor(t *testing.T) {
 			calls: 3, took: 2500 * time.Millisecond,
 			says: "waiting for tea: context deadline exceeded after 2.5s: too hot 3", is: context.DeadlineExceeded,
 		},
-		"gives up after two minutes without a deadline": {
+		"gives up after five minutes without a deadline": {
 			every: 50 * time.Second,
 			cond:  func(int) (bool, string, error) { return false, "too hot", nil },
-			calls: 3, took: 2 * time.Minute, says: "after 2m0s: too hot", is: context.DeadlineExceeded,
+			calls: 7, took: 5 * time.Minute, says: "after 5m0s: too hot", is: context.DeadlineExceeded,
 		},
 	}
 	for name, test := range cases {

@@ -73,7 +73,7 @@ func (o owned) eventually(what string,
 	holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool,
 ) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), patience)
 	defer cancel()
 	err := cluster.WaitFor(ctx, what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		p, err := o.Policy(ctx)
@@ -125,7 +125,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	t.Parallel()
 	const name = "owned"
 	s := secondStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	f, err := s.AddFunction(ctx, stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 	t.Parallel()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	wanted := []string{
 		`pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 1`,

@@ -103,7 +103,7 @@ func testBenchOnACluster(t *testing.T, plugin string) {
 contenders:
 - {name: policy, policy: {}}
 - {name: fixed, fixed: {replicas: 2}}
-limits: {maxLateRatio: 0.5, maxDuplicates: 0}
+limits: {maxLateRatio: 0.9, maxDuplicates: 0}
 `), "--kubeconfig", scene.Cluster.Kubeconfig(), "--html", html)
 	require.Zero(t, b.code, b.told)
 	require.Equal(t, run.Met, b.result.Verdict.Outcome)

@@ -65,7 +65,7 @@ func benchTarget(t *testing.T, path, name, output string) run.Contender {
 	before, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	args := []string{
-		"-f", benchScenario(t, 5, "limits: {maxP99: 10s}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
+		"-f", benchScenario(t, 5, "limits: {maxP99: 2m}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
 		"--target", "Function/" + name, "-n", stage.Namespace,
 	}
 	refused := exec.CommandContext(t.Context(), path,

@@ -135,7 +135,7 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	require.NoError(t, scene.Client.DeleteAllOf(t.Context(), &corev1.Pod{},
 		client.InNamespace(stage.Namespace), client.MatchingLabels{mesh.Group + "/name": name}, client.GracePeriodSeconds(0)))
 	awaitAutoscaler(t, f, corev1.ConditionFalse)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, scene.Adapter.Start(ctx, scene))
 	awaitAutoscaler(t, f, corev1.ConditionTrue)

@@ -28,12 +28,12 @@ import (
 func addMesh(t *testing.T, name string, entries ...stage.FunctionConfig) *stage.Mesh {
 	t.Helper()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := scene.AddMesh(ctx, name, entries...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
 		require.NoError(t, m.Remove(ctx))
 	})

@@ -54,7 +54,7 @@ func policyRow(t *testing.T, name string) map[string]string {
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
 	var body []byte
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	body, err = clientset.RESTClient().Get().
 		AbsPath("/apis/"+v1alpha1.GroupVersion().String()+"/namespaces/"+stage.Namespace+"/autoscalingpolicies/"+name).

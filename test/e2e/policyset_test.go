@@ -76,7 +76,7 @@ func setStatus(t *testing.T, name string) v1alpha1.AutoscalingPolicySetStatus {
 // awaitForSet waits for something about a set, and shows its status when it does not come.
 func awaitForSet(t *testing.T, set, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
 		t.Fatalf("%v\nset: %+v", err, setStatus(t, set))
@@ -106,7 +106,7 @@ func awaitGone(t *testing.T, set, name string) {
 		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: plan.AutoscalerName(name)}},
 	} {
 		what := object.GetName()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		err := cluster.WaitFor(ctx, what+" of "+set+" to go", 200*time.Millisecond,
 			func(ctx context.Context) (bool, string, error) {

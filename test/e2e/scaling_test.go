@@ -28,12 +28,12 @@ import (
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	f, err := scene.AddFunction(ctx, config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
 		require.NoError(t, f.Remove(ctx))
 	})
@@ -102,7 +102,7 @@ func awaitReplicas(t *testing.T, f *stage.Function, least, most int64, limit tim
 	await(t, f, fmt.Sprintf("%d to %d replicas", least, most), limit, func(ctx context.Context) (bool, string, error) {
 		last = tellDecision(ctx, t, f, last)
 		replicas, err := f.Replicas(ctx)
-		return replicas.Spec >= least && replicas.Spec <= most, fmt.Sprintf("%+v", replicas), err
+		return replicas.Within(least, most), fmt.Sprintf("%+v", replicas), err
 	})
 }
 

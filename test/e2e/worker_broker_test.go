@@ -175,7 +175,7 @@ func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 // until looks again and again, for a minute; look says what it has seen, and whether that is it.
 func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	err := cluster.WaitFor(ctx, "the worker", 50*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		seen, done := look(ctx)

@@ -186,7 +186,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
 	}
 	steady()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, b.Restart(ctx))
 	for name := range replicas {

@@ -109,7 +109,7 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, publishing.Wait())
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
 		defer cancel()
 		require.NoError(t, s.Remove(ctx))
 	})

@@ -33,7 +33,7 @@ const (
 	// staleAfter is when a reading is stale.
 	staleAfter = 20 * time.Second
 	// patience bounds every wait: a machine may be busy.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)

@@ -168,12 +168,17 @@ func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
 }
 
 // Running counts the replicas of the Function that consume.
-func (o *Operator) Running(namespace, name string) int {
+func (o *Operator) Running(namespace, name string) int { return o.now(namespace, name).Ready }
+
+// Started counts the replicas of the Function that have not ended, which may consume still.
+func (o *Operator) Started(namespace, name string) int { return o.now(namespace, name).Started }
+
+func (o *Operator) now(namespace, name string) Sample {
 	samples := o.Timeline(namespace, name)
 	if len(samples) == 0 {
-		return 0
+		return Sample{}
 	}
-	return samples[len(samples)-1].Ready
+	return samples[len(samples)-1]
 }
 
 // Timeline is the history of the Function, one Sample per change.

@@ -225,8 +225,8 @@ func (f *Function) Remove(ctx context.Context) error {
 	}
 	err = cluster.WaitFor(ctx, "the replicas of "+f.Name+" to end", pollEvery,
 		func(context.Context) (bool, string, error) {
-			running := f.stage.Mesh.Running(Namespace, f.Name)
-			return running == 0, fmt.Sprint(running, " left"), nil
+			started := f.stage.Mesh.Started(Namespace, f.Name)
+			return started == 0, fmt.Sprint(started, " left"), nil
 		})
 	if err != nil || f.publisher == nil {
 		return err
@@ -247,10 +247,16 @@ func (f *Function) object() *unstructured.Unstructured {
 	return object
 }
 
-// Replicas is what the scale subresource says: what is wanted, and what Function Mesh reports.
-type Replicas struct{ Spec, Status int64 }
+// Replicas are what is wanted and what Function Mesh reports, by the scale subresource, and those that have not ended.
+type Replicas struct{ Spec, Status, Started int64 }
 
-// Replicas reads the Function's spec.replicas and status.replicas.
+// Within reports whether spec.replicas is from least to most; at 0 all replicas must have ended, so that none is left
+// that processes what is published next.
+func (r Replicas) Within(least, most int64) bool {
+	return r.Spec >= least && r.Spec <= most && (most > 0 || r.Started == 0)
+}
+
+// Replicas reads the Function's spec.replicas and status.replicas, and counts the replicas that have not ended.
 func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
 	object := f.object()
 	if err := f.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -264,7 +270,7 @@ func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
 	if err != nil {
 		return Replicas{}, fmt.Errorf("reading status.replicas: %w", err)
 	}
-	return Replicas{Spec: spec, Status: status}, nil
+	return Replicas{Spec: spec, Status: status, Started: int64(f.stage.Mesh.Started(Namespace, f.Name))}, nil
 }
 
 // Policy reads the policy of the Function's name.

@@ -25,7 +25,7 @@ import (
 
 const (
 	// patience for what takes seconds on a machine that does nothing else.
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 	often    = 200 * time.Millisecond
 )
 
@@ -118,12 +118,12 @@ func await(t *testing.T, what string, holds func(ctx context.Context) (bool, str
 	}
 }
 
-// awaitReplicas waits until spec.replicas is from least to most.
+// awaitReplicas waits until spec.replicas is from least to most, and at 0 until all replicas have ended.
 func awaitReplicas(t *testing.T, f *stage.Function, least, most int64) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, f.Name), func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
-		return replicas.Spec >= least && replicas.Spec <= most, fmt.Sprintf("%+v", replicas), err
+		return replicas.Within(least, most), fmt.Sprintf("%+v", replicas), err
 	})
 }
 
