@@ -51,7 +51,7 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
 	endLoad()
 
-	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
+	s.removeRelease(t)
 	service, err := s.apiService(t.Context())
 	require.NoError(t, err)
 	of, _, err := unstructured.NestedString(service.Object, "spec", "service", "name")
@@ -59,7 +59,7 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	require.Equal(t, other, of)
 	s.awaitMetricsAPI(t)
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+	s.removeNamespace(t, namespace)
 	for _, version := range cluster.CustomMetrics() {
 		service.SetName(version.Version + "." + version.Group)
 		require.NoError(t, s.Client.Delete(t.Context(), service))

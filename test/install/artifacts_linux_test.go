@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
 
 // variableArtifacts is the directory of images and Helm, for the process that runs the tests.
@@ -35,8 +37,9 @@ func (a artifacts) remove() error {
 	return os.RemoveAll(a.dir)
 }
 
-// buildArtifacts builds images and Helm into a new directory and sets variableArtifacts to it.
-func buildArtifacts(ctx context.Context) (a artifacts, err error) {
+// buildArtifacts builds Helm and the image of the adapter, or the images of all programs, into a new directory and sets
+// variableArtifacts to it.
+func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
 		return a, err
 	}
@@ -44,20 +47,24 @@ func buildArtifacts(ctx context.Context) (a artifacts, err error) {
 	if err != nil {
 		return a, err
 	}
-	helm, err := run(ctx, filepath.Join(root, "tools", "helm"), "go", "tool", "-n", "helm")
+	tool, err := helm.Tool(ctx, "helm")
 	if err != nil {
-		return a, fmt.Errorf("building Helm: %w", err)
+		return a, err
 	}
-	if err := os.Symlink(strings.TrimSpace(helm), a.helm()); err != nil {
+	if err := os.Symlink(tool, a.helm()); err != nil {
 		return a, err
 	}
 	checkout, err := stamped(ctx, root, filepath.Join(a.dir, "checkout"))
 	if err != nil {
 		return a, fmt.Errorf("copying the checkout: %w", err)
 	}
-	_, err = run(ctx, filepath.Join(root, "tools", "release"), "go", "run", ".", "-root", checkout, "-out",
-		filepath.Join(a.dir, "dist"), "-platform", "linux-"+runtime.GOARCH)
-	if err != nil {
+	args := []string{
+		"run", ".", "-root", checkout, "-out", filepath.Join(a.dir, "dist"), "-platform", "linux-" + runtime.GOARCH,
+	}
+	if !all {
+		args = append(args, "-program", "adapter")
+	}
+	if _, err := run(ctx, filepath.Join(root, "tools", "release"), "go", args...); err != nil {
 		return a, fmt.Errorf("building images: %w", err)
 	}
 	return a, os.Setenv(variableArtifacts, a.dir)

@@ -75,7 +75,7 @@ func TestKEDACallsTheScaler(t *testing.T) {
 	for _, f := range []*stage.Function{users, ours} {
 		require.NoError(t, f.Remove(t.Context()))
 	}
-	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+	s.removeNamespace(t, namespace)
 }
 
 // addSlowFunction adds a Function that takes a quarter of a second for a message.

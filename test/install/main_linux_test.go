@@ -19,7 +19,7 @@ import (
 
 // TestMain runs the tests in the namespaces of a node. Downloads come first: a node has no network.
 func TestMain(m *testing.M) {
-	all := flag.Bool("all", false, "run all tests; some take minutes")
+	all := flag.Bool("all", false, "run all tests, not only TestInstallScaleUninstall")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())
@@ -52,5 +52,5 @@ func prepare(ctx context.Context, all bool) (artifacts, error) {
 			return artifacts{}, err
 		}
 	}
-	return buildArtifacts(ctx)
+	return buildArtifacts(ctx, all)
 }

@@ -47,8 +47,8 @@ func TestTheCertificateOfTheAdapterIsRenewed(t *testing.T) {
 	for i := range pods.Items {
 		require.Zero(t, pods.Items[i].Status.ContainerStatuses[0].RestartCount)
 	}
-	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
-	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+	s.removeRelease(t)
+	s.removeNamespace(t, namespace)
 }
 
 func (s *scene) selfSecret(t *testing.T) map[string][]byte {

@@ -17,16 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 const (
 	servingSecret = "adapter-serving-cert"
 	// metricsPath is served by the adapter, through the aggregator.
 	metricsPath = "/apis/custom.metrics.k8s.io/v1beta2"
-	// followed is how long the node, the adapter and the API server may take to read another Secret.
-	followed = time.Minute
 )
 
 func TestServingCertificatesOfUsers(t *testing.T) {
@@ -49,8 +45,8 @@ func TestServingCertificatesOfUsers(t *testing.T) {
 			s.awaitMetricsAPI(t)
 			s.requireNamespacesGo(t, "with-a-certificate")
 			test.verify(s, t)
-			s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
-			s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+			s.removeRelease(t)
+			s.removeNamespace(t, namespace)
 		})
 	}
 }
@@ -120,37 +116,31 @@ func (s *scene) apiService(ctx context.Context) (*unstructured.Unstructured, err
 
 func (s *scene) awaitBundle(t *testing.T, want []byte) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), followed)
-	defer cancel()
-	require.NoError(t, cluster.WaitFor(ctx, "the APIService to trust the authorities", pollTime,
-		func(ctx context.Context) (bool, string, error) {
-			service, err := s.apiService(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			text, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
-			return text == base64.StdEncoding.EncodeToString(want), text, nil
-		}))
+	s.await(t, "the APIService to trust the authorities", func(ctx context.Context) (bool, string, error) {
+		service, err := s.apiService(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		text, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
+		return text == base64.StdEncoding.EncodeToString(want), text, nil
+	})
 }
 
 // awaitServed returns once every pod serves the certificate.
 func (s *scene) awaitServed(t *testing.T, want serving) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), followed)
-	defer cancel()
-	require.NoError(t, cluster.WaitFor(ctx, "all pods to serve the certificate", pollTime,
-		func(ctx context.Context) (bool, string, error) {
-			pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return false, "", err
+	s.await(t, "all pods to serve the certificate", func(ctx context.Context) (bool, string, error) {
+		pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		for i := range pods.Items {
+			if served, err := servedBy(ctx, pods.Items[i].Status.PodIP); err != nil || !served.matches(want) {
+				return false, fmt.Sprint(pods.Items[i].Name, err), nil
 			}
-			for i := range pods.Items {
-				if served, err := servedBy(ctx, pods.Items[i].Status.PodIP); err != nil || !served.matches(want) {
-					return false, fmt.Sprint(pods.Items[i].Name, err), nil
-				}
-			}
-			return len(pods.Items) > 0, "no pods", nil
-		}))
+		}
+		return len(pods.Items) > 0, "no pods", nil
+	})
 }
 
 // asksCertManager checks that the chart mounts a certificate of cert-manager.

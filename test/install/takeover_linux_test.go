@@ -71,7 +71,7 @@ func TestUninstallWithTakeOver(t *testing.T) {
 	)
 	require.NoError(t, s.Client.Delete(t.Context(), users))
 	require.NoError(t, f.Remove(t.Context()))
-	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+	s.removeNamespace(t, namespace)
 }
 
 // takeOver applies a policy and returns it once it has suspended the autoscaler.

@@ -52,7 +52,7 @@ func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 	s.requireRunning(t, tag, 3)
 	awaitMore(t, functions)
 	t.Logf("upgraded after %s", time.Since(since).Round(time.Second))
-	s.helm(t, "rollback", release, "1", "--wait", "--timeout", "120s")
+	s.helm(t, "rollback", release, "1", "--wait", "--timeout", patience.String())
 	s.requireRunning(t, tagBefore, 2)
 	awaitMore(t, functions)
 	t.Logf("rolled back after %s", time.Since(since).Round(time.Second))
@@ -70,13 +70,13 @@ func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 		require.True(t, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady), "%s: %v", f.Name, conditions)
 	}
 
-	s.helm(t, "uninstall", release, "--wait", "--timeout", "60s")
+	s.removeRelease(t)
 	var group errgroup.Group
 	for _, f := range functions {
 		group.Go(func() error { return f.Remove(t.Context()) })
 	}
 	require.NoError(t, group.Wait())
-	s.removeNamespace(t, namespace, time.Minute) // pods end within their grace period
+	s.removeNamespace(t, namespace)
 }
 
 // addSteadyFunctions adds Functions with one replica.
@@ -132,7 +132,7 @@ func (s *scene) requireRunning(t *testing.T, tag string, replicas int32) {
 // awaitMore returns once each Function has processed more messages, so that the adapter has decided again.
 func awaitMore(t *testing.T, functions []*stage.Function) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for i, f := range functions {
 		before, _ := f.Score.Totals()
