@@ -15,7 +15,7 @@ import (
 
 func least(t *testing.T, m backlog.Measurement) float64 {
 	t.Helper()
-	value, err := m.Least()
+	value, err := m.LowerBound()
 	require.NoError(t, err)
 	return value
 }
@@ -95,12 +95,12 @@ func TestReadSumsTheTopicsThatAreKnown(t *testing.T) {
 			require.InDelta(t, 10*test.known, least(t, r.PublishRate), 1e-6)
 			require.InDelta(t, 2, least(t, r.Consumers), 0)
 			if test.lacks == nil {
-				require.True(t, r.Coverage.Whole())
+				require.True(t, r.Coverage.Complete())
 				require.NoError(t, r.Coverage.Err())
 				require.InDelta(t, test.ready, known(t, r.Ready), 0)
 				return
 			}
-			require.False(t, r.Coverage.Whole())
+			require.False(t, r.Coverage.Complete())
 			require.True(t, r.Coverage.Lacks(test.lacks))
 			require.False(t, r.Coverage.Lacks(backlog.ErrTopicNotFound))
 			require.ErrorContains(t, r.Coverage.Err(), test.text)
@@ -195,7 +195,7 @@ func TestAnAnswerThatLacksPartitionsIsALowerBound(t *testing.T) {
 
 	store.Record(topic(orders), four(30, 1300))
 	r = read(30)
-	require.True(t, r.Coverage.Whole())
+	require.True(t, r.Coverage.Complete())
 	require.InDelta(t, 400, known(t, r.Ready), 0)
 	require.InDelta(t, 40, known(t, r.PublishRate), 1e-9, "the messages in the gap count over 20 s")
 	require.InDelta(t, 40, known(t, r.ProcessRate), 1e-9)
@@ -216,7 +216,7 @@ func TestAPartitionThatReturnsBringsNoBurst(t *testing.T) {
 				store.Record(topic(orders), four(at))
 				r, err := store.Read(subscription, second(at))
 				require.NoError(t, err)
-				rate, err := r.PublishRate.Least()
+				rate, err := r.PublishRate.LowerBound()
 				require.True(t, err != nil || rate <= 4, "%f/s at %d s", rate, at)
 				if at > 10 {
 					require.InDelta(t, 4, known(t, r.PublishRate), 1e-9)

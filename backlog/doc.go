@@ -37,7 +37,7 @@
 //
 // A topic that cannot be read, or a new one until its first answer, makes a sum look like less work than there is.
 // Reading.Coverage reports it, and the sums are lower bounds. Measurement.Value fails on a lower bound, so that it
-// counts as unknown by default; Measurement.Least returns it for code that adds replicas. If an answer lacks a
+// counts as unknown by default; Measurement.LowerBound returns it for code that adds replicas. If an answer lacks a
 // partition, its topic is such a part. The positions of the partition's counters stay, so that messages in the gap
 // count over the whole gap. A rate needs two answers about a partition: a partition that was loaded again keeps its
 // last rate for one answer, one without messages is quiet, and a new one is a lower bound (pairs.go).

@@ -100,8 +100,8 @@ type ReasonError struct {
 	Text string
 }
 
-// Because returns an error with a text of the reason and the formatted message.
-func Because(reason error, format string, args ...any) *ReasonError {
+// Errorf returns an error with a text of the reason and the formatted message.
+func Errorf(reason error, format string, args ...any) *ReasonError {
 	return &ReasonError{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
 }
 

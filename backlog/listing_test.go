@@ -222,10 +222,10 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			ready, err := r.Ready.Least()
+			ready, err := r.Ready.LowerBound()
 			require.NoError(t, err)
 			require.InDelta(t, tt.ready, ready, 1e-9)
-			require.Equal(t, tt.missing == nil, r.Coverage.Whole())
+			require.Equal(t, tt.missing == nil, r.Coverage.Complete())
 			if tt.missing != nil {
 				require.True(t, r.Coverage.Lacks(tt.missing) || errors.Is(tt.missing, backlog.ErrStale))
 				require.ErrorContains(t, r.Coverage.Err(), tt.text)

@@ -59,9 +59,9 @@ func (m Measurement) Value() (float64, error) {
 	}
 }
 
-// Least returns the number or a lower bound of it, or the reason why neither is known. The result may add replicas, and
+// LowerBound returns the number or a lower bound, or the reason why neither is known. The result may add replicas, and
 // must not remove any.
-func (m Measurement) Least() (float64, error) {
+func (m Measurement) LowerBound() (float64, error) {
 	if m.known {
 		return m.value, nil
 	}

@@ -131,7 +131,7 @@ func (t *topicState) checkPlausible(sample TopicSample) error {
 			t.readAt.UTC().Format(time.RFC3339))
 	}
 	if reason := t.accepted.outside(c); reason != "" {
-		return Because(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", reason)
+		return Errorf(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", reason)
 	}
 	return nil
 }

@@ -126,9 +126,9 @@ func TestANewTopicWithManyMessagesLeavesALowerBound(t *testing.T) {
 	f.poll(30)
 	r, err := f.store.Read(f.subscription, second(30))
 	require.NoError(t, err)
-	require.True(t, r.Coverage.Whole())
+	require.True(t, r.Coverage.Complete())
 	unknown(t, backlog.ErrNoRate, r.PublishRate, r.ProcessRate)
-	rate, err := r.PublishRate.Least()
+	rate, err := r.PublishRate.LowerBound()
 	require.NoError(t, err)
 	require.InDelta(t, 4, rate, 1e-9)
 	for at := 31; at < 42; at++ {

@@ -208,12 +208,12 @@ type MissingInput struct {
 // mostMissing bounds the list, which is part of a status.
 const mostMissing = 5
 
-// Whole reports whether every topic is known.
-func (c Coverage) Whole() bool { return c.Known == c.Topics }
+// Complete reports whether every topic is known.
+func (c Coverage) Complete() bool { return c.Known == c.Topics }
 
 // FirstAnswers reports whether only first answers of new topics are missing, which take a second.
 func (c Coverage) FirstAnswers() bool {
-	return !c.Whole() && !slices.ContainsFunc(c.Missing, func(m MissingInput) bool { return !isFirstAnswer(m.Reason) })
+	return !c.Complete() && !slices.ContainsFunc(c.Missing, func(m MissingInput) bool { return !isFirstAnswer(m.Reason) })
 }
 
 // Lacks reports whether something is missing for the reason, by a fresh answer.
@@ -225,7 +225,7 @@ func (c Coverage) Lacks(reason error) bool {
 
 // Err names what is missing, as ErrPartial; nil for nothing.
 func (c Coverage) Err() error {
-	if c.Whole() {
+	if c.Complete() {
 		return nil
 	}
 	missing := make([]string, 0, mostMissing+1)
@@ -235,7 +235,7 @@ func (c Coverage) Err() error {
 	if more := c.Topics - c.Known - len(c.Missing); more > 0 {
 		missing = append(missing, fmt.Sprintf("and %s more", grouped(more)))
 	}
-	return Because(ErrPartial, "%s of %s topics are known; missing: %s", grouped(c.Known), grouped(c.Topics),
+	return Errorf(ErrPartial, "%s of %s topics are known; missing: %s", grouped(c.Known), grouped(c.Topics),
 		strings.Join(missing, ", "))
 }
 

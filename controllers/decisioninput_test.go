@@ -103,8 +103,8 @@ func TestATopicThatIsUnknownLeavesTheOthers(t *testing.T) {
 		backlog.ErrTopicNotFound)
 	in := env.input()
 	require.NoError(t, in.Unknown)
-	require.False(t, in.Reading.Coverage.Whole())
-	ready, err := in.Reading.Ready.Least()
+	require.False(t, in.Reading.Coverage.Complete())
+	ready, err := in.Reading.Ready.LowerBound()
 	require.NoError(t, err)
 	require.InDelta(t, 7, ready, 0)
 }

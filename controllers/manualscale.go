@@ -50,7 +50,7 @@ const rememberLists = 10 * time.Second
 // lookUp returns who wrote the target's replicas if they changed without a decision; nil if there is nothing to look
 // up.
 func (w *writers) lookUp(ctx context.Context, observed plan.Observed) *plan.WriterLookup {
-	if !plan.WriterIsSought(observed) {
+	if !plan.NeedsWriter(observed) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
@@ -102,7 +102,7 @@ func (w *writers) otherThanOurs(list string, writer plan.Writer, now time.Time) 
 
 // reportManualScale reports who changed the target's replicas.
 func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.Observed) {
-	manual := plan.NoticedManualScale(observed)
+	manual := plan.DetectManualScale(observed)
 	if manual == nil {
 		return
 	}

@@ -36,7 +36,7 @@ func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, f
 	return retry.OnError(retry.DefaultRetry, outdated, func() error {
 		live := cluster.NewUnstructured(ref.Kind)
 		if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
-			return ignoreGone(err)
+			return ignoreNotFound(err)
 		}
 		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component, from, to)
 		if err != nil || patch == nil {

@@ -43,7 +43,7 @@ func (o observer) measure(observed plan.Observed) plan.Measured {
 // podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet shows rollouts too.
 func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	var pods *policy.Pods
-	if seen, err := o.seePods(observed); err == nil {
+	if seen, err := o.observePods(observed); err == nil {
 		pods = seen
 	}
 	if observed.Target.Updating {
@@ -55,8 +55,8 @@ func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	return pods
 }
 
-// seePods of the target; nil if it has none or pods are not read.
-func (o observer) seePods(observed plan.Observed) (*policy.Pods, error) {
+// observePods of the target; nil if it has none or pods are not read.
+func (o observer) observePods(observed plan.Observed) (*policy.Pods, error) {
 	ref, namespace := observed.Target.Ref, observed.Policy.Namespace
 	var seen policy.Pods
 	var err error

@@ -143,11 +143,11 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
-	return r.carryOut(ctx, &p)
+	return r.reconcilePolicy(ctx, &p)
 }
 
-// carryOut observes, decides, plans, applies and reports.
-func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+// reconcilePolicy observes, decides, plans, applies and reports.
+func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.memories.of(p, r.config.Clock())
 	observed, err := r.observe(ctx, p, memory)
 	defer func() { memory.history = observed.History }()
@@ -179,7 +179,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 		return "", result.ApplyFailed
 	}
 	observed.History = observed.History.After(observed, actions, result)
-	if under := underWay(actions, result); under != "" {
+	if under := takeOverResult(actions, result); under != "" {
 		return under, nil
 	}
 	// The status includes failed writes: the existing autoscaler follows the new decision even so.
@@ -267,8 +267,8 @@ func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.memories.forget(key)
 }
 
-// underWay is the result of a reconcile that ends after suspending or restoring another autoscaler; empty for others.
-func underWay(actions plan.Actions, result plan.Result) string {
+// takeOverResult is the result of a reconcile that ends after suspending or restoring another autoscaler; else empty.
+func takeOverResult(actions plan.Actions, result plan.Result) string {
 	switch {
 	case result.Suspended:
 		return resultSuspending

@@ -168,7 +168,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env.reconciler.Notify(topic) // no queue: not the leader
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	require.NoError(t, news{interest: env.reconciler.interest}.Start(t.Context(), queue))
+	require.NoError(t, notifications{interest: env.reconciler.interest}.Start(t.Context(), queue))
 	env.reconcile()
 	env.reconciler.Notify(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())

@@ -47,7 +47,7 @@ func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restora
 // restore restores everything and records events. A deleted policy keeps its record and finalizer until other policies
 // have observed the target.
 func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Restoration) error {
-	restored, err := s.carryOutRestoration(ctx, o, back)
+	restored, err := s.applyRestoration(ctx, o, back)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func withoutFinalizer(p *v1alpha1.AutoscalingPolicy) []string {
 	return slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
 }
 
-// carryOutRestoration returns what was restored, and fails if anything was not.
-func (s suspender) carryOutRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
+// applyRestoration returns what was restored, and fails if anything was not.
+func (s suspender) applyRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
 	p := o.Policy
 	var restored []string
 	var failures []error

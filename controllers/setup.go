@@ -205,7 +205,7 @@ func watch(
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
 			builder.WithPredicates(autoscalerChanged())).
-		WatchesRawSource(news{interest: reconciler.interest, discovery: discovery}).
+		WatchesRawSource(notifications{interest: reconciler.interest, discovery: discovery}).
 		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
 		Build(reconciler)

@@ -45,7 +45,7 @@ type suspender struct {
 func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspension, result plan.Result) plan.Result {
 	err := s.record(ctx, o.Policy, step.Record)
 	if err == nil {
-		err = s.carryOutSuspension(ctx, o, step)
+		err = s.applySuspension(ctx, o, step)
 	}
 	if err != nil {
 		result.ApplyFailed = fmt.Errorf("suspending %s: %w", step, err)
@@ -106,8 +106,8 @@ func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	return nil
 }
 
-// carryOutSuspension carries out one step. An object that is gone is fine.
-func (s suspender) carryOutSuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
+// applySuspension carries out one step. An object that is gone is fine.
+func (s suspender) applySuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
 	p := observed.Policy
 	switch step.Action {
 	case plan.ClearMaxReplicas:
@@ -134,7 +134,7 @@ func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.Autoscaling
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live := cluster.NewUnstructured(cluster.KindScaledObject)
 		if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
-			return ignoreGone(err)
+			return ignoreNotFound(err)
 		}
 		before := live.DeepCopy()
 		annotations := live.GetAnnotations()
@@ -151,8 +151,8 @@ func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.Autoscaling
 	})
 }
 
-// ignoreGone returns nil if the object or its kind does not exist.
-func ignoreGone(err error) error {
+// ignoreNotFound returns nil if the object or its kind does not exist.
+func ignoreNotFound(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil
 	}

@@ -102,7 +102,7 @@ func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 
 func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.worker.UpdateError = backlog.Because(backlog.ErrForbidden, "grant functions")
+	env.worker.UpdateError = backlog.Errorf(backlog.ErrForbidden, "grant functions")
 	env.reconcile()
 	env.answer(700, 10_000)
 	_, err := env.reconciler.reconcile(t.Context(), fixture.Key())

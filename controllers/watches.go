@@ -187,23 +187,23 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// news is the source of the poller's notifications. It delays the workers until Functions, Sinks and Sources are
+// notifications is the source of the poller's events. It delays the workers until Functions, Sinks and Sources are
 // discovered: otherwise every policy would be reported without a target at every start.
-type news struct {
+type notifications struct {
 	interest  *interest
 	discovery cluster.Discovery
 }
 
 // Start hands over the queue; the poller adds to it.
-func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (n notifications) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	n.interest.setQueue(queue)
 	return nil
 }
 
 // WaitForSync waits for the first discovery of every kind.
-func (n news) WaitForSync(ctx context.Context) error {
+func (n notifications) WaitForSync(ctx context.Context) error {
 	return n.discovery.WaitForSync(ctx, cluster.CachedKinds()...)
 }
 
 // String names the source in logs.
-func (n news) String() string { return "notifications of the poller" }
+func (n notifications) String() string { return "notifications of the poller" }

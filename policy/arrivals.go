@@ -75,7 +75,7 @@ type measuredRate struct {
 func (a *Arrivals) publishRate(r backlog.Reading) (measuredRate, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
-		least, none := r.PublishRate.Least()
+		least, none := r.PublishRate.LowerBound()
 		if none != nil || least == 0 || (a != nil && least <= a.Fast) {
 			return measuredRate{}, err
 		}

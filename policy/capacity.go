@@ -53,7 +53,7 @@ type load struct {
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
 // objective.
 func capacity(in Input, state State) recommendation {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
@@ -196,7 +196,7 @@ func (l load) urgent(state State, wanted int32) bool {
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
 // than one message to work on, since each may be stuck on one.
 func unknownCapacity(in Input, arrival, work float64) recommendation {
-	consumers, err := in.Reading.Consumers.Least()
+	consumers, err := in.Reading.Consumers.LowerBound()
 	idle, known := idling(in, nil)
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
@@ -217,7 +217,7 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 // wait is how long the ready messages take with the replicas that consume now. It is a lower bound if some topics are
 // unknown.
 func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	ready, err := reading.Ready.Least()
+	ready, err := reading.Ready.LowerBound()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
@@ -225,7 +225,7 @@ func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measuremen
 	switch {
 	case err != nil:
 		return backlog.Unknown(err)
-	case !reading.Coverage.Whole():
+	case !reading.Coverage.Complete():
 		return backlog.AtLeast(seconds, reading.Coverage.Err())
 	default:
 		return backlog.Known(seconds)
@@ -244,7 +244,7 @@ func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) 
 		return 0, nil
 	}
 	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
-	if consumers, err := reading.Consumers.Least(); err == nil && consumers > 0 && capacity != nil {
+	if consumers, err := reading.Consumers.LowerBound(); err == nil && consumers > 0 && capacity != nil {
 		return ready / (consumers * capacity.MessagesPerSecond), nil
 	}
 	processed, err := reading.ProcessRate.Value()

@@ -117,8 +117,8 @@ func learn(in Input, before State) (after State, saturated bool) {
 }
 
 // stabilize returns the target, starting from the replicas that were decided last, and the hold that keeps those. It
-// removes replicas only if news is true: no earlier decision used the reading.
-func stabilize(in Input, after State, winner recommendation, kept int32, news bool) (target int32, held *Hold) {
+// removes replicas only if fresh is true: no earlier decision used the reading.
+func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.minReplicas() == 0 {
 		target, held = after.Zero.wake(in, after)
@@ -154,7 +154,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, news bo
 		return current, held
 	}
 	target, held = stabilizedDown(in, after, wanted)
-	if target < current && !news {
+	if target < current && !fresh {
 		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
 	}
 	return target, held

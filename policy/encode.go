@@ -227,7 +227,7 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 		return from, fmt.Errorf("%s has %d entries", tag.name, from.Len())
 	}
 	if list, ok := from.Interface().([]ReplicasAt); ok && !tag.strict {
-		from = reflect.ValueOf(thinned(list))
+		from = reflect.ValueOf(compacted(list))
 	}
 	kept := from.Len()
 	if !tag.strict {
@@ -245,9 +245,9 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	return after, nil
 }
 
-// thinned merges neighbors of a long window. It keeps the larger number until the later time, so that replicas go down
+// compacted merges neighbors of a long window. It keeps the larger number until the later time, so replicas go down
 // later and never earlier.
-func thinned(window []ReplicasAt) []ReplicasAt {
+func compacted(window []ReplicasAt) []ReplicasAt {
 	if len(window) <= maxEncodedEntries {
 		return window
 	}

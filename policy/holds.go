@@ -107,7 +107,7 @@ func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
 		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
 	}
-	if !in.Reading.Coverage.Whole() {
+	if !in.Reading.Coverage.Complete() {
 		return holdPartial(in)
 	}
 	if err := unknownLoad(in); err != nil {

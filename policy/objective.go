@@ -52,7 +52,7 @@ func service(in Input, state State) Service {
 	objective := LatencyObjective(in.Spec).Seconds()
 	found := Service{At: in.Reading.At, Failing: failing(in)}
 	wait := workWait(in, state)
-	seconds, err := wait.Least()
+	seconds, err := wait.LowerBound()
 	age, aged := oldestDue(in.Reading)
 	switch late := aged && age > objective; {
 	case err == nil && seconds > objective:
@@ -72,7 +72,7 @@ func service(in Input, state State) Service {
 
 // workWait is how long messages wait for the replicas that consume now, without backlog that no replica can process.
 func workWait(in Input, state State) backlog.Measurement {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
@@ -95,6 +95,6 @@ func stalls(in Input, floor Floor) bool {
 
 // missesObjective reports whether the backlog takes longer than the objective, which justifies the cost of a change.
 func (s State) missesObjective(in Input) bool {
-	seconds, err := workWait(in, s).Least()
+	seconds, err := workWait(in, s).LowerBound()
 	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
 }

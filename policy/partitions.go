@@ -87,7 +87,7 @@ func indexOf(p backlog.PartitionReading, i int) int {
 // partitionShares are the planned loads of the partitions. ok is false while any is unknown, unless the reading is
 // partial for that reason.
 func partitionShares(in Input, l load) (shares []share, ok bool) {
-	total, err := in.Reading.PublishRate.Least()
+	total, err := in.Reading.PublishRate.LowerBound()
 	if err != nil {
 		return nil, false
 	}
@@ -103,7 +103,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 		}
 		rate, unknown := p.PublishRate.Value()
 		switch missing := err != nil || unknown != nil; {
-		case missing && in.Reading.Coverage.Whole():
+		case missing && in.Reading.Coverage.Complete():
 			return nil, false
 		case missing:
 			continue

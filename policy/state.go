@@ -170,7 +170,7 @@ const followTimeout = 45 * time.Second
 // reverses no decision.
 func (d Decided) resolve(in Input, readAt time.Time) Decided {
 	late, current := in.Now.Sub(d.At) >= followTimeout, in.CurrentReplicas
-	known := in.Unknown == nil && in.Reading.Coverage.Whole()
+	known := in.Unknown == nil && in.Reading.Coverage.Complete()
 	var ended bool
 	if d.Replicas > d.From {
 		ended = current >= d.Replicas || (late && known && in.Reading.At.After(readAt))
@@ -212,7 +212,7 @@ func (s State) manualScale(in Input) int32 {
 // unseenLoad is the current number if no rate of all topics was learned for some time, 0 otherwise. It is held for a
 // stabilization window once all rates are known again.
 func (s State) unseenLoad(in Input) int32 {
-	if in.Reading.Coverage.Whole() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.FreshFor {
+	if in.Reading.Coverage.Complete() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.FreshFor {
 		return 0
 	}
 	return in.CurrentReplicas

@@ -62,7 +62,7 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 
 // backlogPerReplica recommends one replica for each messages ready messages.
 func backlogPerReplica(in Input, messages int64) recommendation {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
@@ -107,7 +107,7 @@ func utilization(in Input, state State, target float64) recommendation {
 	if err != nil {
 		return holdCurrent(in, HoldNotTimed, err.Error())
 	}
-	consumers, err := in.Reading.Consumers.Least()
+	consumers, err := in.Reading.Consumers.LowerBound()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}

@@ -68,7 +68,7 @@ func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
 
 // flows reports whether a rate is certainly above 0, and whether it is 0.
 func flows(rate backlog.Measurement) (some, none bool) {
-	if least, err := rate.Least(); err == nil && least > 0 {
+	if least, err := rate.LowerBound(); err == nil && least > 0 {
 		return true, false
 	}
 	_, err := rate.Value()
@@ -77,7 +77,7 @@ func flows(rate backlog.Measurement) (some, none bool) {
 
 // hasBacklog reports whether the known topics have a backlog.
 func hasBacklog(in Input, floor Floor) bool {
-	total, err := in.Reading.Total.Least()
+	total, err := in.Reading.Total.LowerBound()
 	return err == nil && total > floor.messages(in)
 }
 
@@ -116,11 +116,11 @@ func (z Zero) readyForZero(in Input) bool {
 
 // idleHold is the reason that an idle Function keeps its last replica.
 func (z Zero) idleHold(in Input) *Hold {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	switch {
 	case in.minReplicas() > 0 || in.CurrentReplicas > 1:
 		return nil
-	case !in.Reading.Coverage.Whole() && (err != nil || ready < 1):
+	case !in.Reading.Coverage.Complete() && (err != nil || ready < 1):
 		return holdPartial(in)
 	case z.IdleSince.IsZero():
 		return nil
@@ -131,14 +131,14 @@ func (z Zero) idleHold(in Input) *Hold {
 
 // zeroEquation is the equation of a decision about zero, which no strategy made; empty for other decisions.
 func (s State) zeroEquation(in Input, replicas int32) (equation string) {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	switch work := ready - s.Floor.messages(in); {
 	case in.Frozen != nil || in.minReplicas() > 0 || err != nil:
 		return ""
 	case replicas == 0 && in.CurrentReplicas > 0:
 		return fmt.Sprintf("idle for %s = 0",
 			in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
-	case replicas == 0 && ready < 1 && in.Reading.Coverage.Whole():
+	case replicas == 0 && ready < 1 && in.Reading.Coverage.Complete():
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
@@ -156,7 +156,7 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 
 // wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
 func (z Zero) wake(in Input, state State) (int32, *Hold) {
-	ready, err := in.Reading.Ready.Least()
+	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
@@ -166,7 +166,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 		until = again
 	}
 	switch {
-	case ready < 1 && in.Reading.Unconfirmed < 1 && !in.Reading.Coverage.Whole():
+	case ready < 1 && in.Reading.Unconfirmed < 1 && !in.Reading.Coverage.Complete():
 		return 0, holdPartial(in)
 	case ready < 1 && in.Reading.Unconfirmed < 1:
 		return 0, nil

@@ -67,7 +67,7 @@ func badPlugin(plugin string) error {
 	if plugin = strings.TrimSpace(plugin); len(plugin) <= backlog.MostQuoted && className.MatchString(plugin) {
 		name = " " + strconv.Quote(plugin)
 	}
-	return backlog.Because(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
+	return backlog.Errorf(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
 }
 
 // Params are a plugin's parameters, decoded. They are comparable.

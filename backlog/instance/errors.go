@@ -23,7 +23,7 @@ import (
 //	an address that cannot be                ErrProtocol      Scraper.scrape; nothing was sent
 
 func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
-	fault := backlog.Because(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort),
+	fault := backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort),
 		backlog.Quote(words))
 	fault.Cause = cause
 	return fault

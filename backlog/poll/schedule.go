@@ -50,8 +50,8 @@ type slot struct {
 	failures     int       // in a row
 	goodAt       time.Time // end of the last good fetch
 	state        slotState
-	gone         bool // no longer wanted, while busy
-	again        bool // cannot wait, while running
+	unwanted     bool // no longer wanted, while busy
+	rerun        bool // cannot wait, while running
 	wasPostponed bool // before it became due
 	hastened     bool // perhaps with others, so that it needs a row of its own
 }
@@ -89,7 +89,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
-		existing.gone = false
+		existing.unwanted = false
 		if c.Soon {
 			soon = append(soon, existing)
 		}
@@ -101,7 +101,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 func (s *schedule) drop(one *slot) {
 	s.resume(one)
 	if one.state != onTimeline {
-		one.gone, one.again = true, false
+		one.unwanted, one.rerun = true, false
 		return
 	}
 	s.timeline.Remove(&one.moment)
@@ -124,7 +124,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 		switch one.state {
 		case queued:
 		case running:
-			one.again = true
+			one.rerun = true
 		case onTimeline:
 			due := now
 			g := group{laneOf(one.job), one.job.Kind}
@@ -186,7 +186,7 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 		for len(waiting) > 0 && s.inFlight[lane] < places {
 			one := waiting[0]
 			waiting = waiting[1:]
-			if one.gone {
+			if one.unwanted {
 				delete(s.slots, one.job)
 				continue
 			}
@@ -212,7 +212,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 		delete(s.inFlight, laneOf(j))
 	}
 	one := s.slots[j]
-	if one.gone {
+	if one.unwanted {
 		delete(s.slots, j)
 		return
 	}
@@ -224,11 +224,11 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	default:
 		one.failures++
 	}
-	again := one.again && err == nil
+	again := one.rerun && err == nil
 	if one.due = s.next(one, now); again {
 		one.due = now
 	}
-	one.hastened, one.again, one.state = again, false, onTimeline
+	one.hastened, one.rerun, one.state = again, false, onTimeline
 	s.timeline.Set(&one.moment, one.due)
 }
 

@@ -110,7 +110,7 @@ func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
 func (e *exchange) do(ctx context.Context) error {
 	a := e.address
 	if why := e.barred(a.cluster, a.base); why != "" {
-		err := backlog.Because(backlog.ErrHostNotAllowed, "%s %s", backlog.Quote(a.base.Host), why)
+		err := backlog.Errorf(backlog.ErrHostNotAllowed, "%s %s", backlog.Quote(a.base.Host), why)
 		e.metrics.refuse(e.call, err)
 		return err
 	}

@@ -105,7 +105,7 @@ func decodePartitionedStats(r io.Reader, name string, known int,
 	slices.SortFunc(samples, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
 	sample := d.topicSample(samples...)
 	if total > 0 {
-		sample.Incomplete = backlog.Because(backlog.ErrPartial, "%s", lacks)
+		sample.Incomplete = backlog.Errorf(backlog.ErrPartial, "%s", lacks)
 	}
 	return sample, nil
 }

@@ -58,16 +58,16 @@ func badAdminURL() error {
 }
 
 func badTopicName(name string) error {
-	return backlog.Because(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name",
+	return backlog.Errorf(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name",
 		backlog.Quote(name))
 }
 
 func badNamespace(name string) error {
-	return backlog.Because(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", backlog.Quote(name))
+	return backlog.Errorf(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", backlog.Quote(name))
 }
 
 func nonPersistent(name string) error {
-	return backlog.Because(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
+	return backlog.Errorf(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
 		backlog.Quote(name))
 }
 
@@ -88,7 +88,7 @@ func noCredentials(a address, cause error) error {
 			reason = known
 		}
 	}
-	f := backlog.Because(reason, "nothing was sent to %s: %s", a.base.Host,
+	f := backlog.Errorf(reason, "nothing was sent to %s: %s", a.base.Host,
 		strings.TrimPrefix(cause.Error(), reason.Error()+": "))
 	if canceled { // the cause of a fault is the broker's, and this time limit was not
 		f.Cause = context.Canceled
@@ -129,17 +129,17 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
 		return refusal(a, u, s, shown)
 	case s.status == http.StatusNotFound && s.json:
-		return backlog.Because(a.absent, "%s: %s", subject, a.remedy)
+		return backlog.Errorf(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
-		return backlog.Because(backlog.ErrNoWorker,
+		return backlog.Errorf(backlog.ErrNoWorker,
 			"%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
 			subject)
 	case s.status == http.StatusTooManyRequests:
-		return backlog.Because(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
+		return backlog.Errorf(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
 	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed:
-		return backlog.Because(backlog.ErrUnavailable, "%s: retried soon", subject)
+		return backlog.Errorf(backlog.ErrUnavailable, "%s: retried soon", subject)
 	case s.status >= http.StatusInternalServerError:
-		f := backlog.Because(backlog.ErrUnavailable, "%s: retried soon", subject)
+		f := backlog.Errorf(backlog.ErrUnavailable, "%s: retried soon", subject)
 		if s.status != http.StatusBadGateway && s.status != http.StatusServiceUnavailable {
 			f.Cause = errServerError
 		}
@@ -148,7 +148,7 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 		}
 		return f
 	default:
-		return backlog.Because(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
+		return backlog.Errorf(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
 	}
 }
 
@@ -157,12 +157,12 @@ func refusal(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error 
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.json:
-		return backlog.Because(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
+		return backlog.Errorf(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
 	case s.status == http.StatusForbidden:
-		return backlog.Because(backlog.ErrForbidden,
+		return backlog.Errorf(backlog.ErrForbidden,
 			"%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	default:
-		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, shown.Refusal(time.Now()))
+		return backlog.Errorf(backlog.ErrUnauthenticated, "%s %s", u.Host, shown.Refusal(time.Now()))
 	}
 }
 
@@ -180,27 +180,27 @@ func answerFault(a address, u *url.URL, err error) error {
 	var long backlog.TooLongError
 	switch {
 	case errors.As(err, &partial):
-		f := backlog.Because(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
+		f := backlog.Errorf(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
 		if partial.fewer {
 			f.Cause = errFewerPartitions
 		}
 		return f
 	case errors.Is(err, errTooLarge):
-		return backlog.Because(backlog.ErrImplausible,
+		return backlog.Errorf(backlog.ErrImplausible,
 			"%s says of %s: %s: is there a proxy in between that alters answers?", u.Host, a.subject, backlog.Quote(err.Error()))
 	case errors.As(err, &long):
-		return backlog.Because(backlog.ErrProtocol,
+		return backlog.Errorf(backlog.ErrProtocol,
 			"%s sent more than %d bytes for %s: remove unused subscriptions",
 			u.Host, long.Limit, a.subject)
 	case errors.Is(err, errKeepsTooMuch):
-		return backlog.Because(backlog.ErrProtocol,
+		return backlog.Errorf(backlog.ErrProtocol,
 			"%s sent more for %s than may be kept of one answer (%d MiB): use fewer partitions, or shorter names",
 			u.Host, a.subject, largestAnswer>>20)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
+		return backlog.Errorf(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, u.Scheme, u.Host)
 	default:
-		return backlog.Because(backlog.ErrProtocol,
+		return backlog.Errorf(backlog.ErrProtocol,
 			"%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, backlog.Quote(err.Error()), u.Scheme, u.Host)
 	}
@@ -208,7 +208,7 @@ func answerFault(a address, u *url.URL, err error) error {
 
 // transportFault is the fault for a request without a complete answer; limit is its time limit, 0 to omit it.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
-	f := backlog.Because(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
+	f := backlog.Errorf(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.Cause = err
 	return f
 }
@@ -216,10 +216,10 @@ func transportFault(a address, u *url.URL, err error, limit time.Duration) error
 // certificateRefused is the fault for a handshake that the broker ended.
 func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 	if !shown.ShowsCertificate() {
-		return backlog.Because(backlog.ErrUnauthenticated,
+		return backlog.Errorf(backlog.ErrUnauthenticated,
 			"%s requires a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
 	}
-	return backlog.Because(backlog.ErrUnauthenticated,
+	return backlog.Errorf(backlog.ErrUnauthenticated,
 		"%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
 			"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }
@@ -227,7 +227,7 @@ func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 // openFault is the fault of a request to a host with an open breaker, whether or not it was sent. All of them have the
 // same text, which does not change every second, since it is part of conditions.
 func openFault(a address, u *url.URL, open *openState, cause error) error {
-	f := backlog.Because(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
+	f := backlog.Errorf(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
 		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe)
 	f.Cause = cause
 	return f
@@ -238,7 +238,7 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.Because(backlog.ErrUnavailable,
+	f := backlog.Errorf(backlog.ErrUnavailable,
 		"%s for %s: not sent, its %d connections or %d requests per second were used up until the time was over: "+
 			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
 	f.Cause = errHeldBack
@@ -250,7 +250,7 @@ func noMemoryFault(a address, u *url.URL, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.Because(backlog.ErrUnavailable,
+	f := backlog.Errorf(backlog.ErrUnavailable,
 		"%s for %s: its answer is large, and %d others were being read until the time was over: retried soon",
 		u.Host, a.subject, largeAnswers)
 	f.Cause = errHeldBack
@@ -266,9 +266,9 @@ func refusedChange(a address, u *url.URL, s errorAnswer) error {
 	case s.reason == "Update contains no change":
 		return errNoChange
 	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET answers 404
-		return backlog.Because(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
+		return backlog.Errorf(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
 	default:
-		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",
+		return backlog.Errorf(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",
 			s.subject(a, u.Host))
 	}
 }

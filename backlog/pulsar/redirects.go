@@ -34,16 +34,16 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 		case (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
 			return noHTTPRedirect(e.address, from)
 		case from.Scheme == "https" && to.Scheme == "http":
-			return backlog.Because(backlog.ErrForbidden,
+			return backlog.Errorf(backlog.ErrForbidden,
 				"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 				from.Host, e.address.subject, backlog.Quote(to.Host))
 		case e.barred(e.address.cluster, to) != "":
-			return backlog.Because(backlog.ErrHostNotAllowed, "%s redirects %s to %s, which %s",
+			return backlog.Errorf(backlog.ErrHostNotAllowed, "%s redirects %s to %s, which %s",
 				from.Host, e.address.subject, backlog.Quote(to.Host), e.barred(e.address.cluster, to))
 		case direct:
 			return moved(e.address, from)
 		case len(via) > maxRedirects:
-			return backlog.Because(backlog.ErrUnavailable,
+			return backlog.Errorf(backlog.ErrUnavailable,
 				"%s was redirected %d times, last by %s: do the brokers agree on its owner?",
 				e.address.subject, len(via), from.Host)
 		default:
@@ -53,7 +53,7 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 }
 
 func noHTTPRedirect(a address, from *url.URL) error {
-	return backlog.Because(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?",
+	return backlog.Errorf(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?",
 		from.Host, a.subject)
 }
 
@@ -71,7 +71,7 @@ func (e *exchange) owned() ownedTopic {
 var errMoved = errors.New("moved")
 
 func moved(a address, u *url.URL) error {
-	f := backlog.Because(backlog.ErrUnavailable, "%s does not own %s any more: retried soon", u.Host, a.subject)
+	f := backlog.Errorf(backlog.ErrUnavailable, "%s does not own %s any more: retried soon", u.Host, a.subject)
 	f.Cause = errMoved
 	return f
 }

@@ -90,7 +90,7 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
 	component, err := function.ParseComponent(workload)
 	if err != nil {
-		return backlog.InstancesSample{}, backlog.Because(backlog.ErrUnsupported, "%s", err)
+		return backlog.InstancesSample{}, backlog.Errorf(backlog.ErrUnsupported, "%s", err)
 	}
 	a, err := componentAddress(component)
 	if err != nil {
@@ -156,7 +156,7 @@ func checkNames(c function.Component) error {
 	switch c.Kind {
 	case function.KindFunction, function.KindSink, function.KindSource:
 	default:
-		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q",
+		return backlog.Errorf(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q",
 			backlog.Quote(string(c.Kind)))
 	}
 	forbidden := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
@@ -168,11 +168,11 @@ func checkNames(c function.Component) error {
 }
 
 func badWorkerURL() error {
-	return backlog.Because(backlog.ErrUnsupported,
+	return backlog.Errorf(backlog.ErrUnsupported,
 		"the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
 			"with no path and no credentials")
 }
 
 func badComponentName(c function.Component) error {
-	return backlog.Because(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
+	return backlog.Errorf(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
 }

@@ -37,7 +37,7 @@ func (w *Worker) SetParallelism(ctx context.Context, component function.Componen
 		return err
 	}
 	if instances < 1 {
-		return backlog.Because(backlog.ErrUnsupported, "%s cannot have %d instances: a worker runs 1 at least", a.subject,
+		return backlog.Errorf(backlog.ErrUnsupported, "%s cannot have %d instances: a worker runs 1 at least", a.subject,
 			instances)
 	}
 	change, err := parallelismForm(component.Kind, instances)

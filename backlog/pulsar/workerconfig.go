@@ -35,7 +35,7 @@ func describe(f function.Function, component function.Component, parallelism int
 	case errors.Is(err, backlog.ErrUnsupported):
 		return function.Description{}, err
 	case err != nil:
-		return function.Description{}, backlog.Because(backlog.ErrUnsupported, "%s", err)
+		return function.Description{}, backlog.Errorf(backlog.ErrUnsupported, "%s", err)
 	}
 	subscription.Cluster, subscription.Workload = component.Cluster, component.Workload()
 	return function.Description{

@@ -41,7 +41,7 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 	}
 	defer release()
 	if until, hangs := l.hanging.Get(a.base.Host, l.now()); hangs {
-		return backlog.Because(backlog.ErrUnavailable,
+		return backlog.Errorf(backlog.ErrUnavailable,
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
 				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
 	}

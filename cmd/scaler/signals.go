@@ -66,7 +66,7 @@ func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL str
 	case subject.Connection != "":
 		return p.named.Resolve(subject.Connection, subject.Namespace)
 	case p.own == "":
-		return backlog.Cluster{}, "", backlog.Because(backlog.ErrUnsupported,
+		return backlog.Cluster{}, "", backlog.Errorf(backlog.ErrUnsupported,
 			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of "+
 				"the scaler")
 	}

@@ -65,11 +65,11 @@ func (s *Signals) bounded(k signalKey, topics int) error {
 	case s.lookups[k] != nil:
 		return nil
 	case s.topics+topics > maxNamedTopics:
-		return backlog.Because(backlog.ErrNotTracked,
+		return backlog.Errorf(backlog.ErrNotTracked,
 			"clients requested %d topics in the last %s, and the limit is %d: remove unused triggers",
 			s.topics, trackFor, maxNamedTopics)
 	case len(s.lookups) >= maxNamed:
-		return backlog.Because(backlog.ErrNotTracked,
+		return backlog.Errorf(backlog.ErrNotTracked,
 			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
 			maxNamed, trackFor)
 	}

@@ -81,7 +81,7 @@ func TestWorkerErrorIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.NewWorker())
 			s, resolve := newSignals(t, env)
-			env.worker.DescribeError = backlog.Because(reason, "because")
+			env.worker.DescribeError = backlog.Errorf(reason, "because")
 			_, err := s.ReadComponent(testComponent(), env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
 			resolve()
@@ -115,7 +115,7 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 			_, err := s.ReadComponent(testComponent(), env.now)
 			require.Error(t, err)
 			resolve()
-			env.worker.DescribeError = backlog.Because(test.reason, "because")
+			env.worker.DescribeError = backlog.Errorf(test.reason, "because")
 			env.after(resolveAgain)
 			env.answer(700, 10_000)
 			_, err = s.ReadComponent(testComponent(), env.now)

@@ -58,15 +58,15 @@ type workerState struct {
 	config function.Description
 	// trouble is why the last request failed.
 	trouble error
-	// unsure is why the state of the instances is unknown.
-	unsure error
+	// uncertain is why the state of the instances is unknown.
+	uncertain error
 	// idle means that no instance ran, stopped that none ran at the check before either, which excludes a restart.
 	idle, stopped bool
 }
 
 // troubled reports whether the state is to be read again soon.
 func (a workerState) troubled() bool {
-	return a.trouble != nil || a.unsure != nil || (a.idle && !a.stopped)
+	return a.trouble != nil || a.uncertain != nil || (a.idle && !a.stopped)
 }
 
 func newWorkers(config Config) (*Workers, error) {
@@ -124,7 +124,7 @@ func (w *Workers) read(ctx context.Context, component function.Component, before
 	}
 	status, err := w.worker.Status(ctx, component)
 	if err != nil {
-		after.unsure, after.idle = err, before.idle
+		after.uncertain, after.idle = err, before.idle
 		return after
 	}
 	after.idle = status.Stopped()
@@ -143,7 +143,7 @@ func (w *Workers) recordIdle(component function.Component) {
 // frozen is why the component must not be updated now; nil when it may be. The status shows it. BeginUpdate checks
 // again before the write, because the desired replicas may be older.
 func (w *Workers) frozen(component function.Component, run workerState) *policy.Hold {
-	switch trouble := cmp.Or(run.trouble, run.unsure); {
+	switch trouble := cmp.Or(run.trouble, run.uncertain); {
 	case trouble != nil:
 		return &policy.Hold{
 			Reason:  policy.HoldWorkerUnknown,

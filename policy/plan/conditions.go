@@ -163,7 +163,7 @@ func backlogKnown(o Observed) metav1.Condition {
 
 // partlyKnown reports whether topics are missing, beyond the first answer of new ones.
 func partlyKnown(o Observed) bool {
-	return o.Reading != nil && !o.Reading.Coverage.Whole() && !o.Reading.Coverage.FirstAnswers()
+	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {

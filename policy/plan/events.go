@@ -201,7 +201,7 @@ func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
 
 func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
 	note := fmt.Sprintf("%d -> %d", from, to)
-	if why := Because(decision); why != "" {
+	if why := Explain(decision); why != "" {
 		note += ": " + why
 	}
 	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}

@@ -34,43 +34,43 @@ const (
 	stuckFor = 20 * time.Second
 )
 
-// spell is a time in which every reconcile had the same finding. It is zero while there is no finding.
-type spell struct{ since, until time.Time }
+// period is a time in which every reconcile had the same finding. It is zero while there is no finding.
+type period struct{ since, until time.Time }
 
-// next is the spell after another reconcile. It ends when there was no finding for the grace period.
-func (s spell) next(found bool, now time.Time, grace time.Duration) spell {
+// next is the period after another reconcile. It ends when there was no finding for the grace period.
+func (s period) next(found bool, now time.Time, grace time.Duration) period {
 	switch {
 	case found && s.since.IsZero():
-		return spell{since: now, until: now}
+		return period{since: now, until: now}
 	case found:
-		return spell{since: s.since, until: now}
+		return period{since: s.since, until: now}
 	case now.Sub(s.until) < grace:
 		return s
 	default:
-		return spell{}
+		return period{}
 	}
 }
 
-func (s spell) lasted(d time.Duration) bool { return !s.since.IsZero() && s.until.Sub(s.since) >= d }
+func (s period) lasted(d time.Duration) bool { return !s.since.IsZero() && s.until.Sub(s.since) >= d }
 
 // findings are the basis of the conditions Ready and ObjectiveMet, each with its start.
 type findings struct {
 	// replicas of the target at the last reconcile; nil before the first.
 	replicas *int32
 	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
-	unfollowed, unscaled spell
+	unfollowed, unscaled period
 	// notStarting: pods are pending or crash. missing: too few replicas run.
-	notStarting, missing spell
-	// served is whether messages met the objective throughout the spell.
-	served spell
+	notStarting, missing period
+	// served is whether messages met the objective throughout the period.
+	served period
 	met    bool
-	// unsure: a part is unknown, and the known part does not show whether messages meet the objective.
-	unsure spell
+	// uncertain: a part is unknown, and the known part does not show whether messages meet the objective.
+	uncertain period
 	// stalledSince is when the backlog stopped being processed; zero if it is processed.
 	stalledSince time.Time
 	// oldest is a message that is late although others are not, and stuck the time for which it has been the same one.
 	oldest time.Time
-	stuck  spell
+	stuck  period
 }
 
 // Decided is the history after a decision; nil if there was none. Status needs it in Observed.History.
@@ -81,7 +81,7 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	}
 	f, current := h.findings, *o.Target.Replicas
 	if f.replicas != nil && *f.replicas != current {
-		f.unscaled, f.missing = spell{}, spell{} // something scales the target
+		f.unscaled, f.missing = period{}, period{} // something scales the target
 	}
 	f.replicas = &current
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
@@ -97,10 +97,10 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 func (f findings) serve(o Observed, s policy.Service) findings {
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	if moved := s.Oldest.Sub(f.oldest).Abs(); moved > time.Second/2 {
-		f.oldest, f.stuck = s.Oldest, spell{}
+		f.oldest, f.stuck = s.Oldest, period{}
 	}
 	f.stuck = f.stuck.next(!s.Oldest.IsZero(), s.At, 0)
-	f.unsure = f.unsure.next(unsure(o, s), o.Now, 0)
+	f.uncertain = f.uncertain.next(uncertain(o, s), o.Now, 0)
 	met, since := s.Objective == policy.ObjectiveMet, s.At
 	switch s.Objective {
 	case policy.ObjectiveUnknown:
@@ -116,7 +116,7 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 		f.stalledSince = time.Time{}
 	}
 	if f.met != met || f.served.since.IsZero() {
-		f.met, f.served = met, spell{since: since}
+		f.met, f.served = met, period{since: since}
 	}
 	if s.At.After(f.served.until) {
 		f.served.until = s.At
@@ -128,7 +128,7 @@ func (f findings) serve(o Observed, s policy.Service) findings {
 // inconclusive.
 func (h History) Late() bool {
 	f := h.findings
-	return !f.served.since.IsZero() && !f.met && f.unsure.since.IsZero()
+	return !f.served.since.IsZero() && !f.met && f.uncertain.since.IsZero()
 }
 
 // unscaled reports whether an autoscaler has yet to set the decided number, and nothing prevents it.
@@ -191,7 +191,7 @@ func replicasStart(o Observed) *metav1.Condition {
 
 // lasting is Ready with a reason if the finding has lasted. It also counts if the last status reported it, since
 // another process may have made the finding.
-func (o Observed) lasting(s spell, least time.Duration, reason, message string) *metav1.Condition {
+func (o Observed) lasting(s period, least time.Duration, reason, message string) *metav1.Condition {
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady)
 	reported := last != nil && last.Status == metav1.ConditionFalse && last.Reason == reason && last.Message == message
 	if s.lasted(least) || (reported && !s.since.IsZero()) {

@@ -81,7 +81,7 @@ func TestReadyIsFalseWhileTheDecisionIsNotCarriedOut(t *testing.T) {
 			for _, change := range test.given {
 				change(s)
 			}
-			// A spell begins with the first reconcile that has the finding.
+			// A period begins with the first reconcile that has the finding.
 			s.goOn(10 * time.Second)
 			if test.after == 0 {
 				s.goOn(10 * time.Minute)

@@ -100,9 +100,9 @@ func (s scaleHistory) wrote(o Observed) bool {
 	return s.written != nil && *s.written == *o.Target.Replicas
 }
 
-// WriterIsSought reports whether to look up the writer of the target's replicas. Where the controller writes them, its
+// NeedsWriter reports whether to look up the writer of the target's replicas. Where the controller writes them, its
 // next write depends on the writer, so every change is looked up.
-func WriterIsSought(o Observed) bool {
+func NeedsWriter(o Observed) bool {
 	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
 	return due && changedFrom(o) != nil && !o.History.scales.wrote(o)
 }
@@ -139,7 +139,7 @@ const (
 // ScaledBy is what wrote the target's replicas, if they changed.
 func ScaledBy(o Observed) string {
 	switch {
-	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || NoticedManualScale(o) != nil:
+	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || DetectManualScale(o) != nil:
 		return ScaledExternally
 	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(o):
 		return ScaledByUnknown
@@ -148,8 +148,8 @@ func ScaledBy(o Observed) string {
 	}
 }
 
-// NoticedManualScale is the manual scale of this reconcile; nil for none.
-func NoticedManualScale(o Observed) *ManualScale {
+// DetectManualScale is the manual scale of this reconcile; nil for none.
+func DetectManualScale(o Observed) *ManualScale {
 	from := changedFrom(o)
 	if o.Writer == nil || from == nil || (o.Writer.Failed == nil && writesForPolicy(o, o.Writer.Writer)) {
 		return nil
@@ -195,7 +195,7 @@ func replicasPath(o Observed) []string {
 
 // lastManualScale is the one of this reconcile, or an earlier one; nil for none.
 func lastManualScale(o Observed) *ManualScale {
-	if now := NoticedManualScale(o); now != nil {
+	if now := DetectManualScale(o); now != nil {
 		return now
 	}
 	return o.History.scales.last

@@ -62,8 +62,8 @@ func TestTheWriterIsSoughtWhereAChangeWasNotDecided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := changed(7)
 			test.change(&o)
-			require.Equal(t, test.want, plan.WriterIsSought(o))
-			require.Nil(t, plan.NoticedManualScale(o), "no writer is known yet")
+			require.Equal(t, test.want, plan.NeedsWriter(o))
+			require.Nil(t, plan.DetectManualScale(o), "no writer is known yet")
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 			o := changed(7)
 			test.change(&o)
 			o.Writer = &test.lookup
-			manual := plan.NoticedManualScale(o)
+			manual := plan.DetectManualScale(o)
 			if test.want == "" {
 				require.Nil(t, manual)
 				return
@@ -156,10 +156,10 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 func sees(h plan.History, seconds int, replicas, desired int32, writer plan.Writer) (plan.History, *plan.ManualScale) {
 	o := changed(replicas)
 	o.Now, o.History, o.Policy.Status.DesiredReplicas = noon().Add(time.Duration(seconds)*time.Second), h, &desired
-	if plan.WriterIsSought(o) {
+	if plan.NeedsWriter(o) {
 		o.Writer = &plan.WriterLookup{Writer: writer}
 	}
-	return h.Seen(o), plan.NoticedManualScale(o)
+	return h.Seen(o), plan.DetectManualScale(o)
 }
 
 func TestAChangeIsNamedOnce(t *testing.T) {
@@ -205,7 +205,7 @@ func TestOurOwnWriteIsNotLookedUpAgain(t *testing.T) {
 	require.Nil(t, manual)
 	o := changed(7)
 	o.Now, o.History = noon().Add(time.Minute), h
-	require.False(t, plan.WriterIsSought(o))
+	require.False(t, plan.NeedsWriter(o))
 }
 
 func TestAPausedPolicyForgetsWhatChangedMeanwhile(t *testing.T) {
@@ -214,7 +214,7 @@ func TestAPausedPolicyForgetsWhatChangedMeanwhile(t *testing.T) {
 	h := o.History.Seen(o)
 	resumed := changed(7)
 	resumed.History = h
-	require.False(t, plan.WriterIsSought(resumed))
+	require.False(t, plan.NeedsWriter(resumed))
 }
 
 func TestADecisionKnowsTheWriterOfTheReplicas(t *testing.T) {

@@ -31,7 +31,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 	case c.Status == metav1.ConditionTrue:
 		c.Reason, c.Message = v1alpha1.ReasonWithinObjective, "messages meet the latency objective"
 	case c.Status == metav1.ConditionFalse:
-		c.Reason, c.Message = o.whyMissed(trouble, limited)
+		c.Reason, c.Message = o.missedReason(trouble, limited)
 	case o.Reading == nil:
 		c.Message = "the backlog must be known first"
 	default:
@@ -63,7 +63,7 @@ func served(o Observed) metav1.ConditionStatus {
 			return metav1.ConditionFalse
 		}
 		return metav1.ConditionUnknown
-	case f.unsure.lasted(objectiveFor):
+	case f.uncertain.lasted(objectiveFor):
 		return metav1.ConditionFalse
 	case f.served.since.IsZero():
 		return last
@@ -74,19 +74,19 @@ func served(o Observed) metav1.ConditionStatus {
 	}
 }
 
-// unsure reports whether the known part of a reading is not sufficient to compare messages with the objective.
-func unsure(o Observed, s policy.Service) bool {
+// uncertain reports whether the known part of a reading is not sufficient to compare messages with the objective.
+func uncertain(o Observed, s policy.Service) bool {
 	return partlyKnown(o) && s.Objective == policy.ObjectiveUnknown
 }
 
-// whyMissed is the reason that messages miss the objective, the one to fix first. While Ready is not True it has the
+// missedReason is the reason that messages miss the objective, the one to fix first. While Ready is not True it has the
 // same reason.
-func (o outcome) whyMissed(trouble *metav1.Condition, limited metav1.Condition) (reason, message string) {
+func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Condition) (reason, message string) {
 	const late = "messages wait longer than the latency objective: "
 	switch {
 	case trouble != nil && o.Reading == nil:
 		return trouble.Reason, "it is unknown whether messages meet the latency objective, see condition Ready"
-	case trouble != nil && unsure(o.Observed, o.decision.Service):
+	case trouble != nil && uncertain(o.Observed, o.decision.Service):
 		return trouble.Reason, "it is unknown whether messages meet the latency objective: " +
 			o.Reading.Coverage.Err().Error()
 	case trouble != nil:

@@ -127,8 +127,8 @@ func conditionText(c *metav1.Condition) string {
 	return c.Type + " is " + string(c.Status) + ": " + c.Reason
 }
 
-// Because is the equation of a decision, with the hold and the bound that changed its result.
-func Because(decision *v1alpha1.Decision) string {
+// Explain is the equation of a decision, with the hold and the bound that changed its result.
+func Explain(decision *v1alpha1.Decision) string {
 	if decision == nil {
 		return ""
 	}

@@ -130,7 +130,7 @@ func withStalled(conditions []metav1.Condition, generation int64, now time.Time)
 		v1alpha1.ConditionTargetFound, v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionPoliciesApplied,
 	} {
 		c := meta.FindStatusCondition(after, name)
-		if c == nil || c.Status != metav1.ConditionFalse || endsByItself(c.Reason) ||
+		if c == nil || c.Status != metav1.ConditionFalse || isTransient(c.Reason) ||
 			now.Sub(c.LastTransitionTime.Time) < stalledAfter {
 			continue
 		}
@@ -144,8 +144,8 @@ func withStalled(conditions []metav1.Condition, generation int64, now time.Time)
 	return after
 }
 
-// endsByItself reports whether a False condition with this reason may become True without a user.
-func endsByItself(reason string) bool {
+// isTransient reports whether a False condition with this reason may become True without a user.
+func isTransient(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonTakingOver, v1alpha1.ReasonTakeOverFailed, v1alpha1.ReasonRestoring,
 		v1alpha1.ReasonScaledObjectStays,

@@ -70,7 +70,7 @@ func (o Observed) CurrentReplicas() int32 {
 func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	before := s.instead
 	s.instead = nil
-	switch m := NoticedManualScale(o); {
+	switch m := DetectManualScale(o); {
 	case resetByManifest(o, m):
 		s.resets = s.resets.add(*m, o.Now)
 		if !o.Now.Before(s.resets.until) {

@@ -173,7 +173,7 @@ func wholeAnswer(o Observed) string {
 
 // coverageStatus is the missing part of a reading; nil for none.
 func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
-	if c.Whole() {
+	if c.Complete() {
 		return nil
 	}
 	count := func(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }
@@ -192,7 +192,7 @@ func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
 
 // shown is a number or its lower bound, unless the bound is no information.
 func shown(m backlog.Measurement) (value float64, some bool) {
-	least, err := m.Least()
+	least, err := m.LowerBound()
 	return least, err == nil && (m.Known() || least > 0)
 }
 

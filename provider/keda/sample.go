@@ -139,8 +139,8 @@ func lost(o observed) bool {
 
 // readyInPart reports whether enough messages are ready on the known topics while others are unknown.
 func readyInPart(r backlog.Reading, atLeast int64) bool {
-	ready, err := r.Ready.Least()
-	return err == nil && ready > float64(atLeast) && !r.Coverage.Whole()
+	ready, err := r.Ready.LowerBound()
+	return err == nil && ready > float64(atLeast) && !r.Coverage.Complete()
 }
 
 // active reports whether there is work: enough messages are ready, or some are being processed. Replicas that keep up

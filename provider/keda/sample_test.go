@@ -206,7 +206,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		},
 		"policies that are not installed": {
 			decision,
-			observed{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")},
+			observed{noPolicy: backlog.Errorf(backlog.ErrUnsupported, "no such kind")},
 			answer.Unsupported, "no such kind",
 		},
 		"policies that are being read": {decision, observed{noPolicy: backlog.ErrNoData}, answer.Unknown, "no data yet"},

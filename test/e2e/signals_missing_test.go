@@ -71,10 +71,10 @@ func topicsThatAreUnknownLeaveTheOthers(t *testing.T, g *ground) {
 	require.Equal(t, backlog.Coverage{Topics: 2, Known: 2}, r.Coverage, "what is not persistent does not count")
 
 	require.NoError(t, g.DeleteTopic(t.Context(), gone))
-	r = w.await("a reading of the other", func(r backlog.Reading) bool { return !r.Coverage.Whole() })
+	r = w.await("a reading of the other", func(r backlog.Reading) bool { return !r.Coverage.Complete() })
 	require.True(t, r.Coverage.Lacks(backlog.ErrTopicNotFound))
 	require.ErrorContains(t, r.Coverage.Err(), "1 of 2 topics are known; missing: "+gone)
-	total, err := r.Total.Least()
+	total, err := r.Total.LowerBound()
 	require.NoError(t, err)
 	require.InDelta(t, 30, total, 0)
 	_, err = r.Total.Value()

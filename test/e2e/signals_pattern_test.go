@@ -46,7 +46,7 @@ func topicsOfAPatternAreFollowedAsTheyComeAndGo(t *testing.T, g *ground) {
 	require.NoError(t, g.CreateTopic(t.Context(), prefix+"in-unloaded", 2)) // and not subscribed
 	g.policy(t, prefix+"in-a", "maxUnackedMessagesOnSubscription", "5000")  // makes __change_events
 	w := g.watch(t, subscription)
-	r := w.await("all topics", func(r backlog.Reading) bool { return r.Coverage.Whole() })
+	r := w.await("all topics", func(r backlog.Reading) bool { return r.Coverage.Complete() })
 	requireSignal(t, "total over a pattern", 130, r.Total, 0)
 	require.Equal(t, 4, r.Partitions)
 	require.Equal(t, 1, r.UnsubscribedTopics)

@@ -108,7 +108,7 @@ type Transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.ShowsCertificate() && req.URL.Scheme != "https" {
-		return nil, backlog.Because(backlog.ErrUnsupported,
+		return nil, backlog.Errorf(backlog.ErrUnsupported,
 			"a client certificate cannot be shown to %s://%s: use the https port of the brokers", req.URL.Scheme, req.URL.Host)
 	}
 	authenticated := req.Clone(req.Context())

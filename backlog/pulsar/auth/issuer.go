@@ -176,7 +176,7 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 	case errors.As(err, &answered) && answered.ErrorCode != "":
 		words := answered.ErrorCode + " " + answered.ErrorDescription
 		words = strings.ReplaceAll(words, i.secret, "[secret]") // before it may be cut
-		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", i.Issuer,
+		return backlog.Errorf(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", i.Issuer,
 			backlog.Quote(words))
 	case errors.As(err, &answered):
 		return i.status(answered.Response.StatusCode, "the request for a token")
@@ -195,23 +195,23 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 func (i *issuer) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return backlog.Because(backlog.ErrUnauthenticated,
+		return backlog.Errorf(backlog.ErrUnauthenticated,
 			"OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?", i.Issuer, status, what)
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return backlog.Because(backlog.ErrUnavailable,
+		return backlog.Errorf(backlog.ErrUnavailable,
 			"OAuth2 issuer %s answered %d to %s: retried soon", i.Issuer, status, what)
 	default:
-		return backlog.Because(backlog.ErrProtocol,
+		return backlog.Errorf(backlog.ErrProtocol,
 			"OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", i.Issuer, status, what)
 	}
 }
 
 func (i *issuer) malformed(what string) error {
-	return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s: %s: is it the issuer's URL?", i.Issuer, what)
+	return backlog.Errorf(backlog.ErrProtocol, "OAuth2 issuer %s: %s: is it the issuer's URL?", i.Issuer, what)
 }
 
 func (i *issuer) unreachable(cause error) error {
-	f := backlog.Because(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", i.Issuer, i.config.Explain(cause))
+	f := backlog.Errorf(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", i.Issuer, i.config.Explain(cause))
 	f.Cause = cause
 	return f
 }

@@ -116,12 +116,12 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 // that is not allowed.
 func (r *resolver) check(decoded authparams.Params) error {
 	if key, path := decoded.File(); path != "" {
-		return backlog.Because(backlog.ErrUnsupported,
+		return backlog.Errorf(backlog.ErrUnsupported,
 			"%s names a file inside the function's pod, which the adapter cannot read: %s: "+
 				"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
 	}
 	if decoded.Issuer != "" && !r.issuers[decoded.Issuer] {
-		return backlog.Because(backlog.ErrHostNotAllowed, "%s is not an allowed OAuth2 issuer: add it to %s",
+		return backlog.Errorf(backlog.ErrHostNotAllowed, "%s is not an allowed OAuth2 issuer: add it to %s",
 			backlog.Quote(decoded.Issuer), AllowedIssuersFlag)
 	}
 	return nil

@@ -98,7 +98,7 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 			may = "which may use " + backlog.Quote(strings.Join(names, ", "))
 		}
 		return backlog.Cluster{}, "",
-			backlog.Because(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
+			backlog.Errorf(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
 				"added to --connections-file of the scaler", backlog.Quote(name), namespace, may)
 	}
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
@@ -146,7 +146,7 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	found, known := c.named(access)
 	if !known {
 		return backlog.Credentials{},
-			backlog.Because(backlog.ErrUnauthenticated,
+			backlog.Errorf(backlog.ErrUnauthenticated,
 				"the connection has been removed from --connections-file of the scaler, "+
 					"or leads elsewhere now")
 	}
