@@ -4,6 +4,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -91,6 +92,33 @@ func TestBrokerAnswersAndArrangesTopics(t *testing.T) {
 	require.NotContains(t, read(t, b, "arranged").Subscriptions, "public/default/fn")
 	require.NoError(t, b.DeleteTopic(ctx, "arranged"))
 	require.ErrorContains(t, b.DeleteTopic(ctx, "arranged"), "404")
+}
+
+// Entries of more than 16 KiB, such as large batches, also come from the bookie when the broker's cache is empty.
+func TestBrokerDispatchesALargeEntryFromItsBookie(t *testing.T) {
+	b, ctx := sharedBroker.Need(t), t.Context()
+	require.NoError(t, b.CreateTopic(ctx, "large", 0))
+	client, err := Connect(b.ServiceURL(), "")
+	require.NoError(t, err)
+	defer client.Close()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: TopicName("large"), DisableBatching: true})
+	require.NoError(t, err)
+	defer producer.Close()
+	payload := bytes.Repeat([]byte("x"), 32<<10)
+	_, err = producer.Send(ctx, &pulsar.ProducerMessage{Payload: payload})
+	require.NoError(t, err)
+	require.NoError(t, b.Unload(ctx, "large")) // the cache with it
+
+	reader, err := client.CreateReader(pulsar.ReaderOptions{
+		Topic: TopicName("large"), StartMessageID: pulsar.EarliestMessageID(),
+	})
+	require.NoError(t, err)
+	defer reader.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	message, err := reader.Next(ctx)
+	require.NoError(t, err, "%s", b.LogTail(20))
+	require.Equal(t, payload, message.Payload())
 }
 
 func TestBrokerArrangesPartitionedTopics(t *testing.T) {

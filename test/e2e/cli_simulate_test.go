@@ -5,7 +5,10 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,18 +23,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// plugin builds kubectl-pap as users get it.
+// thePlugin is kubectl-pap as users get it.
+var thePlugin = shared.New("a build of kubectl-pap", buildPlugin, os.RemoveAll)
+
+// buildPlugin builds into a directory of its own.
+func buildPlugin(ctx context.Context) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "kubectl-pap-"); err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir, "./cmd/kubectl-pap")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("building kubectl-pap: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// plugin is the path of the plugin.
 func plugin(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubectl-pap")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./cmd/kubectl-pap")
-	build.Dir = filepath.Join("..", "..")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
+	return filepath.Join(thePlugin.Need(t), "kubectl-pap")
 }
 
 // simulated is what the test reads of the plugin's JSON.

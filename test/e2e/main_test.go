@@ -27,7 +27,7 @@ const (
 	hpaSync      = 2 * time.Second
 )
 
-func TestMain(m *testing.M) { shared.Main(m, theStage, theGround, thePrometheus) }
+func TestMain(m *testing.M) { shared.Main(m, theStage, theGround, thePrometheus, thePlugin) }
 
 var theStage = shared.New("a real broker and control plane", openStage, closeStage)
 
