@@ -40,7 +40,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 			"--worker-update-interval=3s",
 			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
 			// An adapter that cannot renew in time ends: so long is no hiccup of a busy machine.
-			"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s",
+			"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s",
 		},
 		Guests: true, Progress: os.Stderr,
 	})

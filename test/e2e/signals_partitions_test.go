@@ -55,8 +55,9 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 		require.NoError(t, l.err)
 		total, err := l.reading.Total.Value()
 		require.NoError(t, err)
-		// Messages on their way to storage make batches look larger until the next observation, so the estimate may fall.
-		require.GreaterOrEqual(t, total, 0.98*before, "without a consumer the backlog cannot shrink")
+		// Messages on their way to storage make batches look larger until the next observation, and on a busy machine the
+		// entries are counted after their messages, so the estimate may fall. A missing partition would be a quarter of it.
+		require.GreaterOrEqual(t, total, 0.85*before, "without a consumer the backlog cannot shrink")
 		before = max(before, total)
 		if at := l.reading.At; at.After(unloaded) && at.After(last) && !covered(unloaded)(l.reading) {
 			last = at

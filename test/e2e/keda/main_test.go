@@ -47,7 +47,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	}
 	scene, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags: append([]string{"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s"},
+		AdapterFlags: append([]string{"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s"},
 			measuring...),
 		ScalerFlags: append([]string{"--hold-for=5m"}, measuring...),
 		// KEDA's own limit of 20 requests a second is what 20 ScaledObjects that are polled every 2 s need.
