@@ -73,14 +73,15 @@ prepare: ## Fill the cache with what tests on real parts would fetch or build at
 # The packages are not vetted, which means every package they need, with and without the race detector: lint does it.
 # Those that start no goroutine need no race detector, with which they take six times as long. Tests of the whole loop
 # measure how replicas follow a load, which a busy machine holds up: they come last, by themselves, and wait more than
-# they work. test/install is left to e2e-install, and what fills both cores on purpose runs before them.
+# they work. Of test/install, TestInstallScaleUninstall runs; e2e-install has the rest. What fills both cores on purpose
+# runs before test/e2e.
 .PHONY: test
-test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts, without e2e-install
+test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts
 	$(GO) test -vet=off -short ./api/... ./policy/...
 	$(GO) test -vet=off -race -short ./backlog/... ./provider/... ./controllers/... ./cmd/...
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
-	  $$($(GO) list ./test/... ./bench/... | grep -v -e /test/install -e /test/e2e)
+	  $$($(GO) list ./test/... ./bench/... | grep -v /test/e2e)
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(E2E_PARALLEL) -timeout $(TIMEOUT) ./test/e2e/...
 
 .PHONY: e2e
@@ -92,7 +93,7 @@ e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/keda ./test/e2e/keda
 
 .PHONY: e2e-install
-e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane, no part of test: make e2e-install RUN=<regexp> (Linux)
+e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane: make e2e-install RUN=<regexp> (Linux; test has one of them)
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals
