@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// lookEvery is the time between two samples.
+	// lookEvery is the interval between samples.
 	lookEvery = time.Second
-	// lookTimeout bounds the questions of a sample.
+	// lookTimeout bounds the requests of a sample.
 	lookTimeout = 3 * time.Second
-	// drainTimeout is how long the last messages may take when nothing is published any more.
+	// drainTimeout is how long the last messages may take after the end of publishing.
 	drainTimeout = 30 * time.Second
 )
 
@@ -44,7 +44,7 @@ func newDemo(o options, out io.Writer, terminal bool) *demo {
 	return d
 }
 
-// run does it all; when it returns nothing is running any more.
+// run runs the demo. When it returns, everything has stopped.
 func (d *demo) run(ctx context.Context) (summary, error) {
 	if err := check(needed()); err != nil {
 		return summary{}, err
@@ -59,7 +59,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	}
 	defer func() {
 		d.screen.end()
-		output.Printf(d.out, "Stopping everything.\n") // up to 5 s, for replicas may finish their message
+		output.Printf(d.out, "Stopping everything.\n") // up to 5 s: replicas may finish their message
 		end()
 	}()
 	f, err := d.prepare(ctx, scene)
@@ -85,7 +85,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	return s, nil
 }
 
-// open sets the stage, until end.
+// open starts the stage. It lasts until end.
 func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err error) {
 	output.Printf(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
 	start := time.Now()
@@ -99,7 +99,7 @@ func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err er
 	return scene, end, nil
 }
 
-// prepare makes the Function and the policy.
+// prepare creates the Function and the policy.
 func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function, error) {
 	s := d.scenario
 	output.Printf(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
@@ -110,7 +110,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err != nil {
 		return nil, err
 	}
-	output.Printf(d.out, "One is running.\nIts policy, all that a user writes:\n\n%s\n", s.manifest())
+	output.Printf(d.out, "One is running.\nIts complete policy:\n\n%s\n", s.manifest())
 	policy, err := s.policy()
 	if err != nil {
 		return nil, err
@@ -123,10 +123,10 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	return f, nil
 }
 
-// progress is where downloads and builds tell how far they are.
+// progress shows the progress of downloads and builds.
 func (d *demo) progress() io.Writer { return &progress{out: d.out, live: d.screen.live} }
 
-// play lets the load rise and fall and watches.
+// play publishes the load and samples the replicas.
 func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (outcome, error) {
 	o := outcome{scenario: d.scenario, pulsar: scene.Broker.Version(), begun: time.Now()}
 	paid := scene.Mesh.ReplicaSeconds(stage.Namespace, functionName)
@@ -155,7 +155,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	return o, nil
 }
 
-// report shows the summary, and writes it, the plot and the page.
+// report prints the summary, and writes it, the plot and the page.
 func (d *demo) report(s summary, o outcome) error {
 	d.screen.end()
 	s.print(d.out)

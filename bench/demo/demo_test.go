@@ -49,10 +49,10 @@ func TestTheDemoOnRealParts(t *testing.T) {
 	}
 }
 
-// requireFollowed holds the summary against what follows from the load alone, on a machine however slow.
+// requireFollowed checks what follows from the load alone, on a machine of any speed.
 func requireFollowed(t *testing.T, s scenario, got summary) {
 	t.Helper()
-	one := 1 / s.serviceTime.Seconds() // what a replica can do
+	one := 1 / s.serviceTime.Seconds() // the capacity of a replica
 	busy := s.high * s.busy.Seconds()
 	require.Greater(t, got.DurationSeconds, s.fall().Seconds())
 	require.GreaterOrEqual(t, float64(got.MessagesPublished), s.low*s.calm.Seconds()+busy)
@@ -61,7 +61,7 @@ func requireFollowed(t *testing.T, s scenario, got summary) {
 	require.LessOrEqual(t, got.MessagesLate, got.MessagesDone)
 	require.InDelta(t, s.objective.Seconds(), got.ObjectiveSeconds, 0)
 
-	require.Greater(t, float64(got.ReplicasMax)*one, s.high, "fewer can never drain")
+	require.Greater(t, float64(got.ReplicasMax)*one, s.high, "fewer replicas never drain the backlog")
 	require.LessOrEqual(t, got.ReplicasMax, s.maxReplicas)
 	require.Equal(t, 1, got.ReplicasLast)
 	require.Greater(t, got.ReplicaSeconds, float64(got.MessagesDone)*s.serviceTime.Seconds(),
@@ -74,7 +74,7 @@ func requireFollowed(t *testing.T, s scenario, got summary) {
 	require.NotNil(t, got.WaitP99Seconds)
 	const clocks = 0.002 // both times have whole milliseconds
 	require.GreaterOrEqual(t, *got.WaitP50Seconds, s.serviceTime.Seconds()-clocks,
-		"no message is done before it was worked on")
+		"no message is done before its processing ends")
 	require.GreaterOrEqual(t, *got.WaitP99Seconds, *got.WaitP50Seconds)
 	require.NotEmpty(t, got.PulsarVersion)
 	require.Regexp(t, `^v1\.\d+\.\d+$`, got.KubernetesVersion)

@@ -18,10 +18,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// quietEvery lets the hints stay on screen.
+// quietEvery is the interval between rows with -keep, so that the hints stay on screen.
 const quietEvery = time.Minute
 
-// keep leaves everything running with the low load and goes on showing it, until ctx ends, which is no error here.
+// keep continues with the low load until ctx ends, which is not an error here.
 func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) error {
 	hints(d.out, scene.Cluster.Kubeconfig())
 	output.Printf(d.out, "The load stays at %.0f messages/s. Ctrl-C stops everything.\n\n", d.scenario.low)
@@ -38,7 +38,7 @@ func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	return nil
 }
 
-// hints are things to try by hand.
+// hints are commands to try.
 func hints(out io.Writer, kubeconfig string) {
 	metric := fmt.Sprintf(
 		"/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
@@ -50,7 +50,7 @@ Everything is still running. In another terminal:
   kubectl get pap
   kubectl describe hpa %s
   kubectl get --raw %s
-  kubectl scale functions.compute.functionmesh.io/%s --replicas=4   # the policy takes it back
+  kubectl scale functions.compute.functionmesh.io/%s --replicas=4   # the policy reverts it
 
 `, kubeconfig, plan.AutoscalerName(functionName), metric, functionName)
 }

@@ -20,12 +20,12 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitInterrupted = 130 // as a shell says of a command that SIGINT ended
+	exitInterrupted = 130 // the exit code of shells after SIGINT
 )
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
-	ctx, _ := command.Context()    // the process ends with it
+	ctrl.SetLogger(logr.Discard()) // the Function Mesh of the tests would log into the table
+	ctx, _ := command.Context()    // it ends with the process
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	}
 }
 
-// isTerminal says whether lines can be rewritten.
+// isTerminal reports whether lines can be overwritten.
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {

@@ -20,7 +20,7 @@ import (
 
 // options are the command line.
 type options struct {
-	// keep leaves everything running after the summary, until Ctrl-C.
+	// keep continues after the summary, until Ctrl-C.
 	keep bool
 	// short is a run of about a minute.
 	short bool
@@ -44,7 +44,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	return o, nil
 }
 
-// needed is what the machine must have; every error says what to install.
+// needed checks the requirements; every error names what to install.
 func needed() []func() error {
 	return []func() error{
 		func() error {
@@ -67,7 +67,7 @@ func knownPulsar(version string) error {
 		strings.Join(broker.Versions(), ", "))
 }
 
-// check names everything that is missing at once.
+// check returns one error with everything that is missing.
 func check(needs []func() error) error {
 	var missing []string
 	for _, need := range needs {
@@ -81,4 +81,4 @@ func check(needs []func() error) error {
 	return fmt.Errorf("%w:\n%s", errMissing, strings.Join(missing, "\n"))
 }
 
-var errMissing = errors.New("this machine lacks what the demo needs")
+var errMissing = errors.New("this machine does not meet the requirements of the demo")

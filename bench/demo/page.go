@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
-// page is the picture with values that can be read and zoomed, and the summary.
+// page returns the charts with their values, and the summary.
 func (p picture) page(s summary) page.Page {
 	reached := page.Verdict{Name: "scale-up", Limit: "after the load has stepped up", Measured: "none"}
 	if s.ReactionSeconds != nil {
@@ -26,7 +26,7 @@ func (p picture) page(s summary) page.Page {
 				Measured: strconv.Itoa(s.ReplicasLast), Met: s.ReplicasLast == 1,
 			},
 			{
-				Name: "messages done", Limit: "all of " + strconv.FormatInt(s.MessagesPublished, 10),
+				Name: "messages processed", Limit: "all of " + strconv.FormatInt(s.MessagesPublished, 10),
 				Measured: strconv.FormatInt(s.MessagesDone, 10), Met: s.MessagesDone >= s.MessagesPublished,
 			},
 		},
@@ -34,9 +34,9 @@ func (p picture) page(s summary) page.Page {
 			Caption: "Cost and delay",
 			Columns: []page.Column{{Name: "measured"}, {Name: "value", Numeric: true}},
 			Rows: [][]string{
-				{"messages later than the objective", share(s.MessagesLate, s.MessagesDone)},
-				{"time from publish to done, p50", seconds(s.WaitP50Seconds)},
-				{"time from publish to done, p99", seconds(s.WaitP99Seconds)},
+				{"late messages", share(s.MessagesLate, s.MessagesDone)},
+				{"median latency, from publication to the end of processing", seconds(s.WaitP50Seconds)},
+				{"p99 latency, from publication to the end of processing", seconds(s.WaitP99Seconds)},
 				{"replica-seconds", strconv.FormatFloat(s.ReplicaSeconds, 'f', 0, 64)},
 				{"most replicas", strconv.Itoa(s.ReplicasMax)},
 			},
@@ -52,7 +52,7 @@ func (p picture) page(s summary) page.Page {
 	}
 }
 
-// html is the page as a file.
+// html returns the page as a file.
 func (p picture) html(s summary) ([]byte, error) {
 	var out bytes.Buffer
 	err := p.page(s).Write(&out)

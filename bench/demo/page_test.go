@@ -18,9 +18,9 @@ func TestThePageHasWhatThePlotAndTheSummaryHave(t *testing.T) {
 	require.Equal(t, []page.Verdict{
 		{Name: "scale-up", Limit: "after the load has stepped up", Measured: "after 5.2 s", Met: true},
 		{Name: "scale-down", Limit: "1 replica at the end", Measured: "1", Met: true},
-		{Name: "messages done", Limit: "all of 11000", Measured: "11000", Met: true},
+		{Name: "messages processed", Limit: "all of 11000", Measured: "11000", Met: true},
 	}, got.Verdicts)
-	require.Equal(t, []string{"time from publish to done, p99", "28.0 s"}, got.Tables[0].Rows[2])
+	require.Equal(t, []string{"p99 latency, from publication to the end of processing", "28.0 s"}, got.Tables[0].Rows[2])
 	require.Len(t, got.Charts, 3)
 	backlog, replicas := got.Charts[1].Series[0], got.Charts[2].Series
 	require.Len(t, backlog.Seconds, len(o.samples))

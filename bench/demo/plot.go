@@ -14,15 +14,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// rateWindow is long enough for the jitter of a busy machine to even out.
+// rateWindow averages out the jitter of a busy machine.
 const rateWindow = 3 * time.Second
 
-// picture is what the plot shows.
+// picture is the content of the plot.
 type picture struct {
 	title, subtitle string
 	scenario        scenario
 	samples         []sample
-	// begun is when the load began, for the timeline.
+	// begun is the start of the load, for the timeline.
 	begun    time.Time
 	timeline []mesh.Sample
 }
@@ -58,9 +58,9 @@ func (p picture) rates() figure.Panel {
 	}}
 }
 
-// rate is the mean over rateWindow of how fast a count grows, at the middle of that window.
+// rate is the mean growth of a count over rateWindow, at the middle of that window.
 func (p picture) rate(pick func(sample) int64) plotter.XYs {
-	samples := append([]sample{{}}, p.samples...) // both counts begin at 0
+	samples := append([]sample{{}}, p.samples...) // both counts start at 0
 	var points plotter.XYs
 	first := 0
 	for i, one := range samples {
@@ -96,7 +96,7 @@ func (p picture) replicas() figure.Panel {
 	}}
 }
 
-// steps has two points per change, so that the line goes straight up and down.
+// steps has two points per change, so that the line is vertical there.
 func (p picture) steps(pick func(mesh.Sample) int) plotter.XYs {
 	end := p.begun.Add(p.length())
 	var points plotter.XYs
@@ -110,7 +110,7 @@ func (p picture) steps(pick func(mesh.Sample) int) plotter.XYs {
 	return append(points, plotter.XY{X: p.length().Seconds(), Y: points[len(points)-1].Y})
 }
 
-// length of the time axis.
+// length is that of the time axis.
 func (p picture) length() time.Duration {
 	if len(p.samples) == 0 {
 		return p.scenario.fall()

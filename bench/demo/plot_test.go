@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// filmed is worked with samples: what one replica of 50/s and then five make of the load.
+// filmed is worked with samples: one replica of 50/s, and then five, under the load.
 func filmed() outcome {
 	o := worked()
 	var done float64

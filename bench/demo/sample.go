@@ -15,15 +15,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// observation is what was seen at one time.
+// observation is the state at one time.
 type observation struct {
-	at time.Duration // since the load began
-	// published and done are messages since the load began; wait is the median from publish to done of those done since
-	// the last observation, if any.
+	at time.Duration // since the start of the load
+	// published and done are messages since the start of the load; wait is the median latency of those processed since the
+	// previous observation, if any.
 	published, done int64
 	wait            time.Duration
 	anyDone         bool
-	// policy and replicas are the API server's; each has an error instead when it did not answer.
+	// policy and replicas are from the API server, or each has the error of the request.
 	policy      *v1alpha1.AutoscalingPolicy
 	policyErr   error
 	replicas    stage.Replicas
@@ -44,9 +44,9 @@ func known(value int64) count { return count{value: value, known: true} }
 type sample struct {
 	at              time.Duration
 	published, done int64
-	// in and out are messages per second since the sample before.
+	// in and out are messages per second since the previous sample.
 	in, out float64
-	// wait is unknown, false, when no message was done.
+	// wait is unknown, false, if no message was processed.
 	wait      time.Duration
 	waitKnown bool
 	// desired is the policy's decision, current the Function's spec.replicas.
@@ -55,10 +55,10 @@ type sample struct {
 	why              string
 }
 
-// backlog is what was published and is not done. A replica may tell first.
+// backlog is the number of published messages that are not processed. A replica may report before the publisher.
 func (s sample) backlog() int64 { return max(0, s.published-s.done) }
 
-// next makes a sample of an observation; rates need the sample before.
+// next makes a sample of an observation; rates need the previous sample.
 func next(before sample, o observation) sample {
 	s := sample{
 		at: o.at, published: o.published, done: o.done, wait: o.wait, waitKnown: o.anyDone,
@@ -77,7 +77,7 @@ func next(before sample, o observation) sample {
 	return s
 }
 
-// why is the reason of the decision in as few words as a row has room for.
+// why is the reason of the decision, shortened to the width of the column.
 func why(p *v1alpha1.AutoscalingPolicy, err error) string {
 	if err != nil {
 		return err.Error()
@@ -94,11 +94,11 @@ func why(p *v1alpha1.AutoscalingPolicy, err error) string {
 		return equation
 	}
 	switch decision.Hold.Reason {
-	case policy.HoldStabilizing: // the equation is of now, and the replicas are those of the largest in the window
+	case policy.HoldStabilizing: // the equation is the current one; the replicas are the maximum of the window
 		needed, _, _ := strings.Cut(decision.Hold.Message, ",")
 		return "kept: " + needed
 	case policy.HoldLearning:
-		return "learning what a replica can do"
+		return "measuring the capacity of a replica"
 	default:
 		return decision.Hold.Reason + ": " + decision.Hold.Message
 	}
@@ -111,7 +111,7 @@ func undecided(conditions []metav1.Condition) string {
 	return "no decision yet"
 }
 
-// terse drops the words of an equation that the columns of the table say already.
+// terse removes the words of an equation that are in the table's header.
 func terse(equation string) string {
 	return strings.NewReplacer("/s arriving", "/s", " backlog / ", "/", "/s per replica", "/s").Replace(equation)
 }

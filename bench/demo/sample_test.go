@@ -35,7 +35,7 @@ func TestNext(t *testing.T) {
 	require.Equal(t, want, next(before, seen))
 	require.Equal(t, int64(250), want.backlog())
 
-	t.Run("what the API server did not say is unknown", func(t *testing.T) {
+	t.Run("values are unknown without the API server", func(t *testing.T) {
 		silent := seen
 		silent.policy, silent.policyErr = nil, errors.New("reading the policy: timed out")
 		silent.replicas, silent.replicasErr = stage.Replicas{}, errors.New("timed out")
@@ -49,7 +49,7 @@ func TestNext(t *testing.T) {
 		early.policy = &v1alpha1.AutoscalingPolicy{}
 		require.Equal(t, count{}, next(before, early).desired)
 	})
-	t.Run("a replica that tells before the broker owes no messages", func(t *testing.T) {
+	t.Run("the backlog is never negative", func(t *testing.T) {
 		require.Zero(t, sample{published: 9, done: 10}.backlog())
 	})
 }
@@ -60,7 +60,7 @@ func TestWhy(t *testing.T) {
 		policy *v1alpha1.AutoscalingPolicy
 		want   string
 	}{
-		"the equation without its words": {
+		"shortens the equation": {
 			decided(5, v1alpha1.Decision{Equation: arriving}), "150/s / (0.7 x 49.8/s) = 4.31",
 		},
 		"the equation with a backlog": {
@@ -81,13 +81,13 @@ func TestWhy(t *testing.T) {
 		},
 		"a capacity that is not known": {
 			decided(1, v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldLearning, Message: "long"}}),
-			"learning what a replica can do",
+			"measuring the capacity of a replica",
 		},
-		"any other hold in its own words": {
+		"shows the message of any other hold": {
 			decided(1, v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldUnknown, Message: "connection refused"}}),
 			"BacklogUnknown: connection refused",
 		},
-		"what is to be mended before a decision": {
+		"shows what prevents a decision": {
 			&v1alpha1.AutoscalingPolicy{Status: v1alpha1.AutoscalingPolicyStatus{Conditions: []metav1.Condition{
 				{Type: v1alpha1.ConditionReady, Message: "Function x does not exist"},
 			}}}, "Function x does not exist",

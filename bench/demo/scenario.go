@@ -15,31 +15,29 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// functionName is that of the Function, of its policy, and a part of its topic.
+// functionName is the name of the Function and of its policy, and a part of its topic.
 const functionName = "greeter"
 
-// scenario is what happens in a demo.
+// scenario is the course of a demo.
 type scenario struct {
-	// low and high are loads in messages per second: low for calm, high for busy, then low again.
+	// low and high are loads in messages per second: low, high, then low again.
 	low, high  float64
 	calm, busy time.Duration
-	// patience is how long after the step down the replicas may take to be back at one, and tail how long that is
-	// shown.
+	// patience is how long after the step down replicas may take to return to one, and tail how long one is shown.
 	patience, tail time.Duration
-	// serviceTime of a message in a replica.
+	// serviceTime is the time to process a message.
 	serviceTime time.Duration
-	// objective, maxReplicas and window (in whole seconds) are the policy's. Without a window it has none.
+	// objective, maxReplicas and window (in whole seconds) are the policy's. 0 is its default window.
 	objective, window time.Duration
 	maxReplicas       int
-	// sync is the HPA's period, and flags are the adapter's. Empty ones are what ships: 15 s, and polls every 10 s.
+	// sync is the HPA's period, and flags are the adapter's. Empty ones are shipped: 15 s, and polls every 10 s.
 	sync  time.Duration
 	flags []string
 }
 
-// full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to drain
-// the backlog, and starting one costs 2 CPU seconds and 160 MB. Everything is as it ships: replicas follow the load
-// down after the stabilization window of 45 s. One is enough for low even with the headroom that such a step has just
-// shown to be needed, 15 % busy.
+// full is sized for 2 cores: a replica of 20 ms per message processes 50/s, so that high needs 3 of them and more to
+// drain the backlog, and starting one costs 2 CPU seconds and 160 MB. All settings are as shipped: replicas follow the
+// load down after the stabilization window of 45 s. One replica handles low with any learned headroom, 15 % busy.
 func full() scenario {
 	return scenario{
 		low: 5, high: 150, calm: 20 * time.Second, busy: 75 * time.Second,
@@ -48,7 +46,7 @@ func full() scenario {
 	}
 }
 
-// short has the same parts, and is faster than what ships; three replicas are enough.
+// short has the same parts at shorter intervals than shipped; three replicas are enough.
 func short() scenario {
 	return scenario{
 		low: 10, high: 80, calm: 5 * time.Second, busy: 15 * time.Second,
@@ -58,7 +56,7 @@ func short() scenario {
 	}
 }
 
-// fall is when the load steps down, since the load began; up it steps after calm.
+// fall is when the load steps down; it steps up after calm.
 func (s scenario) fall() time.Duration { return s.calm + s.busy }
 
 // profile is the load.
@@ -71,14 +69,14 @@ func (s scenario) profile() load.Profile {
 	}
 }
 
-// published is how many messages the profile makes in that time.
+// published is the number of messages that the profile publishes in that time.
 func (s scenario) published(elapsed time.Duration) float64 {
 	busy := min(max(0, elapsed-s.calm), s.busy)
 	return s.low*(elapsed-busy).Seconds() + s.high*busy.Seconds()
 }
 
-// over says whether there is nothing more to see: the load fell, and for the tail one replica is wanted and running and
-// no more than two seconds of arrivals wait; or patience is at its end.
+// over reports whether the demo is complete: for the tail after the fall, one replica is desired and running, and at
+// most two seconds of arrivals are in the backlog; or patience has passed.
 func (s scenario) over(samples []sample) bool {
 	if len(samples) == 0 {
 		return false
@@ -99,7 +97,7 @@ func (s scenario) over(samples []sample) bool {
 	return false
 }
 
-// manifest is the policy as its user writes it.
+// manifest is the policy as a user writes it.
 func (s scenario) manifest() string {
 	manifest := fmt.Sprintf(`apiVersion: pulsar-autoscaler.io/v1alpha1
 kind: AutoscalingPolicy
@@ -116,16 +114,16 @@ spec:
 	return manifest
 }
 
-// pace says how often the adapter polls and the HPA looks, and whether that is what ships.
+// pace describes the intervals of the adapter and the HPA.
 func (s scenario) pace() string {
 	if s.sync == 0 {
-		return "The adapter polls every 10 s and the HPA looks every 15 s, as shipped."
+		return "The adapter polls every 10 s and the HPA syncs every 15 s, as shipped."
 	}
-	return fmt.Sprintf("Faster than what ships: the HPA looks every %s, and the adapter has %s.", s.sync,
+	return fmt.Sprintf("Faster than shipped: the HPA syncs every %s, and the adapter has %s.", s.sync,
 		strings.Join(s.flags, " "))
 }
 
-// policy is the manifest as an object: what is shown is what is created.
+// policy decodes the manifest, so that the created object is the shown one.
 func (s scenario) policy() (*v1alpha1.AutoscalingPolicy, error) {
 	p := &v1alpha1.AutoscalingPolicy{}
 	if err := yaml.UnmarshalStrict([]byte(s.manifest()), p); err != nil {

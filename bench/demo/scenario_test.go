@@ -22,7 +22,7 @@ func TestTheLoadStepsUpAndDown(t *testing.T) {
 	require.InDelta(t, s.high, load(s.fall()-1), 0)
 	require.InDelta(t, s.low, load(s.fall()), 0)
 
-	// The dumb way: a message is due for each thousandth of a second.
+	// The reference computes the messages that are due in steps of a millisecond.
 	for _, until := range []time.Duration{0, s.calm / 2, s.calm + time.Second, s.fall() + 7*time.Second} {
 		sum := 0.0
 		for at := time.Duration(0); at < until; at += time.Millisecond {
@@ -55,7 +55,7 @@ func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {
 
 func TestOver(t *testing.T) {
 	s := full()
-	// back is a demo with replicas back ten seconds after the load fell, and that was watched for a while longer.
+	// back is a demo with one replica ten seconds after the load fell, watched for longer.
 	back := func(longer time.Duration) []sample {
 		var samples []sample
 		for at := time.Duration(0); at <= s.fall()+10*time.Second+longer; at += time.Second {
@@ -75,15 +75,15 @@ func TestOver(t *testing.T) {
 		samples []sample
 		want    bool
 	}{
-		"not before it began":                {nil, false},
-		"not while it is calm at first":      {back(0)[:15], false},
-		"not at once when replicas are back": {back(0), false},
-		"not just before the tail":           {back(s.tail - time.Second), false},
-		"after the tail":                     {back(s.tail), true},
-		"not while replicas are unknown":     {last(back(s.tail), func(one *sample) { one.current = count{} }), false},
-		"not while one too many runs":        {last(back(s.tail), func(one *sample) { one.running = 2 }), false},
-		"not while messages wait":            {last(back(s.tail), func(one *sample) { one.published = 1000 }), false},
-		"when patience is at its end, whatever the replicas do": {
+		"not before it began":              {nil, false},
+		"not while it is calm at first":    {back(0)[:15], false},
+		"not at once after the scale-down": {back(0), false},
+		"not just before the tail":         {back(s.tail - time.Second), false},
+		"after the tail":                   {back(s.tail), true},
+		"not while replicas are unknown":   {last(back(s.tail), func(one *sample) { one.current = count{} }), false},
+		"not while a second replica runs":  {last(back(s.tail), func(one *sample) { one.running = 2 }), false},
+		"not while there is backlog":       {last(back(s.tail), func(one *sample) { one.published = 1000 }), false},
+		"after patience, with any replicas": {
 			[]sample{{at: s.fall() + s.patience, current: known(5), running: 5}}, true,
 		},
 	} {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// width is what a row has at most, in characters.
+	// width is the maximum length of a row, in characters.
 	width = 100
-	// keepEvery is the time between rows that stay; a sample that is a little early counts.
+	// keepEvery is the interval between permanent rows; a sample may be a little early.
 	keepEvery = 5*time.Second - lookEvery/2
 
 	// legend of the table.
@@ -29,22 +29,22 @@ const (
 `
 	rowFormat = "%5s  %6s  %7s  %6s  %7s  %7s  %7s  %s"
 
-	// Of a terminal: begin the line anew, and do not wrap what is wider than it.
+	// Terminal codes: clear the line, and do not wrap long lines.
 	anew   = "\r\x1b[2K"
 	noWrap = "\x1b[?7l"
 	wrap   = "\x1b[?7h"
 )
 
-// screen shows samples: on a terminal the last line is always the latest, rewritten; otherwise lines are appended. A
-// row stays now and then, and when the replicas changed.
+// screen shows samples: on a terminal it overwrites the last line with the latest; otherwise it appends lines. A row
+// becomes permanent every few seconds, and when replicas change.
 type screen struct {
 	out  io.Writer
 	live bool
-	// every is the time between rows that stay; 0 is keepEvery.
+	// every is the interval between permanent rows; 0 is keepEvery.
 	every time.Duration
 
 	begun bool
-	kept  sample // the last row that stays
+	kept  sample // the last permanent row
 }
 
 func (s *screen) show(one sample) {
@@ -69,7 +69,7 @@ func (s *screen) show(one sample) {
 	}
 }
 
-// end leaves the cursor at the beginning of a line; the next sample begins a new table.
+// end ends the current line; the next sample begins a new table.
 func (s *screen) end() {
 	if s.begun && s.live {
 		output.Printf(s.out, "%s", anew)
@@ -89,7 +89,7 @@ func row(one sample) string {
 	return strings.TrimRight(cut(line, width), " ")
 }
 
-// progress passes lines on. On a terminal the line "... 20s so far" is rewritten, and elsewhere it is left out.
+// progress passes lines on. It overwrites "... 20s so far" on a terminal, and drops it elsewhere.
 type progress struct {
 	out  io.Writer
 	live bool
@@ -106,7 +106,7 @@ func (p *progress) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// again begins the line anew on a terminal.
+// again clears the line on a terminal.
 func (p *progress) again() string {
 	if p.live {
 		return anew
@@ -114,7 +114,7 @@ func (p *progress) again() string {
 	return ""
 }
 
-// clock is minutes and seconds.
+// clock formats minutes and seconds.
 func clock(at time.Duration) string {
 	seconds := int(at.Seconds())
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
@@ -127,7 +127,7 @@ func waited(one sample) string {
 	return strconv.FormatFloat(one.wait.Seconds(), 'f', 1, 64) + "s"
 }
 
-// String is "-" for what is unknown.
+// String is "-" if the count is unknown.
 func (c count) String() string {
 	if !c.known {
 		return "-"
@@ -135,7 +135,7 @@ func (c count) String() string {
 	return strconv.FormatInt(c.value, 10)
 }
 
-// cut shortens a line to the given number of characters, and makes one line of several.
+// cut shortens text to the number of characters, in one line.
 func cut(line string, most int) string {
 	line = strings.ReplaceAll(line, "\n", " ")
 	if utf8.RuneCountInString(line) <= most {

@@ -24,11 +24,11 @@ func TestRow(t *testing.T) {
 			},
 			" 1:05     150     2000    8.1s        5        4        3  150/s / (0.7 x 49.8/s) = 4.31",
 		},
-		"what is unknown is a dash and not a zero": {
+		"an unknown value is a dash, not a zero": {
 			sample{at: time.Second},
 			" 0:01       0        0       -        -        -        0",
 		},
-		"a long reason is cut to the width of the table, and has one line": {
+		"a long reason is cut to one line of the table's width": {
 			sample{at: time.Second, why: "calling the broker:\n" + strings.Repeat("é", 100)},
 			" 0:01       0        0       -        -        -        0  calling the broker: " + strings.Repeat("é", 18) + "...",
 		},
@@ -42,7 +42,7 @@ func TestRow(t *testing.T) {
 	require.Equal(t, " time    in/s  backlog    wait  desired  current  running  why", header())
 }
 
-// shown is what a screen writes in a minute in which replicas change at 0:31, a sample a second.
+// shown is the output of a minute with a sample a second, in which replicas change at 0:31.
 func shown(live bool) string {
 	var out strings.Builder
 	s := screen{out: &out, live: live}
@@ -109,7 +109,7 @@ func TestARowStaysWhenReplicasChange(t *testing.T) {
 func TestOnATerminalTheLastLineIsRewrittenEachSecond(t *testing.T) {
 	text := shown(true)
 	require.Equal(t, 60+1, strings.Count(text, anew), "once per sample and at the end")
-	require.Equal(t, 13, strings.Count(text, "\n"), "the header and the rows that stay")
+	require.Equal(t, 13, strings.Count(text, "\n"), "the header and the permanent rows")
 	require.Equal(t, strings.Count(text, noWrap), strings.Count(text, wrap), "the terminal must be left as it was")
 	require.True(t, strings.HasSuffix(text, anew), "the cursor must be left at the beginning of a line")
 }

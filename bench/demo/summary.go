@@ -14,21 +14,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// What the demo is there to refute. Each is reported after the summary.
+// Failures of the demo, reported after the summary.
 var (
-	errNeverScaledUp = errors.New("the load stepped up and spec.replicas never did")
-	errNotBack       = errors.New("replicas did not come back to one after the load fell")
-	errUndone        = errors.New("messages were published and not done")
+	errNeverScaledUp = errors.New("spec.replicas did not rise after the load stepped up")
+	errNotBack       = errors.New("replicas did not return to one after the load fell")
+	errUndone        = errors.New("published messages were not processed")
 )
 
-// outcome is all that a summary is made of.
+// outcome is the data for a summary.
 type outcome struct {
 	scenario     scenario
 	begun, ended time.Time
 	published    int64
 	done, late   int
-	p50, p99     time.Duration // of the time from publish to done
-	waitKnown    bool          // false when no message was done
+	p50, p99     time.Duration // of the time from publication to the end of processing
+	waitKnown    bool          // false if no message was processed
 	replicaTime  time.Duration
 	timeline     []mesh.Sample
 	samples      []sample
@@ -36,7 +36,7 @@ type outcome struct {
 	kubernetes   string
 }
 
-// summary is summary.json. A null is unknown: nothing was done, or replicas never rose.
+// summary is summary.json. Null is unknown: no message was processed, or replicas never rose.
 type summary struct {
 	MessagesPublished int64    `json:"messages_published"`
 	MessagesDone      int64    `json:"messages_done"`
@@ -92,7 +92,7 @@ func reaction(timeline []mesh.Sample, step time.Time) (after time.Duration, rose
 	return 0, false
 }
 
-// verdict is nil when the loop worked.
+// verdict is nil if replicas followed the load.
 func (s summary) verdict() error {
 	var problems []error
 	if s.ReactionSeconds == nil {
@@ -106,22 +106,22 @@ func (s summary) verdict() error {
 	return errors.Join(problems...)
 }
 
-// print tells a person.
+// print writes the summary to a terminal.
 func (s summary) print(out io.Writer) {
 	lost := "none lost"
 	if undone := s.MessagesPublished - s.MessagesDone; undone > 0 {
-		lost = fmt.Sprintf("%d LOST OR STILL WAITING", undone)
+		lost = fmt.Sprintf("%d LOST OR IN THE BACKLOG", undone)
 	}
 	output.Printf(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion,
 		s.KubernetesVersion)
-	output.Printf(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
+	output.Printf(out, "  messages   %d published, %d processed, %s\n", s.MessagesPublished, s.MessagesDone, lost)
 	output.Printf(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds,
 		share(s.MessagesLate, s.MessagesDone))
-	output.Printf(out, "  wait       p50 %s, p99 %s from publish to done\n",
+	output.Printf(out, "  wait       p50 %s, p99 %s from publication to the end of processing\n",
 		seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
-	output.Printf(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
+	output.Printf(out, "  reaction   %s from the step up to a larger spec.replicas\n", seconds(s.ReactionSeconds))
 	output.Printf(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, "+
-		"where always %d would have been %.0f\n",
+		"while %d all the time would take %.0f\n",
 		s.ReplicasMax, s.ReplicasLast, s.ReplicaSeconds, s.ReplicasMax, float64(s.ReplicasMax)*s.DurationSeconds)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// worked is a demo of 160 s that went well: 5 replicas 5 s after the step, 1 at the end.
+// worked is a successful demo of 160 s: 5 replicas 5 s after the step, 1 at the end.
 func worked() outcome {
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begun.Add(time.Duration(seconds * float64(time.Second))) }
@@ -43,7 +43,7 @@ func TestSummarize(t *testing.T) {
 		MessagesPublished: 11000, MessagesDone: 11000, MessagesLate: 11, ObjectiveSeconds: 30, ReplicaSeconds: 500,
 		ReactionSeconds: &reaction, ReplicasMax: 5, ReplicasLast: 1, WaitP50Seconds: &p50, WaitP99Seconds: &p99,
 		PulsarVersion: "4.0.8", KubernetesVersion: "v1.36.3", DurationSeconds: 160,
-	}, summarize(worked()), "what came after the end does not count")
+	}, summarize(worked()), "messages after the end do not count")
 }
 
 func TestVerdict(t *testing.T) {
@@ -86,14 +86,14 @@ func TestALostMessageIsShownAndNotHidden(t *testing.T) {
 	var out strings.Builder
 	o := worked()
 	summarize(o).print(&out)
-	require.Contains(t, out.String(), "11000 published, 11000 done, none lost")
+	require.Contains(t, out.String(), "11000 published, 11000 processed, none lost")
 	require.Contains(t, out.String(), "11 messages took longer than 30 s (0.1 %)")
-	require.Contains(t, out.String(), "5 at most, 1 at the end; 500 replica-seconds, where always 5 would have been 800")
+	require.Contains(t, out.String(), "5 at most, 1 at the end; 500 replica-seconds, while 5 all the time would take 800")
 
 	o.done -= 3
 	out.Reset()
 	summarize(o).print(&out)
-	require.Contains(t, out.String(), "3 LOST OR STILL WAITING")
+	require.Contains(t, out.String(), "3 LOST OR IN THE BACKLOG")
 	require.NotContains(t, out.String(), "none lost")
 }
 

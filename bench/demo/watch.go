@@ -11,11 +11,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// watch shows a sample a second until enough says that it was, a server crashes or ctx ends.
+// watch shows a sample a second until enough returns true, a server crashes or ctx ends.
 func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time,
 	enough func(sample) bool,
 ) error {
-	timer := time.NewTimer(lookEvery) // not a ticker: after a stall of the machine it would tick twice at once
+	timer := time.NewTimer(lookEvery) // not a ticker, which ticks twice after a stall of the machine
 	defer timer.Stop()
 	done, _ := f.Score.Totals()
 	last := sample{published: f.Published(), done: int64(done)}
@@ -37,7 +37,7 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 	}
 }
 
-// observe looks at everything once.
+// observe takes one sample.
 func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time) observation {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
