@@ -102,7 +102,7 @@ func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err er
 // prepare creates the Function and the policy.
 func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function, error) {
 	s := d.scenario
-	output.Printf(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
+	output.Printf(d.out, "\nFunction %s: a Java instance processes a message in %s, so %.0f messages/s. ",
 		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
 		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.progress(),
@@ -118,7 +118,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err := scene.Client.Create(ctx, policy); err != nil {
 		return nil, fmt.Errorf("creating the policy: %w", err)
 	}
-	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again. %s\n%s\n",
+	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n%s\n%s\n",
 		s.low, s.high, clock(s.calm), clock(s.fall()), s.low, s.pace(), legend)
 	return f, nil
 }
@@ -183,6 +183,6 @@ func (d *demo) report(s summary, o outcome) error {
 	}
 	output.Printf(d.out, "  files      %s, %s, %s\n", path, png, html)
 	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts.\n", html)
-	output.Printf(d.out, "Next, on your own cluster: docs/install.md, and a policy with mode: Recommend.\n")
+	output.Printf(d.out, "Next, on your own cluster: docs/guides/first-cluster.md, or docs/guides if it has a Pulsar.\n")
 	return nil
 }

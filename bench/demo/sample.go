@@ -95,13 +95,27 @@ func why(p *v1alpha1.AutoscalingPolicy, err error) string {
 	}
 	switch decision.Hold.Reason {
 	case policy.HoldStabilizing: // the equation is the current one; the replicas are the maximum of the window
-		needed, _, _ := strings.Cut(decision.Hold.Message, ",")
-		return "kept: " + needed
+		return "kept: " + stabilizing(decision.Hold.Message)
 	case policy.HoldLearning:
 		return "measuring the capacity of a replica"
 	default:
 		return decision.Hold.Reason + ": " + decision.Hold.Message
 	}
+}
+
+// stabilizing shortens the message of a hold. It drops ages, which are those of the last write of the status.
+func stabilizing(message string) string {
+	if replicas, _, isStart := strings.Cut(message, " have been starting for "); isStart {
+		return replicas + " are starting"
+	}
+	needed, window, isWindow := strings.Cut(message, " ago, within ")
+	if !isWindow {
+		short, _, _ := strings.Cut(message, ",")
+		return short
+	}
+	replicas, _, _ := strings.Cut(needed, " ")
+	window, _, _ = strings.Cut(strings.TrimPrefix(window, "the stabilization window of "), ":")
+	return replicas + " were needed in the last " + window
 }
 
 func undecided(conditions []metav1.Condition) string {

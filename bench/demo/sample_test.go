@@ -77,7 +77,35 @@ func TestWhy(t *testing.T) {
 					Reason: policy.HoldStabilizing, Message: "5 replicas were needed 12s ago, within the stabilization window of 45s",
 				},
 			}),
-			"kept: 5 replicas were needed 12s ago",
+			"kept: 5 were needed in the last 45s",
+		},
+		"a window that grew to the period of the load": {
+			decided(5, v1alpha1.Decision{
+				Equation: arriving,
+				Hold: &v1alpha1.Hold{
+					Reason: policy.HoldStabilizing,
+					Message: "5 replicas were needed 1m12s ago, within 2m30s: the stabilization window is 45s, but replicas were " +
+						"needed again 2m10s after they were last",
+				},
+			}),
+			"kept: 5 were needed in the last 2m30s",
+		},
+		"replicas that start": {
+			decided(5, v1alpha1.Decision{
+				Equation: arriving,
+				Hold:     &v1alpha1.Hold{Reason: policy.HoldStabilizing, Message: "replicas have been starting for 8s"},
+			}),
+			"kept: replicas are starting",
+		},
+		"replicas that another manager wrote": {
+			decided(5, v1alpha1.Decision{
+				Equation: arriving,
+				Hold: &v1alpha1.Hold{
+					Reason:  policy.HoldStabilizing,
+					Message: "5 replicas were written by kubectl 12s ago, and are kept for the stabilization window of 45s",
+				},
+			}),
+			"kept: 5 replicas were written by kubectl 12s ago",
 		},
 		"a capacity that is not known": {
 			decided(1, v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldLearning, Message: "long"}}),

@@ -22,10 +22,12 @@ const (
 
 	// legend of the table.
 	legend = `
-  in/s     messages published a second       desired  the decision of the policy
+  in/s     messages published per second     desired  the decision of the policy
   backlog  published and not yet processed   current  spec.replicas, which the HPA sets
   wait     median from publish to processed  running  replicas that consume
-  why      (arrivals + backlog / time to drain it) / capacity of one replica = replicas, rounded up
+  why      arrivals / (utilization x capacity of one replica) = replicas, rounded up, or if this is more,
+           (arrivals + backlog / time to drain it) / capacity; that backlog has what arrives until new
+           replicas consume. After "kept:" is the reason why the replicas stay
 `
 	rowFormat = "%5s  %6s  %7s  %6s  %7s  %7s  %7s  %s"
 
