@@ -19,22 +19,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-const benchRunLong = `Publish a load and compare how autoscalers keep up with it.
+const benchRunLong = `Publish a load and compare how autoscalers handle it.
 
-The scenario names the load, the Function, the contenders that scale it, and limits for the first of them. All is
-made in a namespace of its own and with topics of its own, and is removed at the end, also after Ctrl-C. Latency
-counts from when a message was due, whatever held the publisher up.
+The scenario has the load, the Function, the contenders that scale it, and limits for the first contender. A run
+creates its own namespace and topics and deletes them at the end, also after Ctrl-C. Latency counts from the scheduled
+time of a message, even if it was published late.
 
-With --target the load goes into a topic that a workload of yours consumes, and its own policy scales it. Contenders
-and function of the scenario do not count then, and the objective is that of the policy.
+With --target the load is published to a topic that your own workload consumes, and its policy scales it. The contenders
+and the function of the scenario are then ignored, and the objective is that of the policy.
 
-Exit codes: 0 all limits are met, 1 a limit was exceeded, 2 the command or the scenario is wrong, 3 it could not be
-measured, such as when this machine could not publish as fast as the load demands.`
+Exit codes: 0 all limits are met, 1 a limit was exceeded, 2 the command or the scenario is invalid, 3 nothing could be
+measured, such as when this machine published slower than the load requires.`
 
 const benchRunExample = `  # On the cluster of the current context and the Pulsar of the scenario
   kubectl pap bench run -f scenario.yaml
 
-  # A Function of yours with its own policy: publishes into that input, and creates and deletes nothing
+  # Your own Function and its policy: publishes to the input, and creates and deletes nothing
   kubectl pap bench run -f scenario.yaml --target Function/resize -n media \
     --i-know-this-publishes-into public/default/images
 
@@ -54,7 +54,7 @@ func (c coded) ExitCode() int { return c.code }
 func (c coded) Unwrap() error { return c.error }
 
 func newBench(streams genericiooptions.IOStreams) *cobra.Command {
-	command := &cobra.Command{Use: "bench", Short: "Compare autoscalers with a load of your own"}
+	command := &cobra.Command{Use: "bench", Short: "Compare autoscalers under your own load"}
 	command.AddCommand(newBenchRun(streams), newBenchClean(streams), newBenchConsume())
 	return command
 }
@@ -71,20 +71,20 @@ type benchRunOptions struct {
 func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 	o := benchRunOptions{cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "run -f SCENARIO", Short: "Publish a load and compare how autoscalers keep up with it",
+		Use: "run -f SCENARIO", Short: "Publish a load and compare how autoscalers handle it",
 		Long: benchRunLong, Example: benchRunExample,
 		Args: func(command *cobra.Command, args []string) error { return usage(cobra.NoArgs(command, args)) },
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams) },
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	f := command.Flags()
-	f.StringVarP(&o.scenario, "filename", "f", "", "File with a Scenario. Recordings of a load are beside it.")
-	f.BoolVar(&o.local, "local", false, "Run on this machine, in a checkout of pulsar-autoscaler, on real parts.")
+	f.StringVarP(&o.scenario, "filename", "f", "", "File with a Scenario. Paths of recorded loads are relative to it.")
+	f.BoolVar(&o.local, "local", false, "Run on a Pulsar and a cluster on this machine. Needs a checkout of the sources.")
 	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or a table when empty.")
-	f.StringVar(&o.html, "html", "", "File that gets the result as a page with charts.")
-	f.StringVar(&o.target, "target", "", "Workload of yours that gets the load, as Kind/name such as Function/resize.")
+	f.StringVar(&o.html, "html", "", "File to write an HTML page with the result and charts to.")
+	f.StringVar(&o.target, "target", "", "Your workload that gets the load, as Kind/name, such as Function/resize.")
 	f.StringVar(&o.topic, "i-know-this-publishes-into", "",
-		"Topic that the target consumes and that may have the messages of the load. Required with --target.")
+		"Topic to publish the load to. The target must consume it. Required with --target.")
 	addAccess(f, &o.access)
 	o.cluster.addTo(f)
 	o.cluster.addNamespace(f)
@@ -146,12 +146,12 @@ func (o *benchRunOptions) validate() error {
 	case o.scenario == "":
 		return errors.New("--filename is missing: name a file with a Scenario")
 	case o.local && (o.target != "" || o.access != run.Access{}):
-		return errors.New("--local is set beside --target or credentials for Pulsar: it has a Pulsar of its own")
+		return errors.New("--local cannot be used with --target or credentials for Pulsar: it starts its own Pulsar")
 	case o.target == "" && (o.topic != "" || o.cluster.overrides.Context.Namespace != ""):
 		return errors.New("--i-know-this-publishes-into or --namespace is set without --target: add --target")
 	case o.target != "" && o.topic == "":
-		return errors.New("--i-know-this-publishes-into is missing: name the topic that --target consumes and that may " +
-			"have the messages of the load")
+		return errors.New("--i-know-this-publishes-into is missing: name a topic that --target consumes and " +
+			"that may get the load")
 	default:
 		return o.access.Validate()
 	}
@@ -166,7 +166,7 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	if err != nil {
 		return run.Config{}, fmt.Errorf("--filename: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close() //nolint:errcheck // nothing was written
 	s, err := scenario.Decode(file)
 	if err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
@@ -183,7 +183,7 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	return run.Config{Scenario: s, Schedule: schedule, Target: target, Access: o.access}, err
 }
 
-// check validates the scenario for this kind of run.
+// check validates the scenario for the flags.
 func (o *benchRunOptions) check(s scenario.Scenario) error {
 	switch {
 	case o.local:

@@ -39,7 +39,7 @@ func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 			[]string{"-f", target, "--target", "resize", publishes, "a"}, "it must be Kind/name",
 		},
 		"a local target": {
-			[]string{"-f", step, "--local", "--target", "Function/a", publishes, "a"}, "--local is set beside --target",
+			[]string{"-f", step, "--local", "--target", "Function/a", publishes, "a"}, "--local cannot be used with --target",
 		},
 		"a plugin without parameters": {
 			[]string{"-f", step, "--pulsar-auth-plugin", "token"}, `--pulsar-auth-params-file is ""`,

@@ -25,18 +25,18 @@ type benchCleanOptions struct {
 func newBenchClean(streams genericiooptions.IOStreams) *cobra.Command {
 	o := benchCleanOptions{cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "clean [NAMESPACE... | --all]", Short: "Remove what interrupted runs left behind",
-		Long: "Remove what interrupted runs left behind: their Functions, topics and namespaces.\n\n" +
-			"Without arguments it lists the namespaces of runs, also of those that are under way.",
+		Use: "clean [NAMESPACE... | --all]", Short: "Delete the leftovers of interrupted runs",
+		Long: "Delete the leftovers of interrupted runs: Functions, topics and namespaces.\n\n" +
+			"Without arguments it lists the namespaces of runs, including those in progress.",
 		Example: "  # The namespaces of runs\n  kubectl pap bench clean\n\n" +
-			"  # Remove what one run left behind\n  kubectl pap bench clean pap-bench-3f9a1c",
+			"  # Delete the leftovers of one run\n  kubectl pap bench clean pap-bench-3f9a1c",
 		RunE: func(command *cobra.Command, names []string) error { return o.run(command.Context(), streams, names) },
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	f := command.Flags()
-	f.BoolVar(&o.all, "all", false, "Remove all runs of the cluster, also those that are under way.")
+	f.BoolVar(&o.all, "all", false, "Delete all runs of the cluster, including those in progress.")
 	f.StringVar(&o.adminURL, "pulsar-admin-url", "",
-		"Admin service of the Pulsar with the topics. Default: the one of the run.")
+		"Admin URL of the Pulsar with the topics. Default: that of the run.")
 	addAccess(f, &o.access)
 	o.cluster.addTo(f)
 	return command
@@ -44,7 +44,7 @@ func newBenchClean(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *benchCleanOptions) run(ctx context.Context, streams genericiooptions.IOStreams, names []string) error {
 	if o.all && len(names) > 0 {
-		return usage(errors.New("--all is set beside names of namespaces: leave out one of them"))
+		return usage(errors.New("--all cannot be used with names of namespaces: leave out one of them"))
 	}
 	if err := o.access.Validate(); err != nil {
 		return usage(err)

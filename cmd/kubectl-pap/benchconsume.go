@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// newBenchConsume is the command of the pods of contenders with function.kind Deployment.
+// newBenchConsume is the command that pods of contenders with function.kind Deployment run.
 func newBenchConsume() *cobra.Command {
 	var (
 		config     load.Consumption
@@ -18,7 +18,7 @@ func newBenchConsume() *cobra.Command {
 		serviceURL string
 	)
 	command := &cobra.Command{
-		Use: "consume", Short: "Copy each message to another topic after a service time, as a replica of a benchmark",
+		Use: "consume", Short: "Consume as a replica of a benchmark: copy each message to a topic after a service time",
 		Hidden: true, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			client, err := access.Client(serviceURL)
@@ -32,9 +32,9 @@ func newBenchConsume() *cobra.Command {
 	f := command.Flags()
 	f.StringVar(&serviceURL, "service-url", "", "Service URL of Pulsar, such as pulsar://pulsar-proxy:6650.")
 	f.StringVar(&config.Topic, "topic", "", "Topic to consume.")
-	f.StringVar(&config.Subscription, "subscription", "", "Name of the subscription, which is Shared.")
+	f.StringVar(&config.Subscription, "subscription", "", "Name of the Shared subscription.")
 	f.StringVar(&config.Output, "output-topic", "", "Topic that gets the copies.")
-	f.DurationVar(&config.ServiceTime, "service-time", 0, "Time that a message takes.")
+	f.DurationVar(&config.ServiceTime, "service-time", 0, "Time to process a message.")
 	addAccess(f, &access)
 	return command
 }

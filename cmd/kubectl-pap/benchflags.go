@@ -23,7 +23,7 @@ func newClusterFlags() clusterFlags {
 	return clusterFlags{clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}}
 }
 
-// addTo adds all but the namespace: runs create their own.
+// addTo adds the flags except the namespace: runs create their own.
 func (c clusterFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "File with the kubeconfig.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -48,7 +48,7 @@ func (c clusterFlags) client() (client.Client, error) {
 	return run.NewClient(config)
 }
 
-// namespace of the flag, else of the context.
+// namespace returns the namespace of the flag, else of the context.
 func (c clusterFlags) namespace() (string, error) {
 	namespace, _, err := c.config().Namespace()
 	if err != nil {

@@ -5,7 +5,7 @@
 //
 //	main.go      the process: signals, exit code
 //	root.go      the command tree
-//	simulate.go  kubectl pap simulate: what a policy would have done with a recorded load, with prometheus.go
+//	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
 //	             benchconsume.go for the replicas of contenders without Function Mesh
 //

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the output into docs/simulate.md")
 
-// The page shows a command and its output. The test runs the command.
+// The page has a command and its output. The test runs the command.
 func TestThePageShowsTheRealOutput(t *testing.T) {
 	const page = "../../docs/simulate.md"
 	text, err := os.ReadFile(page)
@@ -38,7 +38,7 @@ func TestThePageShowsTheRealOutput(t *testing.T) {
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o600))
 		return
 	}
-	require.Equal(t, output, out, "write it again with -update")
+	require.Equal(t, output, out, "update it with -update")
 }
 
 func TestThePageNamesAllSeries(t *testing.T) {

@@ -31,23 +31,23 @@ type prometheusOptions struct {
 }
 
 func (o *prometheusOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of what has its HTTP API, to read the load from.")
+	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of a server with its HTTP API, to read the load from.")
 	f.StringVar(&o.tokenFile, "prometheus-token-file", "", "File with a bearer token for Prometheus.")
 	f.StringVar(&o.username, "prometheus-username", "", "User name for Prometheus.")
 	f.StringVar(&o.passwordFile, "prometheus-password-file", "", "File with the password for --prometheus-username.")
 	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
-	f.StringVar(&o.since, "since", "7d", "How far back the load begins, such as 7d or 12h.")
+	f.StringVar(&o.since, "since", "7d", "How far back the load starts, such as 7d or 12h.")
 	f.StringVar(&o.until, "until", "", "When the load ends, in RFC 3339. Default: now.")
 	f.DurationVar(&o.step, "step", time.Minute,
 		"Time between two samples: at least the scrape interval. Rates are over two steps.")
 	f.StringVar(&o.saveTrace, "save-trace", "", "File to write the load to, for --trace.")
 	f.StringSliceVar(&o.topics, "topic", nil,
-		"Input topic, may be repeated; its partitions are included. Default: spec.subscription of the policy.")
+		"Input topic including its partitions; may be repeated. Default: spec.subscription of the policy.")
 	f.StringVar(&o.subscription, "subscription", "",
 		"Name of the subscription. Default: spec.subscription.name of the policy.")
 	f.StringVarP(&o.namespace, "namespace", "n", "",
 		"Namespace of the workload and the policy. Default: that of the policy file.")
-	f.StringVar(&o.workload, "workload", "", "What runs the replicas, for kube-state-metrics: statefulset/NAME or "+
+	f.StringVar(&o.workload, "workload", "", "Workload of the replicas in kube-state-metrics: statefulset/NAME or "+
 		"deployment/NAME. Default: from the target of the policy.")
 }
 
@@ -112,7 +112,7 @@ func (o *prometheusOptions) override(f history.Function) (history.Function, erro
 	return f, nil
 }
 
-// server reads the files that flags name.
+// server reads the files of the flags.
 func (o *prometheusOptions) server() (history.Server, error) {
 	s := history.Server{URL: o.url, Username: o.username}
 	for _, file := range []struct {
@@ -130,7 +130,7 @@ func (o *prometheusOptions) server() (history.Server, error) {
 	return s, err
 }
 
-// readFile reads the file of a flag; nothing without a path.
+// readFile reads the file of a flag; nil without a path.
 func readFile(flag, path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
 )
 
-// unit of a rangeFlag.
+// unit is the unit of a rangeFlag.
 type unit int
 
 const (

@@ -30,24 +30,24 @@ import (
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-const simulateLong = `Show what a policy would have done with a recorded load, without touching a cluster.
+const simulateLong = `Simulate a policy with a recorded load. Nothing is changed in a cluster.
 
 The load is read from Prometheus, or is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per
-second) and, where they are known, replicas; or with the columns timestamp (RFC 3339 or Unix time) and messages, which
-are those from that row until the next. It is replayed second by second through the code that the adapter runs
-and through a model of Pulsar and the replicas, for the policy and beside it for KEDA's pulsar scaler (default and
-tuned threshold), a HorizontalPodAutoscaler on CPU, fixed replicas, and the replicas that really ran.
+second) and optionally replicas; or with the columns timestamp (RFC 3339 or Unix time) and messages, the count from
+that row until the next. The policy is evaluated every second by the code of the adapter, on a model of Pulsar and the
+replicas. The same model runs KEDA's pulsar scaler (default and tuned threshold), a HorizontalPodAutoscaler on CPU,
+fixed replicas, and the recorded replicas.
 
-The capacity of a replica is what it processes while it has work all the time. Prometheus often tells it; otherwise
-set --capacity. It is simulated at both ends of its range too, and every result becomes a range.
+The capacity of a replica is its process rate while it always has messages. Prometheus often has it; otherwise set
+--capacity. Both ends of its range are simulated too, so that every result is a range.
 
-These series are read from Prometheus, as far as they are there:
+These series are read from Prometheus if they exist:
 `
 
-const simulateExample = `  # The last week of the topics that the policy names, with its workload by kube-state-metrics
+const simulateExample = `  # The last week of the topics in the policy, with the replicas from kube-state-metrics
   kubectl pap simulate -f policy.yaml --prometheus http://localhost:9090 --since 7d
 
-  # The same for a Function, of which the policy does not name the topics
+  # The same for a Function, with topics that are not in the policy
   kubectl pap simulate -f policy.yaml --prometheus http://localhost:9090 --topic public/default/in \
     --subscription public/default/resize
 
@@ -57,7 +57,7 @@ const simulateExample = `  # The last week of the topics that the policy names, 
   # Without a policy: bounds and objective by flags
   kubectl pap simulate --trace load.csv --capacity 50 --max-replicas 20 --latency-objective 30s
 
-  # The cost of each contender beside its replica-hours, and a page with charts
+  # The cost of each contender, and a page with charts
   kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 --cost-per-replica-hour 0.05 --html result.html`
 
 // simulateOptions are the flags of kubectl pap simulate.
@@ -83,7 +83,7 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	o := simulateOptions{capacity: rangeFlag{unit: perSecond}, start: rangeFlag{unit: seconds}}
 	command := &cobra.Command{
 		Use:     "simulate [-f POLICY] (--prometheus URL | --trace FILE)",
-		Short:   "Show what a policy would have done with a recorded load",
+		Short:   "Simulate a policy with a recorded load",
 		Long:    simulateLong + "  " + strings.Join(history.Names(), "\n  "),
 		Example: simulateExample,
 		Args:    cobra.NoArgs,
@@ -97,7 +97,7 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	f.Int32Var(&o.maxReplicas, "max-replicas", 100, "maxReplicas without a policy file.")
 	f.DurationVar(&o.objective, "latency-objective", time.Minute, "latencyObjective without a policy file.")
 	f.StringVar(&o.trace, "trace", "", "CSV file of the load: columns time and rate, or timestamp and messages, and "+
-		"replicas where known.")
+		"optionally replicas.")
 	f.Var(&o.capacity, "capacity", "Messages per second that one replica processes: a number, or a range such as 40-60.")
 	f.Var(&o.start, "start-time", "Time from a scale-up until a new replica consumes: a duration, or a range such as "+
 		"20s-60s. Default: 15s-60s, assumed.")
@@ -105,14 +105,14 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 		"Shared, Key_Shared, Failover or Exclusive. Default: spec.subscription.type of the policy, else Shared.")
 	f.IntVar(&o.partitions, "partitions", 1, "Partitions of the input topic, which limit the replicas of Failover.")
 	f.IntVar(&o.cpuPercent, "cpu-percent", 100,
-		"CPU time of a busy replica in percent of its request, which the HorizontalPodAutoscaler on CPU sees.")
+		"CPU time of a busy replica in percent of its request, as measured by the HorizontalPodAutoscaler on CPU.")
 	f.DurationVar(&o.maxGap, "max-gap", 10*time.Minute, "Longest time between two samples of the load.")
 	f.IntVar(&o.fixed, "fixed-replicas", 0,
-		"Replicas of the contender that does not scale. Default: what the highest rate needs at 80% utilization.")
+		"Replicas of the contender without scaling. Default: those for the highest rate at 80% utilization.")
 	f.Float64Var(&o.cost, "cost-per-replica-hour", 0, "Cost of one replica for an hour, in any currency.")
 	f.Uint64Var(&o.seed, "seed", 1, "Seed of all random numbers; the same seed gives the same result.")
 	f.StringVarP(&o.output, "output", "o", "", "Output format: json, or a table when empty.")
-	f.StringVar(&o.html, "html", "", "File to write as a page with the same numbers and charts.")
+	f.StringVar(&o.html, "html", "", "File to write an HTML page with the numbers and charts to.")
 	o.prometheus.add(f)
 	command.MarkFlagsOneRequired("trace", "prometheus")
 	command.MarkFlagsMutuallyExclusive("trace", "prometheus")
@@ -192,16 +192,16 @@ func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdi
 	case o.capacity.set:
 		c.Capacity = compare.Estimate{Range: o.capacity.value, Source: "--capacity"}
 	case recorded.Capacity == nil && recorded.SeenCapacity > 0:
-		return c, fmt.Errorf("--capacity is missing: replicas had no work for long enough to show what one processes; "+
-			"%.4g messages per second are the most that were seen", recorded.SeenCapacity)
+		return c, fmt.Errorf("--capacity is missing: replicas were not busy for long enough to measure it; "+
+			"the highest rate of a replica was %.4g messages per second", recorded.SeenCapacity)
 	case recorded.Capacity == nil:
-		return c, errors.New("--capacity is missing: say what one replica processes, such as 50 or 40-60")
+		return c, errors.New("--capacity is missing: set the messages per second of one replica, such as 50 or 40-60")
 	}
 	c.RecordedLate = recorded.Late(c.Capacity.Expected, decide.LatencyObjective(c.Spec))
 	return c, nil
 }
 
-// source of the load, for the report.
+// source names the origin of the load in the report.
 func (o *simulateOptions) source() string {
 	if o.trace != "" {
 		return filepath.Base(o.trace)
@@ -209,7 +209,7 @@ func (o *simulateOptions) source() string {
 	return "Prometheus"
 }
 
-// policy from the file, or from the flags.
+// policy returns the policy of the file or of the flags.
 func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
 	if o.policyFile == "" {
 		if o.objective < time.Second || o.objective > 24*time.Hour {
@@ -227,7 +227,7 @@ func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1
 		if err != nil {
 			return v1alpha1.AutoscalingPolicy{}, fmt.Errorf("--filename: %w", err)
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close() //nolint:errcheck // nothing was written
 		from = file
 	}
 	policy, err := manifest.Policy(ctx, from)
@@ -237,7 +237,7 @@ func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1
 	return policy, nil
 }
 
-// recorded is the history from Prometheus, or from a trace, which has only the load.
+// recorded reads the history from Prometheus, or the load from a trace.
 func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.AutoscalingPolicy) (history.History, error) {
 	if o.trace == "" {
 		return o.prometheus.read(ctx, policy, o.maxGap)
@@ -246,7 +246,7 @@ func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.Autoscal
 	if err != nil {
 		return history.History{}, fmt.Errorf("--trace: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close() //nolint:errcheck // nothing was written
 	load, err := trace.Read(file, o.maxGap)
 	if err != nil {
 		return history.History{}, fmt.Errorf("reading trace %s: %w", o.trace, err)
@@ -254,8 +254,8 @@ func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.Autoscal
 	return history.History{Load: load}, nil
 }
 
-// subscriptionType is that of the flag, else of the policy. The consumer of an Exclusive subscription gets the same
-// messages as that of a Failover subscription.
+// subscriptionType returns the type in the flag, else in the policy. Exclusive is simulated as Failover: one consumer
+// gets all messages.
 func subscriptionType(flag string, spec v1alpha1.AutoscalingPolicySpec) backlog.SubscriptionType {
 	if flag == "" && spec.Subscription != nil {
 		flag = string(spec.Subscription.Type)

@@ -15,7 +15,7 @@ const (
 // assumption of each plan.
 func assumption(plan int) string {
 	return []string{
-		"as expected; not within the whole range of what is known",
+		"with the expected values, but not at both ends of the range",
 		"only with the lowest capacity and the longest start", "only with the highest capacity and the shortest start",
 	}[plan]
 }

@@ -151,7 +151,7 @@ func TestBetterListsWhatThePolicyLoses(t *testing.T) {
 			Outcome{Name: "other", hours: []float64{90, 130, 80}, late: []float64{0.01, 0.02, 0}},
 			[]string{
 				"other needs 10% fewer replica-hours, with no more late messages " +
-					"(as expected; not within the whole range of what is known)",
+					"(with the expected values, but not at both ends of the range)",
 			},
 		},
 		"fewer hours, and more late": {Outcome{hours: []float64{50, 60, 40}, late: []float64{0.2, 0.3, 0.1}}, []string{}},
@@ -166,7 +166,7 @@ func TestBetterListsWhatThePolicyLoses(t *testing.T) {
 			Outcome{Name: "other", hours: []float64{150, 180, 120}, late: []float64{0, 0, 0}},
 			[]string{
 				"other has fewer late messages, 0.00% instead of 1.00%, with +50% replica-hours " +
-					"(as expected; not within the whole range of what is known)",
+					"(with the expected values, but not at both ends of the range)",
 			},
 		},
 	}
@@ -188,7 +188,7 @@ func TestResultChecksTheModel(t *testing.T) {
 	require.InDelta(t, 0.25, result.Check.Recorded, 1e-9)
 	require.Zero(t, result.Check.Model.Low)
 	require.Positive(t, result.Check.Model.High, "8 replicas of 40/s each are late")
-	require.Contains(t, result.Check.text(), "messages were late in 25.00% of the time as recorded")
+	require.Contains(t, result.Check.text(), "messages were late for 25.00% of the time in the recording")
 }
 
 func TestPageShowsAllContendersAndTheBetterOnes(t *testing.T) {

@@ -46,13 +46,13 @@ func (c Config) contenders() []contender {
 		},
 		{name: CPU, setting: "average CPU utilization of 80%", new: baseline.CPU},
 		{
-			name: FixedCount, setting: strconv.Itoa(fixed) + " replicas all the time", new: baseline.Fixed(fixed),
+			name: FixedCount, setting: strconv.Itoa(fixed) + " replicas, not scaled", new: baseline.Fixed(fixed),
 			initial: fixed,
 		},
 	}
 	if c.Load.HasReplicas() {
 		all = append(all, contender{
-			name: Recorded, setting: "the replicas that really ran", new: baseline.Schedule(c.Load.Replicas),
+			name: Recorded, setting: "the recorded replicas", new: baseline.Schedule(c.Load.Replicas),
 		})
 	}
 	return all

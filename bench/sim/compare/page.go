@@ -21,15 +21,15 @@ func (r Result) Page() page.Page {
 		summary += " " + better + "."
 	}
 	p := page.Page{
-		Title: "A policy with a recorded load", Summary: summary,
+		Title: "Simulation of a policy with a recorded load", Summary: summary,
 		Tables: []page.Table{r.pageTable()}, Charts: r.charts(),
 	}
 	if text := r.Check.text(); text != "" {
 		p.Notes = append(p.Notes, text)
 	}
 	p.Notes = append(p.Notes, r.Notes...)
-	p.Notes = append(p.Notes, "The model does not know bursts within a step of the recording, pods that wait for a node, "+
-		"and messages that take longer than others.")
+	p.Notes = append(p.Notes, "The model does not include bursts within a step of the recording, pods that wait for a "+
+		"node, and messages that take longer than others.")
 	return p
 }
 

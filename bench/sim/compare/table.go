@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// WriteTable writes a result for people.
+// WriteTable writes a result to a terminal.
 func (r Result) WriteTable(to io.Writer) error {
 	var text strings.Builder
 	line := func(format string, args ...any) { output.Printf(&text, format+"\n", args...) }
@@ -53,8 +53,8 @@ func (c *Check) text() string {
 		return ""
 	}
 	model := Range{100 * c.Model.Low, 100 * c.Model.Expected, 100 * c.Model.High}
-	return fmt.Sprintf("Check of the model: with the replicas that ran, messages were late in %s of the time as recorded "+
-		"and in %s of it as simulated.", percent(c.Recorded), model.text("%.2f%%"))
+	return fmt.Sprintf("Check of the model: with the recorded replicas, messages were late for %s of the time in the "+
+		"recording, and for %s in the simulation.", percent(c.Recorded), model.text("%.2f%%"))
 }
 
 // String is the load in a line.
@@ -69,18 +69,18 @@ func (l Load) String() string {
 
 func (r Result) verdict() string {
 	if len(r.Better) == 0 {
-		return "No contender has fewer late messages than the policy, or as few with fewer replica-hours, in the whole range."
+		return "No contender beats the policy in late messages, or in replica-hours with as few late messages."
 	}
 	return "Better than the policy:"
 }
 
 func (r Result) rows() [][]string {
-	header := []string{"CONTENDER", "REPLICA-HOURS", "LATE", "CHANGES", "MOST"}
+	header := []string{"CONTENDER", "REPLICA-HOURS", "LATE", "CHANGES", "MAX"}
 	hasCost := r.Contenders[0].Cost != nil
 	if hasCost {
 		header = append(header, "COST")
 	}
-	rows := [][]string{append(header, "BETTER IN", "SETTING")}
+	rows := [][]string{append(header, "BEATS POLICY IN", "SETTING")}
 	for _, o := range r.Contenders {
 		late := Range{100 * o.LateRatio.Low, 100 * o.LateRatio.Expected, 100 * o.LateRatio.High}
 		row := []string{
