@@ -9,7 +9,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 )
 
-// score is how a run went in either world; the simulator's is the mean of its runs. What is nil is unknown.
+// score is the result of a run, real or simulated; the simulator's is the mean of its runs. Nil is unknown.
 type score struct {
 	ReplicaHours *float64 `json:"replica_hours"`
 	LatePct      *float64 `json:"late_pct"`
@@ -17,7 +17,7 @@ type score struct {
 	MaxReplicas  *float64 `json:"max_replicas"`
 }
 
-// score of the real run. Messages that were not done at the end are late.
+// score returns the score of the real run. Messages that were not processed at the end are late.
 func (o outcome) score() score {
 	usage := testbed.UsageOf(testbed.Between(o.timeline, o.begun, o.ended), o.ended)
 	s := score{
@@ -31,25 +31,25 @@ func (o outcome) score() score {
 	return s
 }
 
-// trace has a value for every second since the load began.
+// trace has a value for every second of the load.
 type trace struct {
-	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second;
-	// none in reports that did not have it.
+	// Rate is the planned load in messages per second, and Arrived the messages published in each second; earlier reports
+	// have no Arrived.
 	Rate    []float64 `json:"rate"`
 	Arrived []float64 `json:"arrived,omitempty"`
-	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least
-	// and the most of them. RealConsuming are those that consumed.
+	// Real and Sim are requested replicas that have not ended; Sim is the mean of all runs, with the minimum and maximum.
+	// RealConsuming are those that consumed.
 	Real          []float64 `json:"real"`
 	RealConsuming []float64 `json:"real_consuming"`
 	Sim           []float64 `json:"sim"`
 	SimLow        []float64 `json:"sim_low"`
 	SimHigh       []float64 `json:"sim_high"`
-	// RealBacklog and SimBacklog are messages that were published and are not done.
+	// RealBacklog and SimBacklog are published messages that are not processed.
 	RealBacklog []float64 `json:"real_backlog"`
 	SimBacklog  []float64 `json:"sim_backlog"`
 }
 
-// real is the part that was not simulated.
+// real returns the part that was not simulated.
 func (t trace) real() trace {
 	return trace{
 		Rate: t.Rate, Arrived: t.Arrived, Real: t.Real, RealConsuming: t.RealConsuming,
@@ -57,7 +57,7 @@ func (t trace) real() trace {
 	}
 }
 
-// trace of the real run: what held at the end of each second.
+// trace returns the trace of the real run, with the state at the end of each second.
 func (o outcome) trace() trace {
 	var t trace
 	lived := testbed.Between(o.timeline, o.begun, o.ended)
@@ -69,7 +69,7 @@ func (o outcome) trace() trace {
 			state, lived = lived[0], lived[1:]
 		}
 		for len(counts) > 0 && counts[0].at <= end {
-			backlog, counts = max(0, counts[0].published-counts[0].done), counts[1:] // a replica may tell first
+			backlog, counts = max(0, counts[0].published-counts[0].done), counts[1:] // a replica may report first
 		}
 		t.Rate = append(t.Rate, o.scenario.rate(float64(second)))
 		t.Real = append(t.Real, float64(state.Started))
@@ -80,8 +80,8 @@ func (o outcome) trace() trace {
 	return t
 }
 
-// arrived is what was published in each second, where looks are a second apart by and large: between two of them it is
-// taken to have come evenly, and what was published after the last of them came with the last.
+// arrived returns the messages published in each second. Samples are about a second apart, and messages between two
+// samples are spread evenly. Those after the last sample count as of the last.
 func (o outcome) arrived() []float64 {
 	if len(o.counts) == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// happened is a run of 10 s: two more replicas from second 4 on, of which one comes and one is taken back at 8.
+// happened returns a run of 10 s: two more replicas from second 4 on. One of them starts, and the other is removed at
+// second 8.
 func happened() outcome {
 	s := all()[0].lasting(10 * time.Second)
 	return outcome{
@@ -36,7 +37,7 @@ func TestScoreIsOfTheTimeOfTheLoadAlone(t *testing.T) {
 	require.InDelta(t, (4.5+3*3.75+2*1.75)/3600, *s.ReplicaHours, 1e-9)
 	require.InDelta(t, 2, *s.Actions, 0)
 	require.InDelta(t, 3, *s.MaxReplicas, 0)
-	require.InDelta(t, 5, *s.LatePct, 1e-9, "15 late and 10 that were never done")
+	require.InDelta(t, 5, *s.LatePct, 1e-9, "15 late and 10 unprocessed")
 }
 
 func TestALateShareOfNothingIsUnknown(t *testing.T) {

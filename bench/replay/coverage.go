@@ -16,26 +16,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// coverage is what a saturated Java instance's own metric shows of its time, for calls of one length. What is nil is
-// unknown.
+// coverage is the share of a saturated Java instance's time that its own metric accounts for, for calls of one length.
+// Nil is unknown.
 type coverage struct {
-	// CallMillis is the mean length of a call, as the metric has it.
+	// CallMillis is the mean length of a call by the metric.
 	CallMillis *float64 `json:"call_ms"`
-	// Busy is the share of the time that is in calls, and OverheadMillis what passes between two of them.
+	// Busy is the share of time within calls, and OverheadMillis the time between two calls.
 	Busy           *float64 `json:"busy"`
 	OverheadMillis *float64 `json:"overhead_ms"`
 }
 
 const (
 	coverageName = "coverage"
-	// coverageWindow is what is measured over, coverageWindows times for each length of a call.
+	// coverageWindow is the length of a measurement. Each length of a call gets coverageWindows of them.
 	coverageWindow  = 2 * time.Second
 	coverageWindows = 5
 	// fillRate is in messages per second.
 	fillRate = 4000
 )
 
-// coverageTimes are lengths of a call, the longest first: what is fetched meanwhile is not the start's doing.
+// coverageTimes are lengths of a call. The longest comes first, so that the start of the instance does not slow down
+// prefetching.
 func coverageTimes() []time.Duration {
 	return []time.Duration{
 		20 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond, 2 * time.Millisecond,
@@ -43,7 +44,7 @@ func coverageTimes() []time.Duration {
 	}
 }
 
-// coverageMessages are more than an instance can process meanwhile.
+// coverageMessages is more than an instance can process in a measurement.
 func coverageMessages() int64 {
 	messages := 2000.0
 	for _, cost := range coverageTimes() {
@@ -52,7 +53,7 @@ func coverageMessages() int64 {
 	return int64(messages)
 }
 
-// cover measures one Java instance with more to do than it can, for calls of several lengths.
+// cover measures one saturated Java instance, for calls of several lengths.
 func (e *environment) cover(ctx context.Context) (_ []coverage, err error) {
 	topic := broker.TopicName(coverageName + "-in")
 	if err := e.scene.Broker.CreateTopic(ctx, topic, 0); err != nil {
@@ -99,7 +100,7 @@ func (e *environment) cover(ctx context.Context) (_ []coverage, err error) {
 	return all, nil
 }
 
-// fill publishes what is to be processed.
+// fill publishes the messages of a measurement.
 func (e *environment) fill(ctx context.Context, topic string) error {
 	publisher, err := load.New(load.Config{
 		ServiceURL: e.scene.Broker.ServiceURL(), Topic: topic,
@@ -118,7 +119,7 @@ func (e *environment) fill(ctx context.Context, topic string) error {
 	return ctx.Err()
 }
 
-// windows looks at the instance's counters at the edges of every window, after one that is left out.
+// windows samples the counters of the instance at the edges of every window. It skips the first window.
 func (e *environment) windows(ctx context.Context) ([]backlog.InstancesSample, error) {
 	var looks []backlog.InstancesSample
 	timer := time.NewTimer(coverageWindow)
@@ -132,14 +133,14 @@ func (e *environment) windows(ctx context.Context) ([]backlog.InstancesSample, e
 		timer.Reset(coverageWindow)
 		sample, err := e.scraper.FetchInstances(ctx, coverageName)
 		if err != nil {
-			return nil, fmt.Errorf("asking the instance: %w", err)
+			return nil, fmt.Errorf("reading the metrics of the instance: %w", err)
 		}
 		looks = append(looks, sample)
 	}
 	return looks, nil
 }
 
-// covered is the median of the windows between looks at one instance.
+// covered is the median of the windows between samples of one instance.
 func covered(looks []backlog.InstancesSample) coverage {
 	var lengths, shares, gaps []float64
 	for i := 1; i < len(looks); i++ {

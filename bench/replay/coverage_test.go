@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// counters of one instance so many seconds after the beginning.
+// counters returns a sample of one instance.
 func counters(seconds float64, calls int64, busy time.Duration) backlog.InstancesSample {
 	return backlog.InstancesSample{
 		At:        begun().Add(time.Duration(seconds * float64(time.Second))),
@@ -25,10 +25,10 @@ func TestCoverageIsTheMedianOfTheWindows(t *testing.T) {
 		counters(0, 1000, 0),
 		counters(2, 1100, 1900*time.Millisecond), // 19 ms a call, 1 ms between two
 		counters(4, 1200, 3800*time.Millisecond),
-		counters(6, 1210, 5790*time.Millisecond), // the machine stood still within a call
-		counters(7, 1210, 5790*time.Millisecond), // and for good
+		counters(6, 1210, 5790*time.Millisecond), // the machine stalled within a call
+		counters(7, 1210, 5790*time.Millisecond), // and did not recover
 		{At: begun().Add(8 * time.Second), Silent: 1},
-		counters(10, 1400, 8*time.Second), // since when is not known
+		counters(10, 1400, 8*time.Second), // the start of the window is unknown
 	})
 	require.InDelta(t, 19, *got.CallMillis, 1e-9)
 	require.InDelta(t, 0.95, *got.Busy, 1e-9)

@@ -5,18 +5,18 @@ package main
 
 import "reflect"
 
-// decision is what the policy's status said from a second on.
+// decision is the decision in the status of the policy from a second on.
 type decision struct {
 	Second   int    `json:"second"`
 	Desired  *int32 `json:"desired"`
 	Equation string `json:"equation"`
 	Hold     string `json:"hold"`
-	// Capacity of a replica in messages per second as it was learned, and BusyPct what a busy one was seen to say.
+	// Capacity of a replica in messages per second and BusyPct, the busy time of a saturated replica, are as learned.
 	Capacity string `json:"capacity"`
 	BusyPct  *int32 `json:"busy_pct"`
 }
 
-// decisions are those that differ from the one before.
+// decisions returns those that differ from the previous one.
 func decisions(looks []look) []decision {
 	var all []decision
 	for _, l := range looks {
@@ -41,7 +41,7 @@ func decisions(looks []look) []decision {
 	return all
 }
 
-// says tells whether two decisions are the same but for their time.
+// says reports whether two decisions are equal except for their time.
 func (d decision) says(other decision) bool {
 	d.Second = other.Second
 	return reflect.DeepEqual(d, other)

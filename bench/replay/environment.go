@@ -22,10 +22,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// drainTimeout is how long the last messages may take when nothing is published any more.
+// drainTimeout is how long the last messages may take after the end of publishing.
 const drainTimeout = 3 * time.Minute
 
-// environment is the stage with what looks at it.
+// environment is the stage with the readers that sample it.
 type environment struct {
 	scene      *stage.Stage
 	source     *pulsar.Source
@@ -35,7 +35,7 @@ type environment struct {
 	progress   io.Writer
 }
 
-// open sets the stage with every interval as it ships: polls each 10 s, HPA syncs each 15 s. It lasts until end.
+// open starts the stage with shipped intervals: polls every 10 s, HPA syncs every 15 s. It lasts until end.
 func open(ctx context.Context, progress io.Writer) (_ *environment, end func(), err error) {
 	bins, err := cluster.Binaries(ctx, progress)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(ctx context.Context, progress io.Writer) (_ *environment, end func(), 
 	return e, end, nil
 }
 
-// equip makes what looks: the product's own readers, apart from the adapter's.
+// equip creates the readers: instances of the product's own, separate from the adapter's.
 func (e *environment) equip() error {
 	admin, err := url.Parse(e.scene.Broker.AdminURL())
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *environment) report() report {
 	}
 }
 
-// play runs a scenario on real parts, from the Function to the last message.
+// play runs a scenario on real parts, from the creation of the Function to the last message.
 func (e *environment) play(ctx context.Context, s scenario) (_ outcome, err error) {
 	config := s.function()
 	config.Progress = e.progress

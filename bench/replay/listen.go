@@ -14,28 +14,28 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// timetable is when the real adapter and the real HPA controller looked at what, in seconds since the load began: what
-// the adapter's own counters told each quarter of a second.
+// timetable has the times, in seconds since the start of the load, at which the adapter polled and scraped and the HPA
+// controller requested its metric. They come from the adapter's counters, read every quarter of a second.
 type timetable struct {
-	// Polls of the topics, Scrapes of the instances and Syncs, at which the HPA controller asked for its metric.
+	// Polls of the topics, Scrapes of the instances, and Syncs, the metric requests of the HPA controller.
 	Polls   []float64 `json:"polls"`
 	Scrapes []float64 `json:"scrapes"`
 	Syncs   []float64 `json:"syncs"`
 }
 
 const (
-	// listenEvery is the time between two looks at the counters.
+	// listenEvery is the interval at which the counters are read.
 	listenEvery = 250 * time.Millisecond
-	// apart: what is counted within two seconds is one look, as of two requests about one topic, or of several
-	// instances.
+	// apart is the shortest time between two events: requests within two seconds, such as those for two topics or several
+	// instances, belong to one event.
 	apart = 2.0
 )
 
-// tally is what the adapter has counted.
+// tally is a reading of the adapter's counters.
 type tally struct{ polls, scrapes, syncs float64 }
 
-// listen to the adapter's counters until ctx ends, from what they were before the load began. One that does not answer
-// is asked again: what it counted meanwhile is one look.
+// listen reads the adapter's counters until ctx ends. before is the reading at the start of the load. After a failed
+// request the next reading counts the missed events as one.
 func (e *environment) listen(ctx context.Context, before tally, begun time.Time) timetable {
 	var heard timetable
 	ticker := time.NewTicker(listenEvery)
@@ -53,7 +53,7 @@ func (e *environment) listen(ctx context.Context, before tally, begun time.Time)
 	}
 }
 
-// counted is what the adapter has counted so far.
+// counted reads the adapter's counters.
 func (e *environment) counted(ctx context.Context) (tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (e *environment) counted(ctx context.Context) (tally, error) {
 	return count(text)
 }
 
-// add what was counted since the look before. It happened half a look ago, on average.
+// add adds the events since the previous reading, at the middle of the interval.
 func (t *timetable) add(seconds float64, before, now tally) {
 	at := max(0, seconds-listenEvery.Seconds()/2)
 	note := func(times *[]float64, grew bool) {
@@ -77,7 +77,7 @@ func (t *timetable) add(seconds float64, before, now tally) {
 	note(&t.Syncs, now.syncs > before.syncs)
 }
 
-// count reads the adapter's counters.
+// count parses the adapter's counters.
 func count(text []byte) (tally, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
@@ -103,10 +103,10 @@ func count(text []byte) (tally, error) {
 	}, nil
 }
 
-// known says that all was heard of a run: without one of them nothing would be decided.
+// known reports whether every kind of event was recorded. Without one of them nothing would be decided.
 func (t timetable) known() bool { return len(t.Polls) > 0 && len(t.Scrapes) > 0 && len(t.Syncs) > 0 }
 
-// check that the times are in order, and of a run that a report may be of.
+// check checks that the times rise, within the longest run of a report.
 func (t timetable) check() error {
 	for name, times := range map[string][]float64{"polls": t.Polls, "scrapes": t.Scrapes, "syncs": t.Syncs} {
 		before := 0.0

@@ -32,7 +32,7 @@ func TestALookIsHeardOnce(t *testing.T) {
 	var heard timetable
 	require.False(t, heard.known())
 	heard.add(0.05, tally{}, tally{polls: 1})
-	heard.add(1, tally{polls: 1}, tally{polls: 2}) // the second request of the same look
+	heard.add(1, tally{polls: 1}, tally{polls: 2}) // the second request of the same poll
 	heard.add(5, tally{polls: 2}, tally{polls: 2, scrapes: 1})
 	require.False(t, heard.known())
 	heard.add(10.125, tally{polls: 2, scrapes: 1}, tally{polls: 3, scrapes: 1, syncs: 1})

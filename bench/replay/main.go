@@ -18,11 +18,11 @@ import (
 )
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
+	ctrl.SetLogger(logr.Discard()) // the Function Mesh of the tests would log into the table
 	command.Main("replay", run)
 }
 
-// run writes what it has after every scenario, so that an interrupted run is not lost.
+// run writes its results after every scenario, so that an interruption loses only one.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	o, err := parseOptions(args, progress)
 	if err != nil {
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return written.table(out)
 }
 
-// again simulates the scenarios of an earlier report anew, with what was measured then.
+// again repeats the simulations of an earlier report, with its measurements.
 func again(o options, out io.Writer) error {
 	text, err := os.ReadFile(o.again)
 	if err != nil {
@@ -90,7 +90,7 @@ func again(o options, out io.Writer) error {
 		}
 		arrived := r.Trace.Arrived
 		if len(arrived) == 0 {
-			arrived = r.Trace.Rate // what was meant to, in a report of before that was counted
+			arrived = r.Trace.Rate // the planned load, in a report without counts
 		}
 		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured, arrived))
 		result.Decisions = r.Decisions

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// outcome is all that a real run left.
+// outcome is the data of a real run.
 type outcome struct {
 	scenario     scenario
 	begun, ended time.Time
@@ -26,44 +26,44 @@ type outcome struct {
 	published    int64
 	done, late   int
 	repeated     int
-	// last is what the broker said when all was done; nil when it did not answer.
+	// last is the broker's last response after all messages were processed; nil without one.
 	last *backlog.TopicSample
 }
 
-// measured are facts of a real run. What is nil is unknown.
+// measured are measurements of a real run. Nil is unknown.
 type measured struct {
 	// StartSeconds is the mean time from a scale write to a replica that consumes, StartSpread its deviation over the
 	// mean.
 	StartSeconds *float64 `json:"start_seconds"`
 	StartSpread  *float64 `json:"start_spread"`
 	Starts       int      `json:"starts"`
-	// CapacityPerReplica in messages per second is what a replica with work all the time did in five seconds: the
-	// median. CapacitySpread is the deviation of the logarithm of each replica's median, BusyAtSaturation the share of
-	// that time which its metric shows.
+	// CapacityPerReplica is the median of the messages per second that a busy replica processed in windows of five
+	// seconds. CapacitySpread is the deviation of the logarithm of each replica's median, BusyAtSaturation the share of
+	// that time in its metric.
 	CapacityPerReplica *float64 `json:"capacity_per_replica"`
 	CapacitySpread     *float64 `json:"capacity_spread"`
 	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
 	Saturated          int      `json:"saturated_observations"`
-	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas
-	// that did not: medians over five seconds.
+	// CallSlack is the share by which calls of replicas that waited for messages took longer than those of other replicas:
+	// medians over five seconds.
 	CallSlack *float64 `json:"call_slack"`
-	// WarmUpSpeed is what a replica with work does in its first ten seconds or so, as a share of what it does after 20.
+	// WarmUpSpeed is the speed of a busy replica in about its first ten seconds, as a share of that after 20.
 	WarmUpSpeed *float64 `json:"warm_up_speed"`
 	// Redelivered messages went to more than one replica; Repeated ones were processed more than once.
 	Redelivered *int64 `json:"redelivered"`
 	Repeated    int    `json:"repeated"`
-	// PrefetchedMax is the most messages that one replica held.
+	// PrefetchedMax is the largest number of messages that one replica held.
 	PrefetchedMax    *int64   `json:"prefetched_max"`
 	MessagesPerEntry *float64 `json:"messages_per_entry"`
 	// LearnedCapacity and LearnedBusy are what the policy had learned by the end.
 	LearnedCapacity *float64 `json:"learned_capacity"`
 	LearnedBusy     *float64 `json:"learned_busy"`
-	// LoadLagSeconds is how far what was published was behind what was to be published, at the most: a machine that had
-	// something else to do. LoadAverage is the machine's, over the run.
+	// LoadLagSeconds is how far publishing fell behind the planned load, at most: the machine was busy. LoadAverage is the
+	// machine's, over the run.
 	LoadLagSeconds *float64 `json:"load_lag_seconds"`
 	LoadAverage    *float64 `json:"load_average"`
 	LoadAverageMax *float64 `json:"load_average_max"`
-	// Timetable of the run, as far as it was heard.
+	// Timetable of the run, as far as it is known.
 	Timetable timetable `json:"timetable"`
 }
 
@@ -112,7 +112,7 @@ func (o outcome) measure() measured {
 	return m
 }
 
-// lag is how many seconds ago, at the most, what was published should have been; nil when there are no counts.
+// lag returns how far publishing was behind the planned load, at most, in seconds; nil without counts.
 func lag(s scenario, counts []counted) *float64 {
 	if len(counts) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func subscriptions(sample *backlog.TopicSample) []backlog.SubscriptionSample {
 	return all
 }
 
-// starts matches every replica that began to consume with the scale write that asked for it, the oldest first.
+// starts matches every replica that began to consume with the scale write that requested it, the oldest first.
 func (m *measured) starts(timeline []mesh.Sample, begun time.Time) {
 	var asked []time.Time
 	var took []float64
@@ -148,10 +148,10 @@ func (m *measured) starts(timeline []mesh.Sample, begun time.Time) {
 		for range now.Desired - before.Desired {
 			asked = append(asked, now.Time)
 		}
-		asked = asked[:max(0, len(asked)-max(0, before.Desired-now.Desired))] // the newest go first
+		asked = asked[:max(0, len(asked)-max(0, before.Desired-now.Desired))] // the newest are removed first
 		for range now.Ready - before.Ready {
 			if len(asked) == 0 {
-				break // one that ended by itself is back
+				break // a restarted replica
 			}
 			if asked[0].After(begun) {
 				took = append(took, now.Time.Sub(asked[0]).Seconds())
@@ -172,14 +172,14 @@ func (m *measured) starts(timeline []mesh.Sample, begun time.Time) {
 }
 
 const (
-	// young and grown bound the age at which a replica warms up, and at which it has.
+	// young is the age up to which a replica warms up, and grown that from which it has warmed up.
 	young, grown = 10 * time.Second, 20 * time.Second
-	// spareHeld is how many messages more than it will process a replica has to hold: those that it has finished and
-	// not acknowledged yet are among them.
+	// spareHeld is how many messages more than it processes a busy replica must hold: they include processed messages that
+	// are not acknowledged.
 	spareHeld = 10
 )
 
-// saturation finds what replicas did while each held more messages than it could process until the next look.
+// saturation finds the throughput of replicas that held more messages than they could process until the next sample.
 func (m *measured) saturation(looks []look) {
 	byPod := map[string][]float64{}
 	var rates, shares, early []float64
@@ -228,7 +228,7 @@ func (m *measured) saturation(looks []look) {
 	}
 }
 
-// enough says that a consumer held more than the calls that it was to make.
+// enough reports whether a consumer held more messages than the calls that it made.
 func enough(l look, consumer string, calls int64) bool {
 	return held(l)[consumer] >= calls+calls/20+spareHeld
 }
@@ -241,7 +241,7 @@ func (m *measured) prefetched(l look) {
 	}
 }
 
-// held are the messages that each consumer has and has not acknowledged, over all partitions.
+// held are the unacknowledged messages of each consumer, over all partitions.
 func held(l look) map[string]int64 {
 	all := map[string]int64{}
 	if l.topic == nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// begun is when the load of all tests began.
+// begun is the start of the load in all tests.
 func begun() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// state is what holds from so many seconds after the beginning on.
+// state is the state from a second on.
 func state(seconds float64, desired, started, ready int) mesh.Sample {
 	at := begun().Add(time.Duration(seconds * float64(time.Second)))
 	return mesh.Sample{Time: at, Desired: desired, Started: started, Ready: ready}
@@ -32,7 +32,7 @@ func TestStartsAreFromTheScaleWriteToConsuming(t *testing.T) {
 		mean     *float64
 		spread   *float64
 	}{
-		"what was there before does not count": {timeline: nil},
+		"ignores earlier replicas": {timeline: nil},
 		"one replica": {
 			timeline: []mesh.Sample{state(10, 2, 1, 1), state(10.1, 2, 2, 1), state(30, 2, 2, 2)},
 			starts:   1, mean: known(20.0),
@@ -44,14 +44,14 @@ func TestStartsAreFromTheScaleWriteToConsuming(t *testing.T) {
 			},
 			starts: 3, mean: known(20.0), spread: known(0.1),
 		},
-		"those that were taken back before they came": {
+		"ignores replicas removed before their start": {
 			timeline: []mesh.Sample{
 				state(10, 3, 3, 1), state(20, 2, 2, 1), state(25, 2, 2, 2), state(50, 3, 3, 2),
 				state(65, 3, 3, 3),
 			},
 			starts: 2, mean: known(15.0), spread: known(0.0),
 		},
-		"one that ended by itself and is back": {
+		"ignores a restarted replica": {
 			timeline: []mesh.Sample{state(10, 1, 1, 0), state(30, 1, 1, 1)},
 		},
 		"scaled in": {

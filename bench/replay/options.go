@@ -17,13 +17,13 @@ import (
 // options are the command line.
 type options struct {
 	scenario *regexp.Regexp
-	// seconds of each scenario; 0 for as long as each is meant to be.
+	// seconds is the length of each scenario; 0 is its own length.
 	seconds int
 	// out is the file of the numbers, plots the directory of the images and again an earlier out; each may be empty.
 	out, plots, again string
 }
 
-// leastSeconds is enough for a poll and a sync of the HPA controller.
+// leastSeconds covers a poll and a sync of the HPA controller.
 const leastSeconds = 20
 
 func parseOptions(args []string, help io.Writer) (options, error) {
@@ -32,11 +32,11 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags := command.Flags("replay", help)
 	flags.StringVar(&scenario, "scenario", "", "regular expression of the scenarios to run; all when empty")
 	flags.IntVar(&o.seconds, "seconds", 0,
-		"length of each scenario: its load is squeezed into it; 0 for as long as each is meant to be")
+		"length to scale each scenario to; 0 for its own length")
 	flags.StringVar(&o.out, "out", "", "file for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
 	flags.StringVar(&o.again, "again", "",
-		"file of an earlier -out: nothing is run, and what was measured then is simulated anew")
+		"file of an earlier -out: run nothing, and repeat its simulations")
 	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
 	}
@@ -50,7 +50,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	return o, nil
 }
 
-// scenarios that were asked for, at the length that was asked for.
+// scenarios returns the selected scenarios at the selected length.
 func (o options) scenarios() []scenario {
 	var some []scenario
 	for _, s := range all() {
@@ -65,11 +65,11 @@ func (o options) scenarios() []scenario {
 	return some
 }
 
-// covers says whether the busy time of a Java instance is to be measured for calls of several lengths. A squeezed run
-// is no measurement.
+// covers reports whether to measure the busy time of a Java instance for calls of several lengths. A shortened run is
+// not a measurement.
 func (o options) covers() bool { return o.seconds == 0 && o.scenario.MatchString(coverageName) }
 
-// write makes the files that were asked for.
+// write writes the requested files.
 func (o options) write(r report) error {
 	if o.out != "" {
 		text, err := r.encode()

@@ -17,14 +17,14 @@ func TestFlagsAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a flag that is unknown": {[]string{"-speed=3"}, "-speed"},
-		"an argument":            {[]string{"step"}, `"step" is not a flag`},
+		"an unknown flag": {[]string{"-speed=3"}, "-speed"},
+		"an argument":     {[]string{"step"}, `"step" is not a flag`},
 		"too short for the HPA controller": {
 			[]string{"-seconds=19"},
 			"-seconds is 19: it must be 0, or from 20 to 3600",
 		},
-		"longer than an hour":        {[]string{"-seconds=3601"}, "-seconds is 3601"},
-		"an expression that is none": {[]string{"-scenario=("}, "-scenario"},
+		"longer than an hour":   {[]string{"-seconds=3601"}, "-seconds is 3601"},
+		"an invalid expression": {[]string{"-scenario=("}, "-scenario"},
 		"a scenario that does not exist": {
 			[]string{"-scenario=nonesuch"},
 			"names none: they are [step wave java surge coverage]",
@@ -47,7 +47,7 @@ func TestScenariosAreThoseAskedForAtTheLengthAskedFor(t *testing.T) {
 	for _, s := range some {
 		require.Equal(t, time.Minute, s.length)
 	}
-	require.False(t, o.covers(), "a squeezed run is no measurement")
+	require.False(t, o.covers(), "a shortened run is not a measurement")
 	o, err = parseOptions(nil, io.Discard)
 	require.NoError(t, err)
 	require.True(t, o.covers())

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// render draws a result as a PNG: the load, what waited and the replicas, real and simulated.
+// render draws a result as a PNG: the load, the backlog and the replicas, real and simulated.
 func render(r result) ([]byte, error) {
 	dashes, dots := []float64{5, 3}, []float64{1.5, 2}
 	t := r.Trace
@@ -47,7 +47,7 @@ func render(r result) ([]byte, error) {
 	return image, nil
 }
 
-// drawn leaves out curves without a point.
+// drawn returns the curves that have a point.
 func drawn(curves ...figure.Curve) []figure.Curve {
 	var some []figure.Curve
 	for _, c := range curves {
@@ -58,7 +58,7 @@ func drawn(curves ...figure.Curve) []figure.Curve {
 	return some
 }
 
-// points of a value for each second.
+// points returns the values of each second as points.
 func points(values []float64) plotter.XYs {
 	all := make(plotter.XYs, len(values))
 	for i, v := range values {

@@ -23,38 +23,38 @@ type report struct {
 	Kubernetes string    `json:"kubernetes"`
 	Processors int       `json:"processors"`
 	Begun      time.Time `json:"begun"`
-	// Coverage is absent when it was not measured.
+	// Coverage is absent if it was not measured.
 	Coverage  []coverage `json:"coverage,omitempty"`
 	Scenarios []result   `json:"scenarios"`
 }
 
-// result is one scenario in both worlds.
+// result is one scenario, real and simulated.
 type result struct {
 	Name    string `json:"name"`
 	Seconds int    `json:"seconds"`
-	// ObjectiveSeconds is the latency objective; 0 in reports that did not have it.
+	// ObjectiveSeconds is the latency objective; 0 in earlier reports.
 	ObjectiveSeconds float64 `json:"objective_seconds"`
 	Real             score   `json:"real"`
-	// Sim is the mean of the simulator's runs with polls and syncs at the times of the real one, SimLow and SimHigh the
+	// Sim is the mean of the simulated runs with polls and syncs at the times of the real one, SimLow and SimHigh the
 	// extremes of each figure.
 	Sim     score `json:"sim"`
 	SimLow  score `json:"sim_low"`
 	SimHigh score `json:"sim_high"`
-	// ReplicaHoursRatio is real over simulated, LateDifference real less simulated in percentage points.
+	// ReplicaHoursRatio is real over simulated, LateDifference real minus simulated in percentage points.
 	ReplicaHoursRatio *float64 `json:"replica_hours_ratio"`
 	LateDifference    *float64 `json:"late_difference_pp"`
-	// AnyTime is what the simulator makes of polls and syncs at any times: what luck alone makes of a run.
+	// AnyTime are the figures of simulations at random poll and sync times.
 	AnyTime  figures  `json:"any_time"`
 	Measured measured `json:"measured"`
-	// Within says that both differences are within their goals.
+	// Within reports whether both differences are within their goals.
 	Within *bool `json:"within"`
-	// Decisions are what the policy's status said in the real run.
+	// Decisions are those in the policy's status during the real run.
 	Decisions []decision `json:"decisions"`
 	Trace     trace      `json:"trace"`
 }
 
 const (
-	// hoursGoal is how far the replica-hours may differ, as a share, and lateGoal the late messages in percentage
+	// hoursGoal is the largest difference of replica-hours, as a share, and lateGoal that of late messages in percentage
 	// points.
 	hoursGoal = 0.15
 	lateGoal  = 2.0
@@ -81,7 +81,7 @@ func compare(s scenario, m measured, ran score, happened trace, sim simulated) r
 
 func (r result) length() time.Duration { return time.Duration(r.Seconds) * time.Second }
 
-// encode writes numbers with as many digits as mean something.
+// encode writes numbers with their significant digits only.
 func (r report) encode() ([]byte, error) {
 	for i := range r.Scenarios {
 		t := &r.Scenarios[i].Trace
@@ -102,7 +102,7 @@ func (r report) encode() ([]byte, error) {
 
 var errReport = errors.New("this is no report of replay")
 
-// decode reads a report, to be simulated anew.
+// decode reads a report for another simulation.
 func decode(text []byte) (report, error) {
 	var r report
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -147,7 +147,7 @@ func (r result) check() error {
 	return nil
 }
 
-// checkArrived that there is a number of messages for each second, or none at all.
+// checkArrived checks that there is a number of messages for each second, or none at all.
 func (r result) checkArrived() error {
 	if n := len(r.Trace.Arrived); n != 0 && n != r.Seconds {
 		return fmt.Errorf("trace.arrived has %d values for %d seconds", n, r.Seconds)
@@ -160,17 +160,17 @@ func (r result) checkArrived() error {
 	return nil
 }
 
-// table is for a person.
+// table writes the report to a terminal.
 func (r report) table(out io.Writer) error {
 	output.Printf(out, "Pulsar %s, Kubernetes %s, %d processors. ", r.Pulsar, r.Kubernetes, r.Processors)
-	output.Printf(out, "Simulated: mean of %d runs (least..most) with polls and syncs at the times of the real ones; "+
-		"at any times: the same whenever they come.\n", draws)
+	output.Printf(out, "Simulated: mean of %d runs (minimum..maximum) with polls and syncs at the real times. "+
+		"Random times: the same with polls and syncs at random times.\n", draws)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { output.Printf(table, "%s\n", strings.Join(cells, "\t")) }
 	if len(r.Scenarios) > 0 {
 		output.Printf(table, "\n")
-		row("scenario", "replica-hours", "simulated", "at any times", "real/sim", "late %", "simulated", "at any times",
-			"difference", "actions", "simulated", "most", "simulated", "within")
+		row("scenario", "replica-hours", "simulated", "random times", "real/sim", "late %", "simulated", "random times",
+			"difference", "actions", "simulated", "max replicas", "simulated", "within goals")
 	}
 	for _, one := range r.Scenarios {
 		sim, anyTime := one.sim(), one.AnyTime
@@ -189,7 +189,7 @@ func (r report) table(out io.Writer) error {
 	return nil
 }
 
-// measuredRows are the facts that were measured.
+// measuredRows writes the measurements.
 func (r report) measuredRows(table io.Writer, row func(cells ...string)) {
 	if len(r.Scenarios) > 0 {
 		output.Printf(table, "\n")
@@ -221,7 +221,7 @@ func latePct(s score) *float64      { return s.LatePct }
 func actions(s score) *float64      { return s.Actions }
 func maxReplicas(s score) *float64  { return s.MaxReplicas }
 
-// show the extremes beside the mean.
+// show writes the mean with the extremes.
 func (f figures) show(pick func(score) *float64, digits int) string {
 	if pick(f.Mean) == nil {
 		return output.Unknown

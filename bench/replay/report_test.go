@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
 )
 
-// replayed is a result without a server: the real run is told.
+// replayed returns a result with an invented real run, without a server.
 func replayed(t testing.TB) result {
 	t.Helper()
 	s := all()[0].lasting(20 * time.Second)
@@ -36,13 +36,13 @@ func TestTheTwoAreWithinTheirGoals(t *testing.T) {
 		real score
 		want *bool
 	}{
-		"they are equal":                       {score{ReplicaHours: known(2.0), LatePct: known(3.0)}, known(true)},
-		"at the edge":                          {score{ReplicaHours: known(2.3), LatePct: known(1.0)}, known(true)},
-		"more replicas":                        {score{ReplicaHours: known(2.4), LatePct: known(3.0)}, known(false)},
-		"fewer":                                {score{ReplicaHours: known(1.6), LatePct: known(3.0)}, known(false)},
-		"later":                                {score{ReplicaHours: known(2.0), LatePct: known(5.5)}, known(false)},
-		"what is unknown is neither":           {score{ReplicaHours: known(2.0)}, nil},
-		"nothing is known of what was to come": {score{}, nil},
+		"equal":            {score{ReplicaHours: known(2.0), LatePct: known(3.0)}, known(true)},
+		"at the edge":      {score{ReplicaHours: known(2.3), LatePct: known(1.0)}, known(true)},
+		"more replicas":    {score{ReplicaHours: known(2.4), LatePct: known(3.0)}, known(false)},
+		"fewer":            {score{ReplicaHours: known(1.6), LatePct: known(3.0)}, known(false)},
+		"later":            {score{ReplicaHours: known(2.0), LatePct: known(5.5)}, known(false)},
+		"an unknown value": {score{ReplicaHours: known(2.0)}, nil},
+		"nothing is known": {score{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.want, compare(all()[0], measured{}, test.real, trace{}, simulated).Within)
@@ -76,16 +76,16 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 
 func TestReportsThatCannotBeSimulatedAnewAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*result){
-		"of another length than their trace": func(r *result) { r.Trace.Real = r.Trace.Real[1:] },
-		"of no time":                         func(r *result) { r.Seconds = 0 },
-		"of years":                           func(r *result) { r.Seconds = 1 << 40 },
-		"with a start before its beginning":  func(r *result) { r.Measured.StartSeconds = known(-1.0) },
-		"with a capacity without bounds":     func(r *result) { r.Measured.CapacityPerReplica = known(1e300) },
-		"with less than nothing arriving":    func(r *result) { r.Trace.Arrived[3] = -1 },
-		"with arrivals of another length":    func(r *result) { r.Trace.Arrived = r.Trace.Arrived[1:] },
-		"with an objective of the past":      func(r *result) { r.ObjectiveSeconds = -1 },
-		"with polls out of order":            func(r *result) { r.Measured.Timetable.Polls = []float64{3, 2} },
-		"with syncs after hours":             func(r *result) { r.Measured.Timetable.Syncs = []float64{3, longest + 1} },
+		"of another length than the trace":  func(r *result) { r.Trace.Real = r.Trace.Real[1:] },
+		"of no length":                      func(r *result) { r.Seconds = 0 },
+		"of years":                          func(r *result) { r.Seconds = 1 << 40 },
+		"with a start before its beginning": func(r *result) { r.Measured.StartSeconds = known(-1.0) },
+		"with a capacity without bounds":    func(r *result) { r.Measured.CapacityPerReplica = known(1e300) },
+		"with less than nothing arriving":   func(r *result) { r.Trace.Arrived[3] = -1 },
+		"with arrivals of another length":   func(r *result) { r.Trace.Arrived = r.Trace.Arrived[1:] },
+		"with an objective of the past":     func(r *result) { r.ObjectiveSeconds = -1 },
+		"with polls out of order":           func(r *result) { r.Measured.Timetable.Polls = []float64{3, 2} },
+		"with syncs after hours":            func(r *result) { r.Measured.Timetable.Syncs = []float64{3, longest + 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := replayed(t)

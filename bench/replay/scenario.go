@@ -17,15 +17,15 @@ import (
 // usualObjective is the CRD's default.
 const usualObjective = time.Minute
 
-// scenario is one load on one Function, for both worlds.
+// scenario is one load on one Function, real and simulated.
 type scenario struct {
 	name   string
 	length time.Duration
-	// objective of the policy, and of the score.
+	// objective is that of the policy and of the score.
 	objective time.Duration
 	// rate of arrivals in messages per second, over seconds since the start.
 	rate model.Curve
-	// kind of the replicas, what a message costs one of them, and what passes before one begins to start.
+	// kind of the replicas, the cost of a message, and the delay before a replica starts.
 	kind                    stage.Kind
 	serviceTime, startDelay time.Duration
 	maxReplicas             int
@@ -33,12 +33,12 @@ type scenario struct {
 	batching                load.Batching
 }
 
-// longest is more than any scenario lasts, in seconds.
+// longest bounds the length of a scenario, in seconds.
 const longest = 3600
 
-// all scenarios. A replica does 50 messages a second. Light ones are given the start of a real pod, an image pull and a
-// JVM, as a delay; Java ones start as fast as this machine starts a JVM, of which it bears six. The surge is late on
-// purpose: its objective is as short as a start.
+// all returns all scenarios. A replica processes 50 messages a second. Light replicas start after the delay of a real
+// pod, which pulls an image and starts a JVM. Java replicas start as fast as this machine starts a JVM; it can run six.
+// Messages of the surge are late on purpose: its objective is as short as a start.
 func all() []scenario {
 	return []scenario{
 		{
@@ -78,7 +78,7 @@ func names(scenarios []scenario) []string {
 	return all
 }
 
-// step is low, high from second up on and low again from second down on.
+// step is low, high from second up on, and low again from second down on.
 func step(low, high, up, down float64) model.Curve {
 	return func(second float64) float64 {
 		if second >= up && second < down {
@@ -88,14 +88,14 @@ func step(low, high, up, down float64) model.Curve {
 	}
 }
 
-// wave goes from low to high and back within each period of so many seconds.
+// wave rises from low to high and falls back within each period of that many seconds.
 func wave(low, high, period float64) model.Curve {
 	return func(second float64) float64 {
 		return low + (high-low)*(1-math.Cos(2*math.Pi*second/period))/2
 	}
 }
 
-// lasting is the scenario with its load squeezed, or stretched, into another length.
+// lasting returns the scenario with its load scaled to another length.
 func (s scenario) lasting(length time.Duration) scenario {
 	factor, rate := s.length.Seconds()/length.Seconds(), s.rate
 	s.length = length
@@ -103,15 +103,15 @@ func (s scenario) lasting(length time.Duration) scenario {
 	return s
 }
 
-// seconds of the scenario.
+// seconds is the length of the scenario.
 func (s scenario) seconds() int { return int(s.length.Seconds()) }
 
-// profile is the load of the real world.
+// profile is the load of the real run.
 func (s scenario) profile() load.Profile {
 	return func(elapsed time.Duration) float64 { return s.rate(elapsed.Seconds()) }
 }
 
-// function is what is put on the stage.
+// function configures the Function of the real run.
 func (s scenario) function() stage.FunctionConfig {
 	return stage.FunctionConfig{
 		Name: s.name, Kind: s.kind, ServiceTime: s.serviceTime, StartDelay: s.startDelay, Objective: s.objective,
@@ -119,7 +119,7 @@ func (s scenario) function() stage.FunctionConfig {
 	}
 }
 
-// policy is what its user writes: nothing but bounds and the objective.
+// policy has only bounds and the objective.
 func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
 	return testbed.Policy(s.name, 1, int32(s.maxReplicas), s.objective) //nolint:gosec // small
 }

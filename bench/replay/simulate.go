@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// draws are how often a scenario is simulated: replicas and their starts differ, and where the real run's timetable
-	// is not known, polls and syncs too.
+	// draws is the number of simulations of a scenario: replicas and their starts vary, and so do polls and syncs where
+	// the timetable is unknown.
 	draws = 30
-	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander
-	// by up to pollJitter of the interval either way.
+	// pollInterval and syncInterval are the shipped values of the adapter and the HPA controller, in seconds; polls vary
+	// by up to pollJitter of the interval.
 	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
-	// drainSeconds follow without arrivals, as in the real system.
+	// drainSeconds follow without arrivals, as in the real run.
 	drainSeconds = 180
 )
 
-// simulated are all runs of a scenario.
+// simulated is the result of all simulations of a scenario.
 type simulated struct {
 	figures
-	// replicas and backlog by second: mean, and for replicas the extremes.
+	// replicas and backlog by second: the mean, and for replicas the extremes.
 	replicas, least, most, backlog []float64
-	// anyTime is how the scenario goes with polls and syncs at any times instead of those of the real run.
+	// anyTime are the figures at random poll and sync times.
 	anyTime figures
 }
 
@@ -38,8 +38,8 @@ type figures struct {
 	High score `json:"high"`
 }
 
-// simulate runs the scenario with the facts that were measured and what arrived, nil for what was meant to: polls,
-// scrapes and syncs come when they came in the real run, as far as that is known.
+// simulate runs the scenario with the measurements and the messages that arrived; with nil, the planned load. Polls,
+// scrapes and syncs happen at the times of the real run if these are known.
 func simulate(s scenario, m measured, arrived []float64) simulated {
 	var own, others []simRun
 	for draw := range draws {
@@ -56,9 +56,9 @@ func simulate(s scenario, m measured, arrived []float64) simulated {
 	return all
 }
 
-// anyTimetable has phases that the load knows nothing of.
+// anyTimetable draws phases that are independent of the load.
 func anyTimetable(s scenario, draw int) baseline.Timetable {
-	luck := rand.New(rand.NewPCG(uint64(draw), 3)) //nolint:gosec // a model, to be repeated
+	luck := rand.New(rand.NewPCG(uint64(draw), 3)) //nolint:gosec // a reproducible model
 	until := float64(s.seconds() + drainSeconds)
 	wander := func() float64 { return pollInterval * (1 + pollJitter*(2*luck.Float64()-1)) }
 	steady := func() float64 { return syncInterval }
@@ -69,10 +69,10 @@ func anyTimetable(s scenario, draw int) baseline.Timetable {
 	}
 }
 
-// within is the timetable with each look at some time between the two of the adapter's counters that it was seen
-// between. After the load it goes on as usual.
+// within places each event at a random time between the two readings of the counters around it. After the load, events
+// continue at the shipped intervals.
 func (t timetable) within(s scenario, draw int) baseline.Timetable {
-	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a model, to be repeated
+	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a reproducible model
 	until := float64(s.seconds() + drainSeconds)
 	moved := func(times []float64) (all []float64) {
 		for _, at := range times {
@@ -87,7 +87,7 @@ func (t timetable) within(s scenario, draw int) baseline.Timetable {
 	}
 }
 
-// goOn adds times to at least one, each so much after the one before.
+// goOn extends at least one time at the interval.
 func goOn(times []float64, until float64, interval func() float64) (all []time.Duration) {
 	for _, at := range times {
 		all = append(all, time.Duration(at*float64(time.Second)))
@@ -98,13 +98,13 @@ func goOn(times []float64, until float64, interval func() float64) (all []time.D
 	return all
 }
 
-// simRun is one run.
+// simRun is one simulation.
 type simRun struct {
 	hours, late, actions, most float64
 	replicas, backlog          []float64
 }
 
-// modelOf is the simulator's scenario. What was not measured is as it was meant to be.
+// modelOf returns the scenario for the simulator. Planned values replace missing measurements.
 func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
 	p := model.Scenario{
@@ -134,23 +134,23 @@ func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 }
 
 const (
-	// usualStart is what a replica was seen to take on top of its delay, Light or Java.
+	// usualStart is the usual start time of a replica in addition to its delay, Light or Java.
 	usualStart = 2 * time.Second
-	// halfSecond is what the model takes off a start on average: it scales at the end of a second, and rounds up from
-	// its beginning.
+	// halfSecond is how much shorter a start is in the model, on average: it scales at the end of a second, and rounds up
+	// from its beginning.
 	halfSecond = 0.5
-	// none is as good as 0, which the model takes for its default.
+	// none replaces 0, which the model reads as its default.
 	none = 1e-3
 )
 
-// warmUp is how many seconds a replica takes from half to full speed that in its first ten does this share of what it
-// does later.
+// warmUp returns the seconds from half to full speed for a replica with this share of its later speed in its first ten
+// seconds.
 func warmUp(speed float64) float64 {
 	const first, slowest = 10, 60
 	switch {
 	case speed >= 1:
 		return 0
-	case speed >= 0.75: // it is warm before they are over: the quarter of the warm-up is missing
+	case speed >= 0.75: // the warm-up ends within them, and a quarter of it is lost
 		return 4 * first * (1 - speed)
 	default:
 		return min(slowest, first/(4*max(none, speed-0.5)))
@@ -209,7 +209,7 @@ func fold(runs []simRun) simulated {
 	return s
 }
 
-// span is the mean of a number over the runs, the least and the most.
+// span is the mean, the minimum and the maximum of a number over the runs.
 func span[T any](runs []T, of func(T) float64) (mean, low, high float64) {
 	low, high = of(runs[0]), of(runs[0])
 	for _, r := range runs {

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// facts are what a run of the step would measure.
+// facts are the measurements of a run of the step.
 func facts() measured {
 	return measured{StartSeconds: known(20.0), CapacityPerReplica: known(50.0), CapacitySpread: known(0.01)}
 }
@@ -91,7 +91,7 @@ func TestTheSimulatorKeepsTheTimesOfTheRealRun(t *testing.T) {
 
 	m.Timetable.Syncs = nil
 	got = simulate(s, m, nil)
-	require.Equal(t, got.anyTime, got.figures, "a time that was not heard may be any")
+	require.Equal(t, got.anyTime, got.figures, "an unknown time is random")
 }
 
 func TestAnyTimesArePollsThatWanderAndSyncsThatDoNot(t *testing.T) {
@@ -111,7 +111,8 @@ func TestAnyTimesArePollsThatWanderAndSyncsThatDoNot(t *testing.T) {
 	require.Len(t, first, draws)
 }
 
-// A start is from the scale write, at the end of a second, to the beginning of the first one in which a replica works.
+// A start is from the scale write, at the end of a second, to the beginning of the first second in which a replica
+// works.
 func TestSimulatedStartsAreAsLongAsMeasured(t *testing.T) {
 	s, _ := find("step")
 	m := facts()

@@ -3,10 +3,10 @@
 
 package main
 
-// restingShare: a replica that was busy for less of the time waited for messages again and again.
+// restingShare: a replica that was busy for less of the time waited for messages repeatedly.
 const restingShare = 0.9
 
-// slack compares the calls of replicas that waited for messages with those of replicas that had work all the time.
+// slack compares the calls of replicas that waited for messages with those of saturated replicas.
 func (m *measured) slack(looks []look) {
 	var resting, working []float64
 	for i := 1; i < len(looks); i++ {

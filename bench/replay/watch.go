@@ -20,44 +20,44 @@ import (
 )
 
 const (
-	// countEvery is the time between two looks at the score, lookEvery between two looks at the servers.
+	// countEvery is the interval between two samples of the score, lookEvery between two samples of the servers.
 	countEvery = time.Second
 	lookEvery  = 5 * time.Second
-	// lookTimeout bounds the questions of a look.
+	// lookTimeout bounds the requests of a sample.
 	lookTimeout = 3 * time.Second
 )
 
-// counted is what was published and done at a time since the load began.
+// counted are the messages published and processed at a time since the start of the load.
 type counted struct {
 	at              time.Duration
 	published, done int64
 }
 
-// look is what the servers and the machine said at a time since the load began. What is nil did not answer.
+// look is a sample of the servers and the machine at a time since the start of the load. Nil is an absent response.
 type look struct {
 	at time.Duration
 	// load is the machine's load average over a minute.
 	load  *float64
 	topic *backlog.TopicSample
-	// instances by the UID of their pod.
+	// instances are by the UID of their pod.
 	instances map[string]instanceLook
 	policy    *v1alpha1.AutoscalingPolicy
 }
 
 type instanceLook struct {
-	// consumer is what the instance calls itself to Pulsar.
+	// consumer is the name of the instance's consumer.
 	consumer string
 	calls    int64
 	busy     time.Duration
 }
 
-// roster knows the pods of the last listing; one goroutine uses it.
+// roster has the pods of the last listing; one goroutine uses it.
 type roster struct{ pods []backlog.InstanceAddress }
 
 // Addresses implements instance.Addresses.
 func (r *roster) Addresses(string) ([]backlog.InstanceAddress, error) { return r.pods, nil }
 
-// watcher looks at one Function.
+// watcher samples one Function.
 type watcher struct {
 	env    *environment
 	f      *stage.Function
@@ -70,9 +70,9 @@ func (e *environment) watch(f *stage.Function, begun time.Time) *watcher {
 	return &watcher{env: e, f: f, begun: begun}
 }
 
-// until looks on until a time since the load began, a crash or the end of ctx.
+// until samples until a time since the start of the load, a crash or the end of ctx.
 func (w *watcher) until(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(0) // not a ticker: after a stall of the machine it would tick twice at once
+	timer := time.NewTimer(0) // not a ticker, which ticks twice after a stall of the machine
 	defer timer.Stop()
 	asked := -lookEvery
 	for {
@@ -98,7 +98,7 @@ func (w *watcher) until(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// ask looks at everything once.
+// ask takes one sample.
 func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 	return l
 }
 
-// instances asks the pods for what they count; nil when they cannot be listed or none answers.
+// instances reads the counters of the pods; nil if it cannot list them or none responds.
 func (w *watcher) instances(ctx context.Context) map[string]instanceLook {
 	var pods corev1.PodList
 	if err := w.env.scene.Client.List(ctx, &pods, client.InNamespace(stage.Namespace)); err != nil {
