@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ledger notes when objects of a kind came and how often they changed. It is safe for concurrent use.
+// ledger records when objects of a kind appear and how often they change. It is safe for concurrent use.
 type ledger struct {
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// came has the time of each object's arrival, in order.
+	// came has the times at which objects appeared, in order.
 	came    []time.Time
 	changes int
 }
@@ -27,11 +27,11 @@ func (l *ledger) take(event watch.EventType, now time.Time) {
 		l.came = append(l.came, now)
 	case watch.Modified:
 		l.changes++
-	default: // bookmarks, and what goes when the stage is cleared
+	default: // bookmarks, and deletions during the clean-up
 	}
 }
 
-// arrivals are how many came, and when the last did.
+// arrivals returns how many objects appeared, and when the last did.
 func (l *ledger) arrivals() (count int, last time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,13 +18,13 @@ const (
 	step = 500 * time.Millisecond
 )
 
-// work is the load of one Function and what its replicas do about it. It is safe for concurrent use.
+// work is the load of one Function and the work of its replicas. It is safe for concurrent use.
 type work struct {
-	// mean of what is published, in messages per second, and phase of its swings, from 0 to 1.
+	// mean is the publish rate in messages per second, and phase that of its waves, from 0 to 1.
 	mean, phase float64
 	begun       time.Time
 
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	until    time.Time
 	replicas int
@@ -32,15 +32,15 @@ type work struct {
 	published, done float64
 }
 
-// newWork is the i-th of n. The means are from 15 to 90 messages per second, so that 1 to 6 replicas are right.
+// newWork returns the i-th of n. The means are from 15 to 90 messages per second, which need 1 to 6 replicas.
 func newWork(i, n int, now time.Time) *work {
 	const least, most = 15, 90
 	share := float64(i) / float64(n)
 	return &work{mean: least + (most-least)*share, phase: math.Mod(share*17, 1), begun: now, until: now, replicas: 1}
 }
 
-// rate is what is published at a time: a slow swing of half the mean within 4 minutes and a fast one of a third within
-// 47 s.
+// rate is the publish rate at a time: a slow wave of half the mean within 4 minutes and a fast one of a third within 47
+// s.
 func (w *work) rate(at time.Time) float64 {
 	const slow, fast, deep, shallow = 240, 47, 0.5, 0.3
 	t := at.Sub(w.begun).Seconds()
@@ -48,7 +48,7 @@ func (w *work) rate(at time.Time) float64 {
 	return w.mean * (1 + deep*swing(slow) + shallow*swing(fast))
 }
 
-// scale sets how many replicas work from now on.
+// scale sets the number of working replicas.
 func (w *work) scale(replicas int, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *work) counts(now time.Time) fake.Counts {
 	return fake.Counts{Published: int64(w.published), Done: int64(w.done), Replicas: w.replicas}
 }
 
-// advance publishes and processes up to now. mu is held.
+// advance publishes and processes up to now. Callers hold mu.
 func (w *work) advance(now time.Time) {
 	for w.until.Before(now) {
 		next := w.until.Add(step)

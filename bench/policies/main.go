@@ -23,11 +23,11 @@ import (
 )
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stage's parts have logs of their own
+	ctrl.SetLogger(logr.Discard()) // the parts of the stage write their own logs
 	command.Main("policies", run)
 }
 
-// bench is what to measure, and where to write it.
+// bench is the command line.
 type bench struct {
 	policies       int
 	settle, steady time.Duration
@@ -68,7 +68,7 @@ func (b bench) run(ctx context.Context) error {
 	return output.JSON(b.jsonPath, measured)
 }
 
-// measure sets the scene, measures on it and clears it away.
+// measure starts the scene, measures, and cleans up.
 func (b bench) measure(ctx context.Context) (measured report, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
@@ -95,7 +95,7 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 	}
 	sc := &scene{client: watching, works: works}
 	watches, endWatches := context.WithCancel(ctx)
-	defer endWatches() // before the stage closes
+	defer endWatches() // before the stage ends
 	bins, err := cluster.Binaries(ctx, b.progress)
 	if err != nil {
 		return measured, err
@@ -138,7 +138,7 @@ func (b bench) measureCreation(ctx context.Context, s *scene, measured *report) 
 	return nil
 }
 
-// measureSteady counts what is written while nothing but the load changes.
+// measureSteady counts writes while only the load changes.
 func (b bench) measureSteady(ctx context.Context, s *scene, measured *report) error {
 	b.tell("settling for %s", b.settle)
 	if err := command.Pause(ctx, b.settle); err != nil {

@@ -38,7 +38,7 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 	require.InDelta(t, 8, written["policies"], 0)
 	require.Greater(t, written["all_hpas_seconds"], written["first_hpa_seconds"])
 	require.Positive(t, written["status_writes_per_second"], "loads of up to 90/s on one replica of 25/s each")
-	require.Contains(t, out.String(), "until all have theirs")
+	require.Contains(t, out.String(), "all HorizontalPodAutoscalers after, s")
 }
 
 func TestRunRefusesWhatMakesNoSense(t *testing.T) {

@@ -77,9 +77,9 @@ func TestLoadsSwingAndNothingIsDoneBeforeItIsPublished(t *testing.T) {
 			require.LessOrEqual(t, now.Done-before.Done, int64(capacity*now.Replicas+1))
 			before = now
 		}
-		require.Positive(t, least, "one of them always publishes")
+		require.Positive(t, least, "one Function always publishes")
 		require.Greater(t, most, 1.4*w.mean)
 		require.Less(t, least, 0.6*w.mean)
-		require.InEpsilon(t, w.mean*479, float64(before.Published), 0.05, "two whole swings")
+		require.InEpsilon(t, w.mean*479, float64(before.Published), 0.05, "two whole waves")
 	}
 }

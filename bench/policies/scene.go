@@ -21,12 +21,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// scene has the objects of the benchmark, and notes what becomes of them.
+// scene has the objects of the benchmark, and records their changes.
 type scene struct {
 	client client.WithWatch
 	works  map[string]*work
-	// autoscalers, statuses and scales are what the API server was told about HorizontalPodAutoscalers, policies and
-	// Functions.
+	// autoscalers, statuses and scales record the HorizontalPodAutoscalers, the policies and the Functions.
 	autoscalers, statuses, scales ledger
 }
 
@@ -40,7 +39,7 @@ func newWorks(n int, now time.Time) map[string]*work {
 	return works
 }
 
-// createFunctions creates all Functions, with the status that Function Mesh gives them.
+// createFunctions creates all Functions, with the status that Function Mesh sets.
 func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
 	return fake.CreateFunctions(ctx, s.client, slices.Collect(maps.Keys(s.works)), fake.FunctionConfig{
 		AdminURL: adminURL, Replicas: 1, ServiceTime: time.Second / capacity,
@@ -56,7 +55,7 @@ func (s *scene) createPolicies(ctx context.Context) error {
 	})
 }
 
-// watch starts to note what happens, and to follow the replicas of Functions.
+// watch starts to record changes, and to follow the replicas of Functions.
 func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 	counting := func(l *ledger) func(watch.Event) error {
 		return func(event watch.Event) error {
@@ -79,7 +78,7 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// pulsarOf says of each Function what its load has come to.
+// pulsarOf returns the load of each Function so far.
 func pulsarOf(works map[string]*work, now func() time.Time) fake.Pulsar {
 	return func(function string) (fake.Counts, bool) {
 		one := works[function]
