@@ -13,22 +13,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// span is a time with both its ends.
+// span is a period.
 type span struct{ begun, ended time.Time }
 
-// fall is what an outage did to the targets of a contender.
+// fall is the effect of an outage on the targets of a contender.
 type fall struct {
-	// OutageMinReplicas is the least spec.replicas of any target while the broker did not answer, and OutageHadReplicas
-	// the least when that began. OutageFell of the OutageTargets were at 0 at some time of it.
+	// OutageMinReplicas is the lowest spec.replicas of any target during the outage, and OutageHadReplicas the lowest at
+	// its start. OutageFell of the OutageTargets were at 0 during the outage.
 	OutageMinReplicas *int `json:"outage_min_replicas"`
 	OutageHadReplicas *int `json:"outage_had_replicas"`
 	OutageFell        *int `json:"outage_fell"`
 	OutageTargets     *int `json:"outage_targets"`
-	// OutageFirstFallSeconds is until the first of them was.
+	// OutageFirstFallSeconds is the time until the first of them was at 0.
 	OutageFirstFallSeconds *float64 `json:"outage_first_fall_seconds"`
 }
 
-// newFall looks at the targets, of which there is at least one, over an outage.
+// newFall evaluates at least one target over an outage.
 func newFall(timelines [][]mesh.Sample, s span) fall {
 	least, had, fell := math.MaxInt, math.MaxInt, 0
 	var first *float64
@@ -51,23 +51,23 @@ func newFall(timelines [][]mesh.Sample, s span) fall {
 	}
 }
 
-// awakening is how long targets took to wake that had work at the same time.
+// awakening is how long targets that got work at the same time took to wake.
 type awakening struct {
-	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds are from when the messages were there until spec.replicas of
-	// at least 1; null where fewer than that share of the targets woke.
+	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds count from the publication of the messages until spec.replicas
+	// was at least 1; null if fewer than that share of the targets woke.
 	BurstP50Seconds *float64 `json:"burst_p50_seconds"`
 	BurstP99Seconds *float64 `json:"burst_p99_seconds"`
 	BurstMaxSeconds *float64 `json:"burst_max_seconds"`
-	// BurstTargets is how many there were and BurstWoke how many woke within the time that was watched.
+	// BurstTargets is the number of targets, and BurstWoke how many of them woke before the timeout.
 	BurstTargets *int `json:"burst_targets"`
 	BurstWoke    *int `json:"burst_woke"`
-	// BurstRightSized is how many of them woke at once at more than one replica, and BurstSetUpSeconds how long KEDA
-	// took to have an autoscaler for each ScaledObject.
+	// BurstRightSized is how many of them woke to more than one replica at once, and BurstSetUpSeconds how long KEDA took
+	// to create an autoscaler for each ScaledObject.
 	BurstRightSized   *int     `json:"burst_right_sized"`
 	BurstSetUpSeconds *float64 `json:"burst_set_up_seconds"`
 }
 
-// newAwakening sums up the waits of those that woke, of so many targets.
+// newAwakening sums up the waits of the targets that woke.
 func newAwakening(waits []time.Duration, targets int) awakening {
 	sorted := slices.Sorted(slices.Values(waits))
 	return awakening{
@@ -76,7 +76,7 @@ func newAwakening(waits []time.Duration, targets int) awakening {
 	}
 }
 
-// quantile of all targets, in seconds; nil when too few woke for it to be known.
+// quantile is that of all targets, in seconds; nil if too few woke.
 func quantile(sorted []time.Duration, targets int, q float64) *float64 {
 	wait, known := output.Quantile(sorted, targets, q)
 	if !known {

@@ -26,22 +26,23 @@ import (
 )
 
 const (
-	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses
-	// little of a CPU for it, since it waits for its own limit of requests. They wake one after the other.
+	// together is the number of control planes prepared in parallel: KEDA takes 150 s for 300 ScaledObjects and uses
+	// little CPU, since it waits for its own request limit. Their bursts follow one after another.
 	together = 2
-	// burstMessages come to each Function; no replica processes them.
+	// burstMessages are published to each Function; no replica processes them.
 	burstMessages = 1000
-	// burstThreshold is what 50 messages a second make in half of burstObjective.
+	// burstThreshold is the backlog of 50 messages a second in half of burstObjective.
 	burstObjective = 30 * time.Second
 	burstThreshold = 750
-	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held
+	// calm is the pause between KEDA's last autoscaler and the burst: one and a half pollingIntervals, for requests
+	// delayed by its client's limit.
 	// up.
 	calm = 45 * time.Second
-	// burstTimeout is 4 times what KEDA's pull takes.
+	// burstTimeout is 4 times the duration of KEDA's pull.
 	burstTimeout = 2 * time.Minute
 )
 
-// burstRun is a control plane with a crowd that one contender scales.
+// burstRun is a control plane with many Functions that one contender scales.
 type burstRun struct {
 	*environment
 
@@ -64,7 +65,7 @@ func bursts(ctx context.Context, o options, r *report, progress io.Writer) error
 	return nil
 }
 
-// burstOf prepares a burst for each of the contenders at the same time, and lets them come one after the other.
+// burstOf prepares the bursts of the contenders in parallel, and runs them one after another.
 func burstOf(ctx context.Context, names []string, o options, r *report, teller *environment) (err error) {
 	runs := make([]*burstRun, len(names))
 	defer func() {
@@ -87,7 +88,7 @@ func burstOf(ctx context.Context, names []string, o options, r *report, teller *
 	if err := preparing.Wait(); err != nil {
 		return err
 	}
-	teller.tell("burst: calm for %s", calm)
+	teller.tell("burst: waiting for %s", calm)
 	if err := command.Pause(ctx, calm); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func newBurstRun(ctx context.Context, contender string, o options, teller *envir
 	return s
 }
 
-// end ends everything, and says what ended by itself before.
+// end stops everything, and returns the error of a part that ended before.
 func (s *burstRun) end() error {
 	s.stop()
 	err := s.group.Wait()
@@ -128,7 +129,7 @@ func (s *burstRun) end() error {
 	return err
 }
 
-// prepare sets the stage and makes the crowd and what scales it. What it starts lives until end.
+// prepare starts the stage and creates the Functions and their autoscalers. All of it lives until end.
 func (s *burstRun) prepare(ctx context.Context, o options) error {
 	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := s.stop
@@ -151,12 +152,12 @@ func (s *burstRun) prepare(ctx context.Context, o options) error {
 		return err
 	}
 	s.follow(lifetime)
-	s.tell("burst: %d of %s", len(s.crowd.names), s.contender)
+	s.tell("burst: %d objects of %s", len(s.crowd.names), s.contender)
 	begun := time.Now()
 	jobs := s.jobs(adminURL, o)
 	err = fake.Each(ctx, jobs, func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) })
 	if err != nil {
-		return fmt.Errorf("creating what scales: %w", err)
+		return fmt.Errorf("creating autoscalers: %w", err)
 	}
 	if err := errors.Join(s.waitForAutoscalers(ctx, jobs), s.waitForReadings(ctx, jobs)); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (s *burstRun) jobs(adminURL string, o options) (jobs []job) {
 	return jobs
 }
 
-// follow notes when Functions wake, by a watch of its own that nothing holds up, and keeps their statuses.
+// follow records when Functions wake, with its own watch, and keeps their statuses.
 func (s *burstRun) follow(ctx context.Context) {
 	s.group.Go(func() error {
 		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(string, int) {})
@@ -203,7 +204,7 @@ func (s *burstRun) follow(ctx context.Context) {
 // run publishes the messages and returns how the Functions woke.
 func (s *burstRun) run(ctx context.Context) (awakening, error) {
 	if early := s.crowd.early(); len(early) > 0 {
-		return awakening{}, fmt.Errorf("%d Functions have replicas without any work, such as %s", len(early), early[0])
+		return awakening{}, fmt.Errorf("%d Functions have replicas without messages, such as %s", len(early), early[0])
 	}
 	s.tell("burst: %d messages to each Function of %s", burstMessages, s.contender)
 	s.crowd.burst(time.Now())

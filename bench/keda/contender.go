@@ -30,7 +30,7 @@ const (
 // all contenders, in the order of the table.
 func all() []string { return []string{ours, kedaTuned, externalPush, externalPull} }
 
-// contendersOf a part, in the order of the table.
+// contendersOf returns the contenders of a part, in the order of the table.
 func contendersOf(part string) []string {
 	if part == partOutage {
 		return []string{ours, kedaTuned, externalPush}
@@ -45,7 +45,7 @@ func scaledObjects() schema.GroupVersionKind {
 // job is a Function that a contender scales.
 type job struct {
 	contender, function string
-	// topic is a complete name; adminURL and scaler (host:port) are where the contender learns of it.
+	// topic is a complete name; adminURL and scaler (host:port) are the contender's sources.
 	topic, adminURL, scaler string
 	objective, cooldown     time.Duration
 	most                    int32
@@ -53,7 +53,7 @@ type job struct {
 	threshold int64
 }
 
-// object is what a user of the contender creates.
+// object is the object that a user of the contender creates.
 func (j job) object() client.Object {
 	subscription := "public/default/" + j.function
 	switch j.contender {
@@ -77,7 +77,7 @@ func (j job) object() client.Object {
 	}
 }
 
-// scaledObjectName is the ScaledObject that the job leads to.
+// scaledObjectName is the ScaledObject of the job.
 func (j job) scaledObjectName() string {
 	if j.contender == ours {
 		return plan.AutoscalerName(j.function)
@@ -93,7 +93,7 @@ func (j job) policy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// scaledObject has KEDA's defaults but for maxReplicaCount and cooldownPeriod.
+// scaledObject has KEDA's defaults except for maxReplicaCount and cooldownPeriod.
 func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"scaleTargetRef": map[string]any{
@@ -108,11 +108,11 @@ func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured
 	return object
 }
 
-// setting says in words how a contender was set up.
+// setting describes the set-up of a contender.
 func setting(contender string) string {
 	switch contender {
 	case ours:
-		return "AutoscalingPolicy with actuator KEDA, nothing said of capacity"
+		return "AutoscalingPolicy with actuator KEDA, without a known capacity"
 	case kedaTuned:
 		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, in part outage %d", burstThreshold,
 			outageThreshold)

@@ -45,7 +45,7 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 				"name": "resize",
 			},
 			"minReplicaCount": int64(0), "maxReplicaCount": int64(12), "cooldownPeriod": int64(60),
-		}, spec, "and nothing but KEDA's defaults beside")
+		}, spec, "all other fields have KEDA's defaults")
 		require.Equal(t, "resize", j.scaledObjectName())
 	}
 }

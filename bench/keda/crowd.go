@@ -11,14 +11,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
-// crowd is what the Functions of one burst have come to. It is safe for concurrent use.
+// crowd is the state of the Functions of one burst. It is safe for concurrent use.
 type crowd struct {
 	names []string
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	begun    time.Time
 	replicas map[string]int
-	// waits are from the burst until a Function had a replica, and several how many had more than one then.
+	// waits are the times from the burst to a Function's first replica, and several counts Functions that had more than
+	// one then.
 	waits   []time.Duration
 	several int
 	woke    map[string]bool
@@ -33,7 +34,7 @@ func newCrowd(n int) *crowd {
 	return c
 }
 
-// counts is what a broker says of a Function.
+// counts are a broker's counts of a Function.
 func (c *crowd) counts(function string) (fake.Counts, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,14 +46,14 @@ func (c *crowd) counts(function string) (fake.Counts, bool) {
 	return now, known
 }
 
-// burst is the moment at which all have work.
+// burst is the moment at which all Functions get messages.
 func (c *crowd) burst(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun = now
 }
 
-// scaled notes how many replicas a Function is to have.
+// scaled records spec.replicas of a Function.
 func (c *crowd) scaled(function string, replicas int, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +68,7 @@ func (c *crowd) scaled(function string, replicas int, now time.Time) {
 	}
 }
 
-// awakened are those that woke.
+// awakened returns the Functions that woke.
 func (c *crowd) awakened() awakening {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +77,7 @@ func (c *crowd) awakened() awakening {
 	return a
 }
 
-// early are those that have replicas without work.
+// early returns the Functions that have replicas before the burst.
 func (c *crowd) early() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 	require.False(t, known)
 
 	c.scaled("fn-0001", 2, at(-3))
-	require.Equal(t, []string{"fn-0001"}, c.early(), "before there is any work")
+	require.Equal(t, []string{"fn-0001"}, c.early(), "before the burst")
 	c.scaled("fn-0001", 0, at(-2))
 	require.Empty(t, c.early())
 

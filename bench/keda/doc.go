@@ -1,13 +1,13 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command keda measures this autoscaler's work with KEDA beside KEDA's built-in pulsar scaler, in one run on one
-// control plane with real KEDA, where a scenario of kubectl pap bench run cannot: it breaks Pulsar, and has hundreds of
-// Functions. The same load for each is examples/bench/keda.yaml.
+// Command keda compares this autoscaler with KEDA's built-in pulsar scaler in two situations that scenarios of kubectl
+// pap bench run do not have: a broken Pulsar, and hundreds of Functions. All contenders run at once on a control plane
+// with real KEDA. For the same load on each, see examples/bench/keda.yaml.
 //
 //	go run ./bench/keda -out bench/out/keda.json
 //
-// Two parts, of which -parts takes some:
+// Two parts, selected by -parts:
 //
 //	outage  the broker's admin service stops answering while there is a backlog, of several Functions each, with a real
 //	        broker and real consumers.

@@ -37,16 +37,16 @@ const (
 type environment struct {
 	*stage.Stage
 
-	// proxy stands before the broker's admin service; nil on a stage without a broker.
+	// proxy stands in front of the broker's admin service; nil on a stage without a broker.
 	proxy    *proxy
 	progress io.Writer
 	begun    time.Time
-	// closeStage ends the stage; nil before there is one.
+	// closeStage ends the stage; nil before the start.
 	closeStage func()
 }
 
-// openEnvironment sets the stage with every interval as it ships and a real broker, which all contenders see through a
-// proxy.
+// openEnvironment starts the stage with shipped intervals and a real broker. All contenders reach its admin service
+// through a proxy.
 func openEnvironment(ctx context.Context, progress io.Writer) (_ *environment, err error) {
 	e := &environment{progress: progress, begun: time.Now()}
 	defer func() {
@@ -66,7 +66,7 @@ func openEnvironment(ctx context.Context, progress io.Writer) (_ *environment, e
 	return e, e.proxy.Aim(e.Broker.AdminURL())
 }
 
-// Close ends everything.
+// Close stops everything.
 func (e *environment) Close() {
 	if e.closeStage != nil {
 		e.closeStage()
@@ -93,7 +93,7 @@ func (e *environment) scale(ctx context.Context, function string, replicas int) 
 	return nil
 }
 
-// waitForAutoscalers waits until KEDA has an autoscaler for each job's ScaledObject and calls it ready.
+// waitForAutoscalers waits until KEDA has an autoscaler for each job's ScaledObject and reports it ready.
 func (e *environment) waitForAutoscalers(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -131,8 +131,7 @@ func (e *environment) waitForAutoscalers(ctx context.Context, jobs []job) error 
 		})
 }
 
-// readyToScale says whether KEDA calls a ScaledObject ready and knows its metrics, without which it drops what is
-// pushed.
+// readyToScale reports whether a ScaledObject is ready and has metrics, without which KEDA drops pushed values.
 func readyToScale(object *unstructured.Unstructured) bool {
 	metrics, _, _ := unstructured.NestedStringSlice(object.Object, "status", "externalMetricNames")
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -161,19 +160,19 @@ func (e *environment) waitForReadings(ctx context.Context, jobs []job) error {
 			}
 			for _, j := range jobs {
 				if j.contender == ours && !known[j.function] {
-					return false, "not that of " + j.function, nil
+					return false, "unknown backlog of " + j.function, nil
 				}
 			}
 			return true, "", nil
 		})
 }
 
-// stageConfig is KEDA and our scaler as they ship; the scaler asks adminURL about what has no policy.
+// stageConfig is KEDA and our scaler as shipped; the scaler reads adminURL for triggers without a policy.
 func stageConfig(adminURL string, progress io.Writer) stage.Config {
 	return stage.Config{
 		Progress: progress, KEDA: &keda.Config{Progress: progress}, ScalerFlags: []string{"--pulsar-admin-url=" + adminURL},
 	}
 }
 
-// scalerAddress is where KEDA reaches our scaler.
+// scalerAddress is the address of our scaler for KEDA.
 func (e *environment) scalerAddress() string { return e.Scaler.Address }

@@ -20,11 +20,11 @@ import (
 )
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
+	ctrl.SetLogger(logr.Discard()) // the Function Mesh of the tests would log into the table
 	command.Main("keda", run)
 }
 
-// run writes what it has after every part, so that an interrupted run is not lost.
+// run writes its results after every part, so that an interruption loses only one.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	o, err := parseOptions(args, progress)
 	if err != nil {
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return r.table(out)
 }
 
-// newReport has the versions.
+// newReport returns a report with the versions.
 func newReport(ctx context.Context, o options, progress io.Writer) (*report, error) {
 	bins, err := cluster.Binaries(ctx, progress)
 	if err != nil {
@@ -67,7 +67,7 @@ func newReport(ctx context.Context, o options, progress io.Writer) (*report, err
 	}, nil
 }
 
-// part runs one and writes what is known then.
+// part runs one part and writes the report.
 func (r *report) part(name string, o options, run func() error) error {
 	r.noteLoad(name)
 	if err := run(); err != nil {
@@ -77,5 +77,5 @@ func (r *report) part(name string, o options, run func() error) error {
 	return output.JSON(o.jsonPath, r)
 }
 
-// words turns the name of a contender into a part of the name of an object.
+// words returns the name of a contender as a part of an object's name.
 func words(contender string) string { return strings.ReplaceAll(contender, "_", "-") }

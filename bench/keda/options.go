@@ -25,12 +25,12 @@ func parts() []string { return []string{partOutage, partBurst} }
 // options are the command line.
 type options struct {
 	parts, contenders []string
-	// cooldown is KEDA's cooldownPeriod for all.
+	// cooldown is KEDA's cooldownPeriod for all contenders.
 	cooldown time.Duration
-	// targets of each contender in the outage, and its length.
+	// targets of each contender in the outage, and the length of the outage.
 	targets int
 	outage  time.Duration
-	// burst is how many ScaledObjects wake at once.
+	// burst is the number of ScaledObjects that wake at once.
 	burst int
 	// jsonPath is a file; empty is none.
 	jsonPath string
@@ -39,7 +39,7 @@ type options struct {
 const (
 	// pollingInterval is KEDA's default.
 	pollingInterval = 30 * time.Second
-	// defaultCooldown of KEDA and of policies is 5 times as long.
+	// defaultCooldown is shorter than the default of KEDA and of policies, which is 5 minutes.
 	defaultCooldown = time.Minute
 	mostReplicas    = 12
 )
@@ -84,7 +84,7 @@ func (o options) validate() error {
 	return nil
 }
 
-// named refuses names that are not known.
+// named rejects unknown names.
 func named(flag string, names, known []string) error {
 	for _, name := range names {
 		if !slices.Contains(known, name) {

@@ -22,15 +22,14 @@ import (
 )
 
 const (
-	// outageService is so slow that the backlog outlasts the outage: at most outageMost messages a second are done of
-	// outageBacklog.
+	// outageService is the service time. It is long, so that the backlog of outageBacklog messages outlasts the outage.
 	outageService = 2 * time.Second
 	outageMost    = 6
 	outageBacklog = 3000
-	// outageThreshold of KEDA's pulsar scaler makes outageMost replicas of it.
+	// outageThreshold makes KEDA's pulsar scaler request outageMost replicas.
 	outageThreshold = outageBacklog / outageMost
 	outageObjective = time.Minute
-	// outageReady is when each target has so many.
+	// outageReady is the number of replicas that each target must have at the start.
 	outageReady = 2
 	wakeTimeout = 4 * time.Minute
 )
@@ -42,7 +41,7 @@ type entrant struct {
 	f *stage.Function
 }
 
-// outage runs the part of that name, on a real broker.
+// outage runs the part outage on a real broker.
 func outage(ctx context.Context, o options, r *report, progress io.Writer) error {
 	e, err := openEnvironment(ctx, progress)
 	if err != nil {
@@ -58,7 +57,7 @@ func outage(ctx context.Context, o options, r *report, progress io.Writer) error
 	if err := e.waitAwake(ctx, entrants); err != nil {
 		return err
 	}
-	if err := command.Pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
+	if err := command.Pause(ctx, pollingInterval); err != nil { // KEDA polls each once more
 		return err
 	}
 	e.tell("outage: the admin service stops answering for %s", o.outage)
@@ -80,14 +79,14 @@ func outage(ctx context.Context, o options, r *report, progress io.Writer) error
 	for _, name := range o.of(partOutage) {
 		fell := newFall(timelines[name], s)
 		r.of(name).fall = fell
-		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name,
+		e.tell("outage: %s: at least %s replicas before, %s during it, %s scaled to zero", name,
 			output.Whole(fell.OutageHadReplicas), output.Whole(fell.OutageMinReplicas),
 			of(fell.OutageFell, fell.OutageTargets))
 	}
 	return nil
 }
 
-// addOutageEntrants makes the Functions of all contenders, with their backlogs.
+// addOutageEntrants creates the Functions of all contenders, with their backlogs.
 func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entrant, error) {
 	var entrants []entrant
 	var jobs []job
@@ -120,7 +119,7 @@ func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entra
 	return entrants, publishAll(ctx, entrants)
 }
 
-// addEntrant makes a Function with its topic and its subscription, without replicas.
+// addEntrant creates a Function with its topic and its subscription, without replicas.
 func (e *environment) addEntrant(ctx context.Context, contender string, config stage.FunctionConfig) (entrant, error) {
 	config.AdminURL = e.proxy.URL
 	f, err := e.AddFunction(ctx, config)
@@ -135,11 +134,11 @@ func (e *environment) addEntrant(ctx context.Context, contender string, config s
 	}}, nil
 }
 
-// stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage
-// does depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin
-// with the ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
+// stagger creates the autoscalers of every contender over a pollingInterval. The effect of an outage depends on the
+// phases of KEDA's polls and the syncs of the HorizontalPodAutoscaler. Both start with the ScaledObject; after a
+// restart of the operator all its polls start together.
 func (e *environment) stagger(ctx context.Context, entrants []entrant, targets int) error {
-	e.tell("outage: creating what scales, over %s", pollingInterval)
+	e.tell("outage: creating autoscalers, over %s", pollingInterval)
 	for i := range targets {
 		for at := i; at < len(entrants); at += targets {
 			if err := e.Client.Create(ctx, entrants[at].object()); err != nil {
@@ -153,7 +152,7 @@ func (e *environment) stagger(ctx context.Context, entrants []entrant, targets i
 	return nil
 }
 
-// fetchLittle makes replicas fetch few messages ahead, so that each of them has work.
+// fetchLittle limits prefetching, so that each replica has messages.
 func fetchLittle(object *unstructured.Unstructured) {
 	const ahead = 10
 	topics, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "input", "topics")
@@ -161,7 +160,7 @@ func fetchLittle(object *unstructured.Unstructured) {
 	for _, topic := range topics {
 		sources[topic] = map[string]any{"receiverQueueSize": int64(ahead)}
 	}
-	// of an object that mesh.Function made
+	// mesh.Function created the object, so the path exists.
 	_ = unstructured.SetNestedMap(object.Object, sources, "spec", "input", "sourceSpecs")
 }
 
@@ -180,7 +179,7 @@ func publishAll(ctx context.Context, entrants []entrant) error {
 	return group.Wait()
 }
 
-// waitAwake waits until every target works.
+// waitAwake waits until every target has enough replicas.
 func (e *environment) waitAwake(ctx context.Context, entrants []entrant) error {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()

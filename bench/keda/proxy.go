@@ -17,22 +17,22 @@ import (
 // dialTimeout bounds a connection to the broker, which is on this machine.
 const dialTimeout = 5 * time.Second
 
-// proxy stands before the broker's admin service and can stop answering. It is safe for concurrent use.
+// proxy forwards requests to the broker's admin service, and can hang. It is safe for concurrent use.
 type proxy struct {
 	forward *httputil.ReverseProxy
 	server  *http.Server
-	// URL is where it listens.
+	// URL is its address.
 	URL string
 
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// target is the broker's admin service; nil before there is one.
+	// target is the broker's admin service; nil before Aim.
 	target *url.URL
-	// resumed is closed when it answers again; nil while it does.
+	// resumed is closed when it responds again; nil while it responds.
 	resumed chan struct{}
 }
 
-// newProxy listens on a port of its own until Close. It answers with an error until it is aimed at a broker.
+// newProxy listens on a free port until Close. It responds with an error until Aim.
 func newProxy(ctx context.Context) (*proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,11 +45,11 @@ func newProxy(ctx context.Context) (*proxy, error) {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
-	go func() { _ = p.server.Serve(listener) }() // ends by Close, and says so
+	go func() { _ = p.server.Serve(listener) }() // it returns an error after Close
 	return p, nil
 }
 
-// Aim says where the broker's admin service is.
+// Aim sets the address of the broker's admin service.
 func (p *proxy) Aim(adminURL string) error {
 	target, err := url.Parse(adminURL)
 	if err != nil {
@@ -66,15 +66,15 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 	target := p.target
 	p.mu.Unlock()
 	if target == nil {
-		target = &url.URL{} // which cannot be dialled
+		target = &url.URL{} // dialling it fails
 	}
 	r.SetURL(target)
 }
 
-// Close ends it, with what it is asked just now.
+// Close ends it, with its open requests.
 func (p *proxy) Close() {
 	p.Resume()
-	_ = p.server.Close() // nothing is left to close
+	_ = p.server.Close() // nothing depends on the error
 }
 
 // ServeHTTP implements http.Handler.
@@ -92,7 +92,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// Hang lets every request from now on wait, as a broker does without its metadata store.
+// Hang delays every request from now on, as a broker does without its metadata store.
 func (p *proxy) Hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *proxy) Hang() {
 	}
 }
 
-// Resume answers again, also what has been waiting.
+// Resume responds again, also to delayed requests.
 func (p *proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ask asks for an address and returns the status and the body.
+// ask returns the status and the body at an address.
 func ask(ctx context.Context, address string) (answered string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

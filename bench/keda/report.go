@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 )
 
-// report is keda.json. A null was not measured or did not come about.
+// report is keda.json. Null was not measured or did not happen.
 type report struct {
 	KEDA       string    `json:"keda"`
 	Pulsar     string    `json:"pulsar,omitempty"`
@@ -21,7 +21,7 @@ type report struct {
 	CPUs       int       `json:"cpus"`
 	Begun      time.Time `json:"begun"`
 	Settings   settings  `json:"settings"`
-	// LoadAverage of the machine over a minute, by part, at its begin and its end.
+	// LoadAverage is the machine's over a minute, by part, at its start and end.
 	LoadAverage map[string][]float64  `json:"load_average"`
 	Contenders  map[string]*contender `json:"contenders"`
 }
@@ -43,14 +43,14 @@ func newSettings(o options) settings {
 	}
 }
 
-// contender is what was measured of one.
+// contender is the measurement of one contender.
 type contender struct {
 	Setting string `json:"setting"`
 	fall
 	awakening
 }
 
-// of returns the contender of a name, which it adds when it is new.
+// of returns the contender of a name, and adds a missing one.
 func (r *report) of(name string) *contender {
 	if r.Contenders[name] == nil {
 		r.Contenders[name] = &contender{Setting: setting(name)}
@@ -64,7 +64,7 @@ func (r *report) noteLoad(part string) {
 	}
 }
 
-// row of the table: a figure of every contender.
+// row is a figure of every contender.
 type row struct {
 	title string
 	cell  func(c *contender) string
@@ -72,15 +72,15 @@ type row struct {
 
 func rows() []row {
 	return []row{
-		{"outage, least replicas before", func(c *contender) string { return output.Whole(c.OutageHadReplicas) }},
-		{"least replicas during it", func(c *contender) string { return output.Whole(c.OutageMinReplicas) }},
-		{"targets that fell to zero", func(c *contender) string { return of(c.OutageFell, c.OutageTargets) }},
-		{"the first of them after, s", func(c *contender) string { return output.Number(c.OutageFirstFallSeconds, 0) }},
-		{"burst, woke", func(c *contender) string { return of(c.BurstWoke, c.BurstTargets) }},
-		{"until a replica p50, s", func(c *contender) string { return output.Number(c.BurstP50Seconds, 1) }},
-		{"until a replica p99, s", func(c *contender) string { return output.Number(c.BurstP99Seconds, 1) }},
-		{"at once more than one", func(c *contender) string { return output.Whole(c.BurstRightSized) }},
-		{"until all had autoscalers before, s", func(c *contender) string { return output.Number(c.BurstSetUpSeconds, 0) }},
+		{"outage: fewest replicas before", func(c *contender) string { return output.Whole(c.OutageHadReplicas) }},
+		{"fewest replicas during the outage", func(c *contender) string { return output.Whole(c.OutageMinReplicas) }},
+		{"targets scaled to zero", func(c *contender) string { return of(c.OutageFell, c.OutageTargets) }},
+		{"first at zero after, s", func(c *contender) string { return output.Number(c.OutageFirstFallSeconds, 0) }},
+		{"burst: targets woken", func(c *contender) string { return of(c.BurstWoke, c.BurstTargets) }},
+		{"first replica after p50, s", func(c *contender) string { return output.Number(c.BurstP50Seconds, 1) }},
+		{"first replica after p99, s", func(c *contender) string { return output.Number(c.BurstP99Seconds, 1) }},
+		{"woke to more than one replica", func(c *contender) string { return output.Whole(c.BurstRightSized) }},
+		{"all autoscalers created after, s", func(c *contender) string { return output.Number(c.BurstSetUpSeconds, 0) }},
 	}
 }
 

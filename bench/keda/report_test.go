@@ -26,7 +26,7 @@ func sampleOptions(t *testing.T, args ...string) options {
 	return o
 }
 
-// sampleReport has a contender that was measured in every part, one in some and one in a part that did not come to an
+// sampleReport has a contender that was measured in every part, one in some and one in an unfinished part.
 // end.
 func sampleReport(t *testing.T) *report {
 	t.Helper()
@@ -66,6 +66,6 @@ func TestEveryContenderHasEveryFigureAndNullIsWhatWasNotMeasured(t *testing.T) {
 		}
 	}
 	require.Nil(t, written.Contenders[kedaTuned]["burst_p50_seconds"])
-	require.Zero(t, written.Contenders[kedaTuned]["outage_min_replicas"], "which is a number")
+	require.Zero(t, written.Contenders[kedaTuned]["outage_min_replicas"], "0 is a number")
 	require.Equal(t, 1.0, written.Contenders[ours]["burst_p50_seconds"])
 }
