@@ -29,7 +29,7 @@ type Address struct {
 }
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // the fake Function Mesh has logs for tests only
+	ctrl.SetLogger(logr.Discard()) // the fake Function Mesh logs for tests only
 	command.Main("local", func(ctx context.Context, args []string, out, progress io.Writer) error {
 		return run(ctx, args, streams{in: os.Stdin, out: out, progress: progress})
 	})
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, s streams) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
-		_, _ = io.Copy(io.Discard, s.in) // only its end matters
+		_, _ = io.Copy(io.Discard, s.in) // waits for its end
 		end()
 	}()
 	scene, closeStage, err := testbed.Open(ctx, config)
@@ -72,7 +72,7 @@ func parse(args []string, progress io.Writer) (stage.Config, error) {
 	config := stage.Config{Guests: true, Progress: progress}
 	flags := command.Flags("local", progress)
 	withKEDA := flags.Bool("keda", false, "run KEDA and our scaler too")
-	flags.Func("adapter-flag", "a flag of the adapter that differs from how it ships; may be repeated",
+	flags.Func("adapter-flag", "a flag of the adapter that differs from its shipped value; may be repeated",
 		func(text string) error {
 			config.AdapterFlags = append(config.AdapterFlags, text)
 			return nil

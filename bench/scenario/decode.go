@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBytes of a scenario: a recorded load is a file of its own.
+// maxBytes of a scenario: a recorded load is a separate file.
 const maxBytes = 1 << 20
 
 // Decode reads a scenario and sets its defaults. It does not open recordings.
@@ -23,7 +23,7 @@ func Decode(from io.Reader) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("reading the scenario: %w", err)
 	}
 	if len(text) > maxBytes {
-		return Scenario{}, errors.New("the scenario is larger than 1 MiB: put a recorded load into a CSV file of its own")
+		return Scenario{}, errors.New("the scenario is larger than 1 MiB: put a recorded load into a separate CSV file")
 	}
 	var s Scenario
 	if err := yaml.UnmarshalStrict(text, &s); err != nil {
@@ -69,7 +69,7 @@ func (c *Contender) setDefaults() {
 	}
 }
 
-// NeedsKEDA says whether a contender is scaled by KEDA.
+// NeedsKEDA reports whether KEDA scales a contender.
 func (s Scenario) NeedsKEDA() bool {
 	for _, c := range s.Contenders {
 		if c.KEDAPulsar != nil || c.Policy != nil && c.Policy.Actuator == ActuatorKEDA {
@@ -79,7 +79,7 @@ func (s Scenario) NeedsKEDA() bool {
 	return false
 }
 
-// Reached is where Functions and autoscalers reach Pulsar.
+// Reached returns the addresses at which Functions and autoscalers reach Pulsar.
 func (p Pulsar) Reached() Addresses {
 	return Addresses{
 		AdminURL:   cmp.Or(p.InCluster.AdminURL, p.AdminURL),

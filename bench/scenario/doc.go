@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario reads what a benchmark does: the load, the Function, the contenders that scale it, and the limits
-// that are to be met. Unknown keys are errors, defaults are set, and errors name the field and what it must be.
+// Package scenario reads a benchmark's file: the load, the Function, the contenders that scale it, and the limits.
+// Unknown keys are errors, defaults are set, and errors name the field and its valid values.
 //
 // Floor 3, used by benchmarks and by the plugin. It needs no cluster.
 package scenario

@@ -20,14 +20,14 @@ type Scenario struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
-	// Pulsar is where topics are made. Required, but for a run on this machine.
+	// Pulsar is where topics are created. Required, except for a run on this machine.
 	Pulsar Pulsar `json:"pulsar,omitzero"`
-	// Load is published to each contender, and Messages say what it consists of.
+	// Load is published to each contender, and Messages describe its messages.
 	Load     load.Shape    `json:"load"`
 	Messages load.Messages `json:"messages,omitzero"`
 	// Partitions of each input topic. Absent: the topics have no partitions.
 	Partitions int `json:"partitions,omitempty"`
-	// Function is the one that contenders scale. Required with contenders.
+	// Function is what contenders scale. Required with contenders.
 	Function Function `json:"function,omitzero"`
 	// LatencyObjective is the time from when a message is due until its result is published. Later messages are late.
 	// Absent: 1m.
@@ -38,7 +38,7 @@ type Scenario struct {
 	// CooldownPeriod is how long contenders that scale by the backlog are idle before they scale to zero, in whole
 	// seconds. Absent: 5m, the default of policies and of KEDA.
 	CooldownPeriod metav1.Duration `json:"cooldownPeriod,omitzero"`
-	// Contenders get the same load. The limits are those of the first one. Required, but for the load of a target.
+	// Contenders get the same load. The limits are those of the first one. Required, except for the load of a target.
 	Contenders []Contender `json:"contenders,omitempty"`
 	// Order is InTurn (the default) or SideBySide.
 	Order Order `json:"order,omitempty"`
@@ -46,7 +46,7 @@ type Scenario struct {
 	// Absent: 1m.
 	WatchAfter metav1.Duration `json:"watchAfter,omitzero"`
 	Limits     Limits          `json:"limits,omitzero"`
-	// Local says how a run on this machine differs from how everything ships.
+	// Local has settings of a run on this machine that differ from those shipped.
 	Local Local `json:"local,omitzero"`
 }
 
@@ -61,10 +61,10 @@ type Pulsar struct {
 	ServiceURL string `json:"serviceURL,omitempty"`
 	// Namespace of the topics, as tenant/namespace. Absent: public/default.
 	Namespace string `json:"namespace,omitempty"`
-	// InCluster is where Functions and autoscalers reach it, if that differs.
+	// InCluster are the addresses for Functions and autoscalers, if they differ.
 	InCluster Addresses `json:"inCluster,omitzero"`
-	// AuthSecret is the namespace/name of a Secret with credentials for the pods, as authSecret of a Function has them.
-	// Runs copy it. Absent: pods show none.
+	// AuthSecret is the namespace/name of a Secret with credentials for the pods, in the keys of a Function's authSecret.
+	// Runs copy it. Absent: pods do not authenticate.
 	AuthSecret string `json:"authSecret,omitempty"`
 }
 
@@ -74,24 +74,24 @@ type Addresses struct {
 	ServiceURL string `json:"serviceURL,omitempty"`
 }
 
-// Function is the one that each contender scales. It copies each message to its output after the service time.
+// Function is what each contender scales. It copies each message to its output after the service time.
 type Function struct {
 	// Kind is Function (the default), of Function Mesh, or Deployment.
 	Kind string `json:"kind,omitempty"`
-	// Image has a runner of Function Mesh and the example Function. That of a Deployment is the one of this tool.
-	// Required, but for a run on this machine.
+	// Image has a runner of Function Mesh and the example Function. That of a Deployment is the image of this tool.
+	// Required, except for a run on this machine.
 	Image string `json:"image,omitempty"`
 	// ClassName and Jar are those of the example Function in the image.
 	ClassName string `json:"className,omitempty"`
 	Jar       string `json:"jar,omitempty"`
-	// ServiceTime is what one message costs.
+	// ServiceTime is the time to process a message.
 	ServiceTime metav1.Duration `json:"serviceTime,omitzero"`
 	// CPU and Memory are requested for each replica. Absent: 200m and 256Mi.
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
 }
 
-// The kinds of what contenders scale.
+// The kinds of scaled objects.
 const (
 	KindFunction   = "Function"
 	KindDeployment = "Deployment"
@@ -142,11 +142,11 @@ type Fixed struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// Limits are what the first contender must not exceed. Absent ones do not count.
+// Limits must not be exceeded by the first contender. Absent ones do not count.
 type Limits struct {
-	// MaxLateRatio is of late messages among all that were due, from 0 to 1.
+	// MaxLateRatio is the share of late messages among all that were due, from 0 to 1.
 	MaxLateRatio *float64 `json:"maxLateRatio,omitempty"`
-	// MaxP99 is of the latency.
+	// MaxP99 is the 99th percentile of the latency.
 	MaxP99 *metav1.Duration `json:"maxP99,omitempty"`
 	// MaxReplicaHours are of all replicas, while they were watched.
 	MaxReplicaHours *float64 `json:"maxReplicaHours,omitempty"`
