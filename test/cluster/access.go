@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenLife is longer than any test, demo or benchmark: nobody renews the token in a kubeconfig file.
+// tokenLife is longer than any test, demo or benchmark: the token in a kubeconfig file is not renewed.
 const tokenLife = 24 * time.Hour
 
 func (a *authority) pool() *x509.CertPool {
@@ -27,7 +27,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// adminConfig has no client-side rate limit: a benchmark makes a thousand objects at once.
+// adminConfig has no client-side rate limit: a benchmark creates a thousand objects at once.
 func (c *Cluster) adminConfig() *rest.Config {
 	return &rest.Config{
 		Host: local("https", c.ports.apiServer),
@@ -43,7 +43,7 @@ func (c *Cluster) adminConfig() *rest.Config {
 // limit.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 
-// Kubeconfig is the path of a kubeconfig file of an administrator, good for kubectl too.
+// Kubeconfig is the path of a kubeconfig file of an administrator, also for kubectl.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigPath("admin") }
 
 func (c *Cluster) kubeconfigPath(name string) string {
@@ -76,9 +76,8 @@ func (c *Cluster) writeKubeconfig(name string, user *clientcmdapi.AuthInfo, name
 	return path, nil
 }
 
-// ServiceAccountKubeconfig writes a kubeconfig file for the service account, which must exist, with a token for 24 h as
-// a pod would get it, so that a program runs with the rights of its manifests only. The namespace is the file's
-// default.
+// ServiceAccountKubeconfig writes a kubeconfig file for an existing service account, with a token for 24 h as a pod
+// gets it, so that a program has only the permissions of its manifests. The namespace is the default of the file.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
 	user := clientcmdapi.NewAuthInfo()
 	if user.Token, err = c.ServiceAccountToken(ctx, namespace, name); err != nil {
@@ -87,7 +86,7 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	return c.writeKubeconfig("serviceaccount-"+namespace+"-"+name, user, namespace)
 }
 
-// ServiceAccountToken is a token of the service account, which must exist, for 24 h.
+// ServiceAccountToken returns a token of an existing service account for 24 h.
 func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
 	seconds := int64(tokenLife.Seconds())
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
@@ -102,8 +101,8 @@ func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name strin
 	return token.Status.Token, nil
 }
 
-// waitControllers returns once the controllers have acted: the service account controller has served the namespace that
-// every example uses.
+// waitControllers returns once the controllers have acted: the service account controller has handled the namespace
+// default.
 func (c *Cluster) waitControllers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

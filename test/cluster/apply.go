@@ -26,13 +26,13 @@ const (
 	// fieldManager owns what Apply writes.
 	fieldManager = "pulsar-autoscaler-test"
 	applyPoll    = 100 * time.Millisecond
-	// yamlBuffer is how far the decoder looks for the kind of stream it reads.
+	// yamlBuffer is how much of a stream the decoder reads to find its format.
 	yamlBuffer = 4 << 10
 )
 
-// Apply writes the objects one after the other by server-side apply, taking over fields of other managers. A namespaced
-// object without a namespace goes to "default". It returns once CustomResourceDefinitions among them are served, so
-// objects of their kinds may follow in the same call.
+// Apply applies the objects one after another by server-side apply, and takes over fields of other managers. A
+// namespaced object without a namespace goes to "default". Apply returns once CustomResourceDefinitions among the
+// objects are served, so the same call may have objects of their kinds.
 func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	var mapper meta.RESTMapper
 	for _, object := range objects {
@@ -50,13 +50,13 @@ func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructur
 			if err := c.waitCRD(ctx, resource, name); err != nil {
 				return err
 			}
-			mapper = nil // the one at hand does not know the new kind
+			mapper = nil // the old mapper lacks the new kind
 		}
 	}
 	return nil
 }
 
-// ApplyFiles applies all documents of the YAML or JSON files in their order, as Apply does.
+// ApplyFiles applies all documents of the YAML or JSON files in order, as Apply does.
 func (c *Cluster) ApplyFiles(ctx context.Context, paths ...string) error {
 	for _, path := range paths {
 		objects, err := readObjects(path)
@@ -102,7 +102,7 @@ func readObjects(path string) (objects []*unstructured.Unstructured, err error) 
 	}
 }
 
-// resource finds the client of a kind. The mapper is read from the server when it is nil, and kept there.
+// resource returns the client of a kind. A nil mapper is read from the server and stored.
 func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind,
 	namespace string,
 ) (dynamic.ResourceInterface, error) {
@@ -127,8 +127,8 @@ func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind
 	return resource.Namespace(namespace), nil
 }
 
-// waitCRD returns once the definition is established and discovery shows it, which is what clients map kinds by and
-// what follows a little later.
+// waitCRD returns once the definition is established and in discovery, by which clients map kinds; discovery follows a
+// little later.
 func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
 	return WaitFor(ctx, "CustomResourceDefinition "+name+" to be served", applyPoll,
 		func(ctx context.Context) (bool, string, error) {
@@ -143,7 +143,7 @@ func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInter
 		})
 }
 
-// discovered looks for all served versions of the definition's kind.
+// discovered reports whether discovery has all served versions of the definition's kind.
 func (c *Cluster) discovered(definition *unstructured.Unstructured) (bool, string, error) {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
@@ -174,13 +174,13 @@ func lists(list *metav1.APIResourceList, plural string) bool {
 	return false
 }
 
-// conditions are those of an object's status, as they are.
+// conditions are the conditions in an object's status.
 func conditions(object *unstructured.Unstructured) []any {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	return list
 }
 
-// condition is the status of one condition, "" when the object does not have it.
+// condition is the status of one condition, "" if the object lacks it.
 func condition(object *unstructured.Unstructured, name string) string {
 	for _, entry := range conditions(object) {
 		fields, _ := entry.(map[string]any)

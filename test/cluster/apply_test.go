@@ -71,7 +71,7 @@ func TestReadObjectsRefusesWhatIsNoObject(t *testing.T) {
 	require.ErrorContains(t, err, "apiVersion, kind and name")
 }
 
-// object makes an object with nothing but its name.
+// object returns an object with only its name.
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Authority is a certificate authority for programs that run beside the cluster and talk TLS with each other.
+// Authority is a certificate authority for programs beside the cluster that use TLS with each other.
 type Authority struct {
 	authority *authority
 	dir       string
 }
 
-// NewAuthority makes a certificate authority whose certificate is in its directory as ca.crt; the name is one path
-// element and no other authority's of the cluster, unless the new one takes its place. Its key is in no file.
+// NewAuthority creates a certificate authority with its certificate in its directory as ca.crt. The name is one path
+// element; another authority of that name is replaced. Its key is in no file.
 func (c *Cluster) NewAuthority(name string) (*Authority, error) {
 	own, err := newAuthority(name)
 	if err != nil {
@@ -38,8 +38,8 @@ func (a *Authority) Dir() string { return a.dir }
 // CAFile is the path of the authority's certificate.
 func (a *Authority) CAFile() string { return filepath.Join(a.dir, "ca.crt") }
 
-// Issue writes a certificate, good for serving and for calling, for the host names, localhost and 127.0.0.1. Issuing
-// for the same name again replaces the files.
+// Issue writes a certificate for servers and clients, for the host names, localhost and 127.0.0.1. A second call for
+// the name replaces the files.
 func (a *Authority) Issue(name string, hosts ...string) (certFile, keyFile string, err error) {
 	pair, err := a.authority.peer(name, hosts...)
 	if err != nil {

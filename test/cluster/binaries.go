@@ -25,13 +25,13 @@ type Bins struct {
 	Etcd              string
 	APIServer         string
 	ControllerManager string
-	// KubernetesVersion is what the API server says of itself, e.g. "v1.36.3".
+	// KubernetesVersion is the version that the API server reports, e.g. "v1.36.3".
 	KubernetesVersion string
 }
 
 // module is a Go module of test/cluster/build that pins programs of one project.
 type module struct {
-	name     string   // what people call the project, and the beginning of its place in the cache
+	name     string   // name of the project, and prefix of its directory in the cache
 	dir      string   // of the module, below test/cluster/build
 	pins     string   // the required module whose version is the project's
 	packages []string // what to build; a binary is called by the last element of its package, unless output names it
@@ -59,8 +59,8 @@ func modules() (etcd, kubernetes module) {
 	return etcd, kubernetes
 }
 
-// stampKubernetes sets what the release build of Kubernetes sets from its git tag (hack/lib/version.sh): built as a
-// plain module the servers would call themselves v0.0.0-master, and clients and feature gates go by the version.
+// stampKubernetes sets the variables that Kubernetes' release build sets from its git tag (hack/lib/version.sh).
+// Without them the version is v0.0.0-master, on which clients and feature gates depend.
 func stampKubernetes(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -73,9 +73,9 @@ func stampKubernetes(version string) string {
 	return flags.String()
 }
 
-// Binaries returns the control plane's binaries out of the cache and builds them when they are not there: about 7
-// minutes on 2 cores, told on progress (nil for silence). Building needs the go command, and the network unless the Go
-// module cache holds the sources already.
+// Binaries returns the control plane's binaries from the cache, and builds missing ones: about 7 minutes on 2 cores,
+// reported to progress (nil for none). A build needs the go command, and the network unless the Go module cache has the
+// sources.
 func Binaries(ctx context.Context, progress io.Writer) (Bins, error) {
 	root, err := buildDir()
 	if err != nil {
@@ -98,7 +98,7 @@ func Binaries(ctx context.Context, progress io.Writer) (Bins, error) {
 	}, nil
 }
 
-// binaries returns the directory of the cache that holds the module's binaries, and the version they are of.
+// binaries returns the cache directory of the module's binaries, and their version.
 func (m module) binaries(ctx context.Context, root string, progress io.Writer) (dir, version string, err error) {
 	source := filepath.Join(root, m.dir)
 	version, sum, err := m.pinned(source)
@@ -121,8 +121,7 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 	return dir, version, nil
 }
 
-// pinned reads the version of the project out of go.mod, so that it is written down once, and sums up what the binaries
-// depend on.
+// pinned reads the version of the project from go.mod, its only source, and the checksum of the binaries' dependencies.
 func (m module) pinned(source string) (version, sum string, err error) {
 	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {
@@ -153,7 +152,7 @@ func (m module) build(ctx context.Context, source, dir, version string) error {
 		"build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-tags", m.tags, "-ldflags", "-s -w" + m.linker(version),
 		"-o", dir + string(filepath.Separator) + m.output,
 	}
-	// A process of its own keeping: the compilers must end with this process, and a build error is worth its last lines.
+	// In a process of its own: the compilers end with this process, and a build error has its last lines.
 	p, err := proc.Start(ctx, proc.Config{
 		Name: "go build", Path: tool, Args: append(args, m.packages...), Dir: source,
 		Env: []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH},
@@ -171,10 +170,9 @@ func (m module) build(ctx context.Context, source, dir, version string) error {
 	return nil
 }
 
-// buildDir finds test/cluster/build: beside this source file, or, for a program built with -trimpath, in the tree that
-// the working directory belongs to.
+// buildDir finds test/cluster/build beside this source file, or, with -trimpath, in the tree of the working directory.
 func buildDir() (string, error) {
-	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // this file is all that is asked of it
+	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // only the file is used
 	candidates := []string{filepath.Join(filepath.Dir(file), "build")}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 )
 
-// tinyModule has one program, which prints the version that it was stamped with.
+// tinyModule has one program, which prints the version stamped into it.
 func tinyModule(t *testing.T, program string) (root string, tiny module) {
 	t.Helper()
 	t.Setenv(cache.Variable, t.TempDir())
@@ -52,7 +52,7 @@ func TestBinariesAreBuiltStampedAndKept(t *testing.T) {
 	t.Setenv("PATH", "")
 	progress.Reset()
 	again, _, err := tiny.binaries(t.Context(), root, &progress)
-	require.NoError(t, err, "what is built needs no go command")
+	require.NoError(t, err, "a cached build needs no go command")
 	require.Equal(t, dir, again)
 	require.Empty(t, progress.String())
 

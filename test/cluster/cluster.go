@@ -28,28 +28,28 @@ const (
 	// startLimit bounds the readiness of one component: 1 to 3 s on an idle machine.
 	startLimit = 2 * time.Minute
 	readyPoll  = 50 * time.Millisecond
-	// logLines of the culprit go into the error of a failed start.
+	// logLines of the failed component go into the error of Start.
 	logLines = 25
 )
 
-// Config says how the control plane runs. The zero value is usable.
+// Config configures the control plane. The zero value is usable.
 type Config struct {
-	// Dir gets data, certificates, kubeconfigs and logs and is left in place; it must not hold an older cluster. Empty is
-	// a temporary directory that Stop removes.
+	// Dir gets data, certificates, kubeconfigs and logs, and is not removed; it must not hold an older cluster. Empty is a
+	// temporary directory that Stop removes.
 	Dir string
-	// HPASyncPeriod is the time between two looks of the HPA controller at an HPA; 0 is 15 s, the default of Kubernetes.
+	// HPASyncPeriod is the sync period of the HPA controller; 0 is 15 s, the default of Kubernetes.
 	HPASyncPeriod time.Duration
-	// Progress is told about a build of the binaries; nil is silence.
+	// Progress gets the progress of a build of the binaries; nil is none.
 	Progress io.Writer
-	// Binaries are what runs; the zero value is what Binaries returns.
+	// Binaries are the programs; the zero value is what Binaries returns.
 	Binaries Bins
 	// CRDs are files of CustomResourceDefinitions to apply before the controllers start. kube-controller-manager reads the
-	// kinds of the server every 30 s only: the HPA controller says "unable to map kind" for that long after a later one.
+	// kinds of the server only every 30 s: until then the HPA controller reports "unable to map kind" for later ones.
 	CRDs []string
 	// Controllers of kube-controller-manager in addition to those for HPAs, workloads, garbage collection, namespaces and
 	// service accounts, e.g. "disruption-controller".
 	Controllers []string
-	// APIServerArgs and ControllerManagerArgs come last on the command line, so they win, e.g.
+	// APIServerArgs and ControllerManagerArgs come last on the command line and override earlier flags, e.g.
 	// "--feature-gates=HPAScaleToZero=true" (both servers need it).
 	APIServerArgs, ControllerManagerArgs []string
 }
@@ -65,8 +65,8 @@ type Cluster struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 
-	// alive is the life of the processes.
-	alive        context.Context //nolint:containedctx // a component that is started again must live as long as the others
+	// alive is the lifetime of the processes.
+	alive        context.Context //nolint:containedctx // a restarted component must live as long as the others
 	endProcesses context.CancelFunc
 	stopOnce     sync.Once
 
@@ -75,9 +75,9 @@ type Cluster struct {
 	components map[string]*proc.Process
 }
 
-// Start brings the control plane up and returns when it works: the API server is ready and the controllers are running,
-// which takes 3 to 6 s on 2 cores once the binaries are built. The cluster is stopped by Stop, and when ctx is done.
-// After an error nothing is running, and the error ends with the last lines of the component that it is about.
+// Start starts the control plane and returns when the API server is ready and the controllers run, which takes 3 to 6 s
+// on 2 cores once the binaries are built. Stop, or the end of ctx, stops it. After an error nothing runs, and the error
+// has the last lines of the failed component.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := prepare(ctx, config)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *Cluster) makeDir() error {
 		return fmt.Errorf("cluster.Config.Dir %s holds an older cluster: give a directory without one", c.dir)
 	}
 	for _, name := range []string{"etcd", "pki", "kubeconfigs", "logs"} {
-		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o700); err != nil { // etcd insists on 0700
+		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o700); err != nil { // etcd requires 0700
 			return fmt.Errorf("making the directory of the cluster: %w", err)
 		}
 	}
@@ -153,11 +153,11 @@ func (c *Cluster) makeDir() error {
 
 func (c *Cluster) removeDir() {
 	if c.ownDir {
-		_ = os.RemoveAll(c.dir) // what stays is a few MB in the temporary directory
+		_ = os.RemoveAll(c.dir) // leftovers are a few MB in the temporary directory
 	}
 }
 
-// writeFiles makes certificates, ports, kubeconfigs and clients.
+// writeFiles creates certificates, ports, kubeconfigs and clients.
 func (c *Cluster) writeFiles() error {
 	free, err := proc.FreePorts(4)
 	if err != nil {
@@ -183,8 +183,8 @@ func (c *Cluster) writeFiles() error {
 	return nil
 }
 
-// start starts one component after the other. The processes live until Stop, not until ctx is done: ended all at once
-// by ctx, the API server would wait for an etcd that is gone.
+// start starts one component after another. The processes live until Stop, not until ctx ends: if they ended at once,
+// the API server would wait for etcd.
 func (c *Cluster) start(ctx context.Context) error {
 	c.alive, c.endProcesses = context.WithCancel(context.WithoutCancel(ctx))
 	check, err := c.checkClient()
@@ -208,7 +208,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.waitControllers(ctx)
 }
 
-// checkClient is a client that all components answer to.
+// checkClient returns a client that all components accept.
 func (c *Cluster) checkClient() (*http.Client, error) {
 	pair, err := tls.X509KeyPair(c.ids.admin.certPEM, c.ids.admin.keyPEM)
 	if err != nil {
@@ -241,7 +241,7 @@ func waitReady(ctx context.Context, component component, p *proc.Process, client
 	return nil
 }
 
-// ask returns "" when url answers 200, otherwise what it answers.
+// ask returns "" when url responds with 200, otherwise the response.
 func ask(ctx context.Context, client *http.Client, url string) (detail string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -261,8 +261,8 @@ func ask(ctx context.Context, client *http.Client, url string) (detail string, e
 	return "", nil
 }
 
-// Stop ends all processes and removes the directory unless it was given. It may be called again, and from anywhere. The
-// components are killed, not asked: nothing of theirs is worth keeping, and an API server takes seconds to say goodbye.
+// Stop kills all processes and removes a temporary directory. It may be called again, from any goroutine. A graceful
+// end would keep nothing of value, and takes the API server seconds.
 func (c *Cluster) Stop() {
 	c.stopOnce.Do(func() {
 		for _, name := range []string{ControllerManager, APIServer, Etcd} {
@@ -278,7 +278,7 @@ func (c *Cluster) Stop() {
 // Dir is the directory of the cluster: logs/<component>.log, pki, kubeconfigs and the data of etcd.
 func (c *Cluster) Dir() string { return c.dir }
 
-// Component returns the process of Etcd, APIServer or ControllerManager, to pause it or to read its log, or nil for
+// Component returns the process of Etcd, APIServer or ControllerManager, to pause it or to read its log; nil for
 // another name.
 func (c *Cluster) Component(name string) *proc.Process {
 	c.mu.Lock()

@@ -17,11 +17,11 @@ const (
 	ControllerManager = "kube-controller-manager"
 )
 
-// frontProxyUser is the one user name that extension API servers accept from the aggregator.
+// frontProxyUser is the only user name that extension API servers accept from the aggregator.
 const frontProxyUser = "front-proxy-client"
 
-// controllers are those of a real cluster that work without nodes and that something here relies on: deployment and
-// replicaset for KEDA's and users' targets, ephemeral-volume and the like are left out.
+// controllers are those of a real cluster that work without nodes and that tests need: deployment and replicaset for
+// targets of KEDA and of users, but not ephemeral-volume and the like.
 func controllers() []string {
 	return []string{
 		"horizontal-pod-autoscaler-controller", "statefulset-controller", "deployment-controller", "replicaset-controller",
@@ -34,7 +34,7 @@ func controllers() []string {
 type component struct {
 	name, path string
 	args       []string
-	ready      string // URL that answers 200 once the server works
+	ready      string // URL that responds with 200 once the server works
 }
 
 // ports are those of one cluster on 127.0.0.1.
@@ -55,7 +55,7 @@ func (c *Cluster) etcd() component {
 			"data-dir", filepath.Join(c.dir, "etcd"),
 			"listen-client-urls", client, "advertise-client-urls", client,
 			"listen-peer-urls", peer, "initial-advertise-peer-urls", peer, "initial-cluster", "default="+peer,
-			"unsafe-no-fsync", "true", // the data need not outlive a power cut
+			"unsafe-no-fsync", "true", // the data need not survive a power failure
 			"log-level", "warn",
 		),
 	}
@@ -68,7 +68,7 @@ func (c *Cluster) apiServer() component {
 		args: append(flags(
 			"etcd-servers", local("http", c.ports.etcdClient),
 			"bind-address", "127.0.0.1", "advertise-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.apiServer),
-			"endpoint-reconciler-type", "none", // it refuses a loopback address, and nobody looks the endpoints up
+			"endpoint-reconciler-type", "none", // it rejects a loopback address, and no client reads the endpoints
 			"service-cluster-ip-range", "10.0.0.0/24",
 			"authorization-mode", "RBAC",
 			"client-ca-file", pki("ca.crt"),
@@ -100,7 +100,7 @@ func (c *Cluster) controllerManager() component {
 			"tls-cert-file", pki("controller-manager.crt"), "tls-private-key-file", pki("controller-manager.key"),
 			"controllers", strings.Join(append(controllers(), c.config.Controllers...), ","),
 			"leader-elect", "false",
-			// As in real clusters: each controller is a user of its own with its bootstrap role, so missing rights show.
+			// As in real clusters, each controller has its own user and bootstrap role, so that missing permissions show.
 			"use-service-account-credentials", "true",
 			"service-account-private-key-file", pki("service-account.key"), "root-ca-file", pki("ca.crt"),
 			"horizontal-pod-autoscaler-sync-period", c.config.HPASyncPeriod.String(),

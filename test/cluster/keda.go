@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// kedaCRDs is where KEDA's definitions are, in its sources and in the cache beside its binaries.
+// kedaCRDs is the directory of KEDA's definitions, in its sources and in the cache.
 const kedaCRDs = "config/crd/bases"
 
-// KEDABins are the paths of KEDA's binaries and of what they need of a cluster.
+// KEDABins are the paths of KEDA's binaries and of its definitions.
 type KEDABins struct {
 	Operator      string
 	MetricsServer string
@@ -39,8 +39,8 @@ func kedaModule() module {
 	}
 }
 
-// KEDABinaries returns KEDA's operator and metrics server out of the cache and builds them when they are not there:
-// about 9 minutes on 2 cores, told on progress (nil for silence). What Binaries says of building is true of them too.
+// KEDABinaries returns KEDA's operator and metrics server from the cache, and builds missing ones as Binaries does:
+// about 9 minutes on 2 cores.
 func KEDABinaries(ctx context.Context, progress io.Writer) (KEDABins, error) {
 	root, err := buildDir()
 	if err != nil {
@@ -61,7 +61,7 @@ func KEDABinaries(ctx context.Context, progress io.Writer) (KEDABins, error) {
 	}, nil
 }
 
-// copyFiles puts what m.copies names of the project's sources into dir, so that the cache needs no sources.
+// copyFiles copies m.copies of the project's sources into dir, so that the cache needs no sources.
 func (m module) copyFiles(ctx context.Context, source, dir string) error {
 	if m.copies == "" {
 		return nil

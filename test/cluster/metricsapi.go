@@ -21,11 +21,11 @@ const availablePoll = 100 * time.Millisecond
 
 // MetricsAPI is a metrics API server that runs on this machine.
 type MetricsAPI struct {
-	// Namespace and Service name the Service that stands for the server; the namespace is made if need be.
+	// Namespace and Service name the Service of the server; a missing namespace is created.
 	Namespace, Service string
 	// Port is where the server listens on 127.0.0.1.
 	Port int
-	// Versions are what the server serves; empty is CustomMetrics().
+	// Versions are the versions that the server serves; empty is CustomMetrics().
 	Versions []schema.GroupVersion
 }
 
@@ -50,11 +50,11 @@ func (m MetricsAPI) validate() error {
 	return nil
 }
 
-// RegisterMetricsAPI makes the aggregator send requests for the metrics API to the port: a certificate authority and a
-// serving certificate, whose files the server must use, a Service of type ExternalName, and an APIService per version
-// that trusts that authority only. The aggregator then dials localhost and verifies the name <service>.<namespace>.svc
-// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Beside the files is ca.crt, the authority's
-// certificate. Registering again replaces authority and port.
+// RegisterMetricsAPI registers the metrics API at the aggregator: a certificate authority and a serving certificate,
+// which the server must use, a Service of type ExternalName, and an APIService per version that trusts only that
+// authority. The aggregator then dials localhost and verifies the name <service>.<namespace>.svc (kube-aggregator's
+// remote_available_controller.go and handler_proxy.go). ca.crt beside the files is the authority's certificate. A
+// second call replaces authority and port.
 func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certFile, keyFile string, err error) {
 	if err := api.validate(); err != nil {
 		return "", "", err
@@ -121,8 +121,8 @@ func apiServices() schema.GroupVersionResource {
 
 func apiServiceName(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
-// WaitMetricsAPI returns once the aggregator reports all versions as available: its checks reach the server and accept
-// its certificate. No versions stand for CustomMetrics().
+// WaitMetricsAPI returns once the aggregator reports all versions as available: it reaches the server and accepts its
+// certificate. No versions are CustomMetrics().
 func (c *Cluster) WaitMetricsAPI(ctx context.Context, versions ...schema.GroupVersion) error {
 	if len(versions) == 0 {
 		versions = CustomMetrics()

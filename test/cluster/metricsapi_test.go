@@ -31,8 +31,8 @@ import (
 
 const metricName = "desired_replicas"
 
-// metricsServer is a metrics API of one number. It takes requests only from the aggregator, which proves itself by its
-// client certificate, and notes on whose behalf they came.
+// metricsServer is a metrics API of one number. It accepts requests only from the aggregator, by its client
+// certificate, and records their users.
 type metricsServer struct {
 	mu    sync.Mutex // guards value and users
 	value int
@@ -50,11 +50,11 @@ func serve(t *testing.T, listener net.Listener, server *http.Server, certFile, k
 	})
 }
 
-// aggregated is a server that takes requests only from the aggregator.
+// aggregated returns a server that accepts requests only from the aggregator.
 func aggregated(c *Cluster, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0), // a test of a refused certificate fails a hundred handshakes
+		ErrorLog: log.New(io.Discard, "", 0), // the test of a rejected certificate fails a hundred handshakes
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.pool(),
 		},
@@ -67,7 +67,7 @@ func (m *metricsServer) set(value int) {
 	m.value = value
 }
 
-// callers are the users that have asked for the metric.
+// callers are the users that have requested the metric.
 func (m *metricsServer) callers() map[string]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -252,7 +252,7 @@ func requireReplicas(t *testing.T, c *Cluster, want int64) {
 	}))
 }
 
-// workerHPA passes the metric through: per replica 1, no tolerance, no windows.
+// workerHPA follows the metric: 1 per replica, no tolerance, no windows.
 func workerHPA() *autoscalingv2.HorizontalPodAutoscaler {
 	one, zero, none, floor := resource.MustParse("1"), resource.MustParse("0"), int32(0), int32(1)
 	worker := autoscalingv2.CrossVersionObjectReference{

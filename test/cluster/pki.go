@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// certificateLife is longer than any test, demo or benchmark and shorter than anybody's reason to keep the files.
+// certificateLife is longer than any test, demo or benchmark, and short for files that are left behind.
 const certificateLife = 7 * 24 * time.Hour
 
 // authority is a certificate authority of one cluster. Its private key never reaches a file.
@@ -57,7 +57,7 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetInt64(now.UnixNano()), Subject: subject,
-		// an hour back: clocks may be set while a demo runs
+		// An hour back: clocks may be set while a demo runs.
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
 	}
 }
@@ -66,7 +66,7 @@ func (a *authority) certPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// client issues a client certificate; Kubernetes takes the common name as the user and the organization as its groups.
+// client issues a client certificate. Kubernetes reads the common name as the user and the organization as its groups.
 func (a *authority) client(user string, groups ...string) (certificate, error) {
 	template := newTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -78,7 +78,7 @@ func (a *authority) server(hosts ...string) (certificate, error) {
 	return a.issue(serving(hosts[0], hosts...))
 }
 
-// peer issues one for serving that is good for calling too.
+// peer issues a certificate for serving that clients may use too.
 func (a *authority) peer(name string, hosts ...string) (certificate, error) {
 	template := serving(name, hosts...)
 	template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
@@ -111,7 +111,7 @@ func (a *authority) issue(template *x509.Certificate) (certificate, error) {
 	return certificate{certPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM: keyPEM}, nil
 }
 
-// encodeKey uses SEC 1, not PKCS #8, out of which client-go's keyutil reads no elliptic public key.
+// encodeKey uses SEC 1, because client-go's keyutil reads no elliptic public key from PKCS #8.
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -169,7 +169,7 @@ func newIdentities() (ids identities, err error) {
 	return ids, err
 }
 
-// write puts everything that the servers read from files into dir.
+// write puts all files of the servers into dir.
 func (ids identities) write(dir string) error {
 	errs := []error{
 		os.WriteFile(filepath.Join(dir, "ca.crt"), ids.ca.certPEM(), 0o600),

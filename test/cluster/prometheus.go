@@ -28,8 +28,8 @@ func prometheusModule() module {
 	}
 }
 
-// PrometheusBinaries returns Prometheus and promtool out of the cache and builds them when they are not there: about 3
-// minutes on 2 cores, told on progress (nil for silence). What Binaries says of building is true of them too.
+// PrometheusBinaries returns Prometheus and promtool from the cache, and builds missing ones as Binaries does: about 3
+// minutes on 2 cores.
 func PrometheusBinaries(ctx context.Context, progress io.Writer) (PrometheusBins, error) {
 	root, err := buildDir()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 var recordTo = flag.String("record-hpa", "",
 	"file for a recording of the real HPA controller, which bench/sim/baseline replays; 3 min")
 
-// recording is what the real HPA controller did with a metric; bench/sim/baseline reads it.
+// recording is the reaction of the real HPA controller to a metric; bench/sim/baseline reads it.
 type recording struct {
 	Kubernetes string
 	Runs       []*recordedRun
@@ -35,25 +35,25 @@ type recording struct {
 // recordedRun is one HPA with a target of 1 per replica.
 type recordedRun struct {
 	Name string
-	// Behavior says that the HPA has one, which is that of the defaults but for the window.
+	// Behavior is true if the HPA has one: the default with another window.
 	Behavior          bool
 	DownWindowSeconds int
 	Min, Max          int
 	Syncs             []recordedSync
 }
 
-// recordedSync is one look of the controller at the metric.
+// recordedSync is one sync of the controller.
 type recordedSync struct {
-	// Second since the recording began.
+	// Second since the start of the recording.
 	Second float64
-	// Value of the metric; none when it could not be had.
+	// Value of the metric; nil if it was unavailable.
 	Value *float64
-	// Before is spec.replicas at the look.
+	// Before is spec.replicas at the sync.
 	Before int64
 }
 
-// script is the metric from a second on: up by more than the policies allow at once, about within the tolerance, beyond
-// it, down, a spike that is over before it was followed, and a time without an answer.
+// script is the metric from a second on: up by more than the policies allow at once, around and beyond the tolerance,
+// down, a spike that ends before a reaction, and a period without responses.
 func script() []struct{ from, value float64 } {
 	const none = -1
 	return []struct{ from, value float64 }{
@@ -72,7 +72,7 @@ const (
 	recordStatusPoll = 50 * time.Millisecond
 )
 
-// recorder is a metrics API that notes who asked when, and what there was then.
+// recorder is a metrics API that records the time and user of requests, and the replicas at that time.
 type recorder struct {
 	mu    sync.Mutex // guards value, began and runs
 	value float64
@@ -105,7 +105,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the controller went away when it fails, and asks again
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the controller retries after a failure
 		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
 		"items": []any{map[string]any{
 			"describedObject": map[string]any{
@@ -133,7 +133,7 @@ func (r *recorder) note(name string, before int64) (float64, error) {
 	return value, nil
 }
 
-// TestRecordTheRealHPA writes down what the real controller does, for the model of it in the simulator.
+// TestRecordTheRealHPA records the real controller, for its model in the simulator.
 func TestRecordTheRealHPA(t *testing.T) {
 	if *recordTo == "" {
 		t.Skip("records only with -record-hpa; bench/sim/baseline replays what was recorded")
@@ -193,7 +193,7 @@ func createWorker(t *testing.T, c *Cluster, name string) {
 	followSpec(t, c, name)
 }
 
-// followSpec is the controller of a worker: status.replicas become what spec.replicas are.
+// followSpec copies spec.replicas of a worker to status.replicas, as its controller would.
 func followSpec(t *testing.T, c *Cluster, name string) {
 	t.Helper()
 	all := c.dynamic.Resource(workers()).Namespace("default")

@@ -11,9 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// RestartAPIServer ends the API server by SIGKILL, as a crash does, starts it again on the same port with what etcd
-// kept, and returns when it is ready: 2 to 4 s on an idle machine. Meanwhile every client is refused, and every watch
-// has ended.
+// RestartAPIServer kills the API server, as a crash does, restarts it on the same port with the data in etcd, and
+// returns when it is ready: 2 to 4 s on an idle machine. Meanwhile connections are refused, and every watch ends.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	check, err := c.checkClient()
 	if err != nil {
@@ -24,7 +23,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	return c.run(ctx, c.apiServer(), check)
 }
 
-// run starts a component and waits until it works.
+// run starts a component and waits until it is ready.
 func (c *Cluster) run(ctx context.Context, component component, check *http.Client) error {
 	p, err := proc.Start(c.alive, proc.Config{
 		Name: component.name, Path: component.path, Args: component.args, Dir: c.dir,

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// waitLimit bounds a wait whose context has no deadline: on a busy machine the slowest thing waited for, the
-// aggregator's back-off after an outage, takes 30 s.
+// waitLimit bounds a wait whose context has no deadline: the slowest condition on a busy machine, the aggregator's
+// back-off after an outage, takes 30 s.
 const waitLimit = 5 * time.Minute
 
-// WaitFor asks cond at once and then every so often until it says done. An error of cond ends the wait; trouble that
-// may pass belongs into detail, which the error tells when time is up: that of ctx, or 5 minutes when ctx has no
-// deadline. what completes "waiting for ...".
+// WaitFor calls cond at once and then at the interval until it returns true. An error of cond ends the wait. detail is
+// for temporary failures: the error after the deadline of ctx, or after 5 minutes without one, has the last detail.
+// what completes "waiting for ...".
 func WaitFor(ctx context.Context, what string, every time.Duration,
 	cond func(ctx context.Context) (done bool, detail string, err error),
 ) error {
@@ -34,14 +34,14 @@ func WaitFor(ctx context.Context, what string, every time.Duration,
 		done, detail, err := cond(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-			// The last call was cut short, which tells less than the one before.
+			// The last call was interrupted, so the detail before is more useful.
 			return fmt.Errorf("waiting for %s: %w after %s: %s", what, err, time.Since(start).Round(time.Millisecond), last)
 		case err != nil:
 			return fmt.Errorf("waiting for %s: %w", what, err)
 		case done:
 			return nil
 		case ctx.Err() == nil || last == "never answered":
-			// A detail that only tells of the end of ctx must not hide the last one with a cause.
+			// A detail that only reports the end of ctx must not hide the last one with a cause.
 			last = strings.TrimSpace(detail)
 		}
 		select {

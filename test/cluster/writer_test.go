@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// TestTheLastWriterOfReplicasIsToldByManagedFields sends what kubectl sends, in an order in which each write takes the
-// field from the one before.
+// TestTheLastWriterOfReplicasIsToldByManagedFields sends kubectl's requests, in an order in which each takes the field
+// from the one before.
 func TestTheLastWriterOfReplicasIsToldByManagedFields(t *testing.T) {
 	c := startCluster(t, Config{CRDs: []string{workerCRD}})
 	config := c.RESTConfig()

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestHPAGoesToZeroAndBackWhereTheClusterLetsIt rests on nobody else writing: what the adapter leaves to an HPA with
-// minReplicas 0.
+// TestHPAGoesToZeroAndBackWhereTheClusterLetsIt tests HPAs with minReplicas 0, to which the adapter leaves the scale to
+// zero. No other writer is active.
 func TestHPAGoesToZeroAndBackWhereTheClusterLetsIt(t *testing.T) {
 	const gate = "--feature-gates=HPAScaleToZero=true"
 	c := startCluster(t, Config{
@@ -42,7 +42,7 @@ func TestHPAGoesToZeroAndBackWhereTheClusterLetsIt(t *testing.T) {
 	requireReplicas(t, c, 4) // at once to its size
 	setStatusReplicas(t, c, 4)
 
-	// What somebody else takes to zero it leaves there, and says so in the words that the adapter looks for.
+	// The HPA stays at zero after another writer scales to zero, and reports it in the words that the adapter matches.
 	scaleWorker(t, c, 0)
 	requireScalingActive(t, c, corev1.ConditionFalse, "ScalingDisabled")
 	requireReplicas(t, c, 0)
