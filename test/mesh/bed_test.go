@@ -30,7 +30,7 @@ const (
 	settings = "pulsar"
 )
 
-// bed is a control plane with the operator, whose replicas are fakes.
+// bed is a control plane with the operator and fake replicas.
 type bed struct {
 	operator *Operator
 	runner   *fakeRunner
@@ -71,7 +71,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// witness notes a replica that starts before its Function counts it.
+// witness records a replica that starts before its Function counts it.
 func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	f, err := b.functions().Get(ctx, in.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -103,7 +103,7 @@ func (b *bed) sinks() dynamic.ResourceInterface {
 	return b.dynamic.Resource(GroupVersion().WithResource("sinks")).Namespace("default")
 }
 
-// create makes a Function and waits for its replicas.
+// create creates a Function and waits for its replicas.
 func (b *bed) create(t *testing.T, name string, replicas, maximum int32) {
 	t.Helper()
 	f := Function("default", name, FunctionConfig{
@@ -149,7 +149,7 @@ func (b *bed) running(t *testing.T, name string, n int) {
 	}, patience, often)
 }
 
-// status waits for a good one.
+// status waits until good accepts the status.
 func (b *bed) status(t *testing.T, name string, good func(status, *unstructured.Unstructured) bool) status {
 	t.Helper()
 	var s status

@@ -19,17 +19,16 @@ import (
 )
 
 const (
-	// annotationConsumer of a pod is the consumer that it runs, as JSON: a program of a user.
+	// annotationConsumer of a pod has the consumer that it runs, as JSON: a user's program.
 	annotationConsumer = "test.pulsar-autoscaler.io/consumer"
-	// labelDeployment of a pod is the Deployment that it is of.
+	// labelDeployment of a pod has the name of its Deployment.
 	labelDeployment = "app"
 )
 
-// fetchedAhead is how many messages a consumer fetches ahead: with Pulsar's 1000 the first that connects may take a
-// whole burst, which the others then wait for.
+// fetchedAhead limits prefetching: with Pulsar's 1000 the first consumer may take a whole burst, and the others idle.
 const fetchedAhead = 10
 
-// consumer is what a pod of a Deployment consumes, and how.
+// consumer is the consumer of a Deployment's pod.
 type consumer struct {
 	Name         string        `json:"name"`
 	Topics       []string      `json:"topics"`
@@ -39,7 +38,7 @@ type consumer struct {
 	StartDelay   time.Duration `json:"startDelay"`
 }
 
-// Deployment is one whose pods each run the instance, as plain consumers: nothing of Function Mesh.
+// Deployment returns a Deployment with pods that run the instance as plain consumers, without Function Mesh.
 func Deployment(namespace, name string, replicas int32, in replica.Instance) (*appsv1.Deployment, error) {
 	text, err := json.Marshal(consumer{
 		Name: in.Name, Topics: in.Topics, Subscription: in.Subscription, ServiceURL: in.ServiceURL,
@@ -64,7 +63,7 @@ func Deployment(namespace, name string, replicas int32, in replica.Instance) (*a
 	}, nil
 }
 
-// deployments keeps the account of Deployments, whose controller is Kubernetes' own.
+// deployments records the history of Deployments. Kubernetes' own controller runs them.
 type deployments struct {
 	client client.Client
 	fleet  *fleet
@@ -78,7 +77,7 @@ func (d deployments) register(manager ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile notes how many replicas a Deployment is to have.
+// Reconcile records the desired replicas of a Deployment.
 func (d deployments) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	deployment, err := read(ctx, d.client, request.Namespace, request.Name, &appsv1.Deployment{})
 	if err != nil {
@@ -93,7 +92,7 @@ func (d deployments) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, nil
 }
 
-// consume makes a replica follow a pod of a Deployment.
+// consume starts or stops the replica of a Deployment's pod.
 func (k *kubelet) consume(ctx context.Context, request ctrl.Request, pod *corev1.Pod) error {
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
 		return k.tell(ctx, pod, containerState(found))

@@ -21,7 +21,7 @@ const (
 	Version = "v1alpha1"
 )
 
-// Kinds that have replicas, and the one that is made of them.
+// Kinds with replicas, and the kind that consists of them.
 const (
 	KindFunction = "Function"
 	KindSink     = "Sink"
@@ -56,8 +56,8 @@ func CRDs() ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// WriteCRDs writes the definitions into dir, which exists, and returns their paths: the HPA controller must find kinds
-// when it starts, see cluster.Config.CRDs.
+// WriteCRDs writes the definitions into the existing directory dir and returns their paths: the HPA controller must
+// find the kinds when it starts, see cluster.Config.CRDs.
 func WriteCRDs(dir string) (paths []string, err error) {
 	names, err := definitions.ReadDir("crd")
 	if err != nil {

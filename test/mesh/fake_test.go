@@ -12,12 +12,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// fakeRunner starts replicas that are Ready at once unless lazy, and that end only when told.
+// fakeRunner starts replicas that are Ready at once unless lazy, and that end only when stopped.
 type fakeRunner struct {
-	// starting is asked before each start; nil is yes.
+	// starting is called before each start, and may reject it; nil accepts all.
 	starting func(replica.Instance) error
 	lazy     bool
-	// stopTime is how long a graceful end takes.
+	// stopTime is the duration of a graceful end.
 	stopTime time.Duration
 
 	mu  sync.Mutex // guards all
@@ -40,7 +40,8 @@ func (f *fakeRunner) Start(_ context.Context, in replica.Instance) (replica.Repl
 	return r, nil
 }
 
-// of are the replicas ever started of a function, of all with an empty name, in the order of their starts.
+// of returns all replicas ever started of a function, or of all functions for an empty name, in the order of their
+// starts.
 func (f *fakeRunner) of(name string) []*fakeReplica {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +54,7 @@ func (f *fakeRunner) of(name string) []*fakeReplica {
 	return of
 }
 
-// alive are the ordinals of a function that have not ended.
+// alive returns the ordinals of a function that have not ended.
 func (f *fakeRunner) alive(name string) []int {
 	ordinals := []int{}
 	for _, r := range f.of(name) {
@@ -107,7 +108,7 @@ func (r *fakeReplica) end(stopped bool) {
 	}
 }
 
-// gracefully is true once Stop has ended the replica.
+// gracefully reports whether Stop ended the replica.
 func (r *fakeReplica) gracefully() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

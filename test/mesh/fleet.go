@@ -18,27 +18,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// fleet runs one replica per pod and keeps the account of each Function.
+// fleet runs one replica per pod and records the history of each Function.
 type fleet struct {
 	runner         replica.Runner
 	log            logr.Logger
 	backoff, grace time.Duration
-	// changed gets the pods whose replica became ready or ended.
+	// changed gets pods when their replica becomes ready or ends.
 	changed chan<- event.GenericEvent
 
-	mu      sync.Mutex // guards what follows and the fields of a unit that say so
+	mu      sync.Mutex // guards the fields below and some fields of a unit
 	closed  bool
 	units   map[client.ObjectKey]*unit
 	ledgers map[client.ObjectKey]*ledger
 	running sync.WaitGroup
 }
 
-// unit is the replica of one pod, through all its restarts.
+// unit is the replica of one pod, across its restarts.
 type unit struct {
 	pod, function client.ObjectKey
 	uid           types.UID
 	instance      replica.Instance
-	before        <-chan struct{} // closed when the replica of the last pod of that name has ended; nil without one
+	before        <-chan struct{} // closed when the replica of the previous pod of that name has ended; nil without one
 	halt          chan struct{}
 	done          chan struct{}
 
@@ -50,12 +50,12 @@ type unit struct {
 	metrics  string
 }
 
-// state is what a pod's status tells.
+// state is the replica's part of a pod's status.
 type state struct {
 	ready    bool
 	since    time.Time
 	restarts int32
-	// metrics is the URL of the replica's metrics; empty before it was started.
+	// metrics is the URL of the replica's metrics; empty before its start.
 	metrics string
 }
 
@@ -74,8 +74,8 @@ func (f *fleet) desire(function client.ObjectKey, replicas int) {
 	f.ledger(function).note(time.Now(), func(s *Sample) { s.Desired = replicas })
 }
 
-// start runs a replica for the pod until stop, which is then the only thing that ends it. The caller's ctx only lends
-// its values. A pod that has one keeps it; another pod of that name waits for the end of the former's replica.
+// start runs a replica for the pod until stop. Only values of the caller's ctx are used, not its end. A second call for
+// the pod changes nothing. The replica of a new pod of the same name starts after the end of the old one's.
 func (f *fleet) start(ctx context.Context, pod, function client.ObjectKey, uid types.UID, in replica.Instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +97,7 @@ func (f *fleet) start(ctx context.Context, pod, function client.ObjectKey, uid t
 	f.running.Go(func() { f.run(ctx, u) })
 }
 
-// look is false when no replica was started for the pod with this uid.
+// look returns false if no replica was started for the pod with this uid.
 func (f *fleet) look(pod client.ObjectKey, uid types.UID) (state, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *fleet) look(pod client.ObjectKey, uid types.UID) (state, bool) {
 	return state{ready: u.ready, since: u.since, restarts: u.restarts, metrics: u.metrics}, true
 }
 
-// stop tells the replica of a pod to end and does not wait.
+// stop stops the replica of a pod and does not wait.
 func (f *fleet) stop(pod client.ObjectKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *fleet) stop(pod client.ObjectKey) {
 	}
 }
 
-// stopFunction tells all replicas of a Function to end and does not wait.
+// stopFunction stops all replicas of a Function and does not wait.
 func (f *fleet) stopFunction(function client.ObjectKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *fleet) stopFunction(function client.ObjectKey) {
 	}
 }
 
-// close ends all replicas and waits for that. None starts any more.
+// close stops all replicas, waits for their end, and prevents further starts.
 func (f *fleet) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -148,7 +148,7 @@ func (f *fleet) stopLocked(u *unit) {
 	close(u.halt)
 }
 
-// readyLocked moves the count with the flag.
+// readyLocked sets the flag and adjusts the count.
 func (f *fleet) readyLocked(u *unit, ready bool) {
 	if u.ready == ready || ready && u.halted {
 		return
@@ -163,7 +163,7 @@ func (f *fleet) readyLocked(u *unit, ready bool) {
 	})
 }
 
-// run is the life of a unit: a replica that ends by itself is started again.
+// run is the lifetime of a unit: it restarts a replica that ends by itself.
 func (f *fleet) run(ctx context.Context, u *unit) {
 	defer f.end(u)
 	if u.before != nil {
@@ -183,7 +183,7 @@ func (f *fleet) run(ctx context.Context, u *unit) {
 	}
 }
 
-// once starts one replica and returns when it has ended; true if it had been ready.
+// once starts one replica and returns after its end; true if it was ready.
 func (f *fleet) once(ctx context.Context, u *unit) (ready bool) {
 	select {
 	case <-u.halt:
@@ -224,7 +224,7 @@ func (f *fleet) stopReplica(ctx context.Context, u *unit, r replica.Replica) {
 	}
 }
 
-// cause is why a replica says that it ended, nil when it does not say.
+// cause is the error with which a replica ended, nil without one.
 func cause(r replica.Replica) error {
 	if told, ok := r.(interface{ Err() error }); ok {
 		return told.Err()
@@ -241,7 +241,7 @@ func (f *fleet) died(u *unit, err error) {
 	f.tell(u)
 }
 
-// tell waits for a reader, but not when the unit is stopped: then nobody may be reading any more.
+// tell sends the event of a unit to the reader. It gives up when the unit is stopped: the reader may have ended.
 func (f *fleet) tell(u *unit) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.pod.Namespace, Name: u.pod.Name}}
 	select {

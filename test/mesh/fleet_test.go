@@ -22,7 +22,7 @@ var function = client.ObjectKey{Namespace: "default", Name: "f"}
 
 func pod(name string) client.ObjectKey { return client.ObjectKey{Namespace: "default", Name: name} }
 
-// testFleet has a buffer for events that nobody reads.
+// testFleet has a buffer for events that are not read.
 func testFleet(runner replica.Runner) *fleet {
 	return newFleet(Config{Runner: runner, Log: logr.Discard()}, make(chan event.GenericEvent, eventBuffer))
 }
@@ -90,7 +90,7 @@ func TestFleetRestartsAReplicaThatEndsByItself(t *testing.T) {
 		require.Equal(t, []int{0}, runner.alive("f"))
 		found, _ = f.look(pod("f-function-0"), "a")
 		require.Equal(t, state{ready: true, since: time.Now(), restarts: 1}, found)
-		require.Equal(t, defaultBackoff, f.replicaTime(function, time.Now()), "a pod that waits to start again is there")
+		require.Equal(t, defaultBackoff, f.replicaTime(function, time.Now()), "a pod that waits for a restart exists")
 	})
 }
 

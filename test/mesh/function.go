@@ -17,15 +17,15 @@ type FunctionConfig struct {
 	Topics []string
 	// PulsarConfig is the name of the ConfigMap of PulsarConfig, in the same namespace.
 	PulsarConfig string
-	// Replicas is the number to begin with: 0 is refused, as Function Mesh's webhook does.
+	// Replicas is the initial number of replicas; Function Mesh's webhook rejects 0.
 	Replicas int32
-	// MaxReplicas turns Function Mesh's own HPA on when it is not 0; MinReplicas 0 leaves the default, 1.
+	// MaxReplicas enables Function Mesh's own HPA if it is not 0; MinReplicas 0 is the default, 1.
 	MinReplicas, MaxReplicas int32
 	// SubscriptionName is empty for the default, tenant/namespace/name.
 	SubscriptionName string
 	// RetainOrdering makes the subscription Failover, RetainKeyOrdering Key_Shared.
 	RetainOrdering, RetainKeyOrdering bool
-	// ServiceTime, FailEvery and StartDelay are the replicas', see replica.Instance; times have whole milliseconds.
+	// ServiceTime, FailEvery and StartDelay configure the replicas, see replica.Instance; times are in whole milliseconds.
 	ServiceTime time.Duration
 	FailEvery   int
 	StartDelay  time.Duration
@@ -33,7 +33,7 @@ type FunctionConfig struct {
 	ReceiverQueueSize int32
 }
 
-// Function is a Function as people write them for Function Mesh: it passes the real webhook too.
+// Function returns a Function as users write them; the real webhook accepts it.
 func Function(namespace, name string, config FunctionConfig) *unstructured.Unstructured {
 	f := &unstructured.Unstructured{Object: map[string]any{}}
 	f.SetGroupVersionKind(GroupVersion().WithKind(KindFunction))
@@ -74,7 +74,7 @@ func Function(namespace, name string, config FunctionConfig) *unstructured.Unstr
 	return f
 }
 
-// Sink is a Sink that behaves as the Function of this configuration does.
+// Sink returns a Sink that behaves as the Function of this configuration.
 func Sink(namespace, name string, config FunctionConfig) *unstructured.Unstructured {
 	s := Function(namespace, name, config)
 	s.SetKind(KindSink)
@@ -99,7 +99,7 @@ func inputs(config FunctionConfig) map[string]any {
 	return in
 }
 
-// PulsarConfig is the ConfigMap that spec.pulsar.pulsarConfig names: adminURL, e.g. "http://127.0.0.1:8080", and
+// PulsarConfig returns the ConfigMap of spec.pulsar.pulsarConfig with adminURL, e.g. "http://127.0.0.1:8080", and
 // serviceURL, e.g. "pulsar://127.0.0.1:6650".
 func PulsarConfig(namespace, name, adminURL, serviceURL string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{

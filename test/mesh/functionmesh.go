@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// meshDelay is how long an event waits before a mesh is looked at: the real one set a child back 22 to 110 ms after it
-// was scaled, late enough for its StatefulSet to have made pods.
+// meshDelay is the delay between an event and the reconcile of a mesh: the real operator reset a scaled child after 22
+// to 110 ms, late enough for its StatefulSet to create pods.
 const meshDelay = 20 * time.Millisecond
 
-// Mesh is a FunctionMesh whose entries are the specs of Functions as Function returns them; each has a name there.
+// Mesh returns a FunctionMesh with the specs of Functions, as Function returns them, as named entries.
 func Mesh(namespace, name string, functions ...*unstructured.Unstructured) *unstructured.Unstructured {
 	m := object(KindMesh)
 	m.SetNamespace(namespace)
@@ -52,7 +52,7 @@ type meshReconciler struct {
 	passes map[client.ObjectKey]int
 }
 
-// register wires what wakes it: its own objects and its children with their status, all of which it looks at again.
+// register watches the meshes and their children, including status changes.
 func (r *meshReconciler) register(manager ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(manager).Named("mesh-functionmesh").
 		Watches(object(KindMesh), late(func(o client.Object) string { return o.GetName() }))
@@ -70,12 +70,12 @@ func (r *meshReconciler) register(manager ctrl.Manager) error {
 	return nil
 }
 
-// componentKinds are in the order in which a FunctionMesh's entries are looked at.
+// componentKinds are in the order in which a FunctionMesh reconciles its entries.
 //
 // Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go).
 func componentKinds() []string { return []string{KindFunction, KindSource, KindSink} }
 
-// late queues the mesh of that name in the object's namespace.
+// late enqueues the mesh of that name in the object's namespace.
 func late(mesh func(client.Object) string) handler.EventHandler {
 	add := func(o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if name := mesh(o); name != "" {
@@ -91,8 +91,8 @@ func late(mesh func(client.Object) string) handler.EventHandler {
 	}
 }
 
-// Reconcile writes every entry over its child, deletes children without an entry, and confirms the generation. It ends
-// at the first child that fails, so that all after it stay as they are, and tries again with a backoff.
+// Reconcile writes every entry over its child, deletes children without an entry, and sets the observed generation. It
+// ends at the first child that fails, so that later children stay as they are, and retries with a backoff.
 func (r *meshReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	if err := r.gate.pass(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -109,7 +109,7 @@ func (r *meshReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	r.mu.Unlock()
 	err := r.sync(ctx, mesh)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{RequeueAfter: retryStale}, nil // the cache is behind what was written a moment ago
+		return ctrl.Result{RequeueAfter: retryStale}, nil // the cache lags behind the last write
 	}
 	return ctrl.Result{}, err
 }
@@ -144,8 +144,8 @@ func (r *meshReconciler) sync(ctx context.Context, mesh *unstructured.Unstructur
 	return nil
 }
 
-// children are what the mesh wants of a kind. Without replicas an entry has one: the webhook of the child fills that
-// in, at each write anew.
+// children returns the mesh's children of a kind. An entry without replicas has one: the child's webhook sets it at
+// each write.
 func children(mesh *unstructured.Unstructured, kind string) ([]*unstructured.Unstructured, error) {
 	entries, _, err := unstructured.NestedSlice(mesh.Object, "spec", component{kind: kind}.suffix()+"s")
 	if err != nil {
@@ -170,9 +170,8 @@ func children(mesh *unstructured.Unstructured, kind string) ([]*unstructured.Uns
 	return all, nil
 }
 
-// write makes the child what its entry says, and returns its condition in the mesh's status. With maxReplicas a child
-// is spared whose StatefulSet is in step and that knows this generation of the mesh: an HPA that Function Mesh makes
-// scales it meanwhile.
+// write writes the entry over the child, and returns the child's condition in the mesh's status. With maxReplicas it
+// skips a child with an up-to-date StatefulSet that knows this generation of the mesh: Function Mesh's HPA scales it.
 func (r *meshReconciler) write(ctx context.Context, mesh, want *unstructured.Unstructured) (map[string]any, error) {
 	live, err := read(ctx, r.client, want.GetNamespace(), want.GetName(), object(want.GetKind()))
 	switch {
@@ -219,7 +218,7 @@ func condensed(action string) (map[string]any, error) {
 	return fields, nil
 }
 
-// deleteOthers deletes what the mesh made for entries that are gone.
+// deleteOthers deletes children without an entry.
 func (r *meshReconciler) deleteOthers(ctx context.Context, mesh *unstructured.Unstructured, kind string,
 	wanted []*unstructured.Unstructured,
 ) error {
@@ -244,7 +243,7 @@ func (r *meshReconciler) deleteOthers(ctx context.Context, mesh *unstructured.Un
 	return nil
 }
 
-// MeshPasses is how often the FunctionMesh was looked at and written over its children.
+// MeshPasses counts the reconciles of the FunctionMesh. Each writes over its children.
 func (o *Operator) MeshPasses(namespace, name string) int {
 	o.meshes.mu.Lock()
 	defer o.meshes.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// meshed is a Function for an entry.
+// meshed returns a Function for an entry.
 func meshed(name string, replicas int32) *unstructured.Unstructured {
 	return Function("default", name, FunctionConfig{Topics: []string{"in"}, PulsarConfig: settings, Replicas: replicas})
 }
@@ -31,8 +31,8 @@ func (b *bed) patchMesh(t *testing.T, kind types.PatchType, patch string) {
 	require.NoError(t, err)
 }
 
-// childRuns waits until the child exists with so many replicas, of which the ordinals run; runner and account name it
-// differently.
+// childRuns waits until the child exists with n replicas, and their ordinals run. Runner and history use different
+// names for it.
 func (b *bed) childRuns(t *testing.T, entry string, n int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -64,13 +64,13 @@ func meshes(t *testing.T, b *bed) {
 	_, err = b.meshes().Create(t.Context(), m, metav1.CreateOptions{})
 	require.NoError(t, err)
 	b.childRuns(t, "one", 2)
-	b.childRuns(t, "two", 1) // without replicas an entry has one
+	b.childRuns(t, "two", 1) // an entry without replicas has one
 	child, err := b.functions().Get(t.Context(), "m-one", metav1.GetOptions{})
 	require.NoError(t, err)
 	owner := metav1.GetControllerOf(child)
 	require.Equal(t, "FunctionMesh m", owner.Kind+" "+owner.Name)
 
-	// A child that is scaled is set back, late enough for pods to have come and gone.
+	// A scaled child is reset, late enough for pods to start and end.
 	before := b.operator.MeshPasses("default", "m")
 	b.scale(t, "m-one", 5)
 	require.Eventually(t, func() bool { return len(desiredOf(b, "m-one")) >= 3 }, patience, often)
@@ -78,7 +78,7 @@ func meshes(t *testing.T, b *bed) {
 	b.childRuns(t, "one", 2)
 	require.Greater(t, b.operator.MeshPasses("default", "m"), before)
 
-	// The entry is what counts.
+	// The entry determines the replicas.
 	b.patchMesh(t, types.JSONPatchType,
 		`[{"op":"test","path":"/spec/functions/0/name","value":"one"},{"op":"add","path":"/spec/functions/0/replicas","value":3}]`)
 	b.childRuns(t, "one", 3)
@@ -86,14 +86,14 @@ func meshes(t *testing.T, b *bed) {
 		[]byte(`[{"op":"test","path":"/spec/functions/1/name","value":"one"},{"op":"add","path":"/spec/functions/1/replicas","value":3}]`), metav1.PatchOptions{})
 	require.True(t, apierrors.IsInvalid(err), "a test that fails: %v", err)
 
-	// A mesh that is left alone leaves its children alone, until it is not any more.
+	// An unmanaged mesh does not write to its children until it is managed again.
 	b.patchMesh(t, types.MergePatchType, fmt.Sprintf(`{"metadata":{"annotations":{%q:"false"}}}`, annotationManaged))
 	b.scale(t, "m-one", 1)
 	b.childRuns(t, "one", 1)
 	b.patchMesh(t, types.MergePatchType, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotationManaged))
 	b.childRuns(t, "one", 3)
 
-	// What has no entry goes.
+	// A child without an entry is deleted.
 	b.patchMesh(t, types.JSONPatchType, `[{"op":"remove","path":"/spec/functions/1"}]`)
 	b.gone(t, "m-two")
 	require.NoError(t, b.meshes().Delete(t.Context(), "m", metav1.DeleteOptions{}))
@@ -125,7 +125,7 @@ func refusesNone(t *testing.T, b *bed) {
 	b.running(t, "emptied", 0)
 	relabel := []byte(`{"spec":{"image":"another"}}`)
 	_, err := b.functions().Patch(t.Context(), "emptied", types.MergePatchType, relabel, metav1.PatchOptions{})
-	require.NoError(t, err, "one that is there may be edited at 0")
+	require.NoError(t, err, "an existing one may be set to 0")
 }
 
 func stopsAtAChild(t *testing.T, b *bed) {
@@ -135,7 +135,7 @@ func stopsAtAChild(t *testing.T, b *bed) {
 	b.childRuns(t, "first", 1)
 	before := b.operator.MeshPasses("default", "m")
 	require.Eventually(t, func() bool { return b.operator.MeshPasses("default", "m") > before+2 }, patience, often,
-		"it is tried again")
+		"it is retried")
 	for _, missing := range []string{"m-none", "m-last"} {
 		_, err := b.functions().Get(t.Context(), missing, metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%s: %v", missing, err)
@@ -147,7 +147,7 @@ func stopsAtAChild(t *testing.T, b *bed) {
 	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/1/replicas","value":0}]`)
 	b.childRuns(t, "none", 0)
 
-	// The child at 0 cannot be made anew, and one after it is not scaled any more.
+	// The child at 0 cannot be recreated, and the one after it is no longer scaled.
 	require.NoError(t, b.functions().Delete(t.Context(), "m-none", metav1.DeleteOptions{}))
 	b.gone(t, "m-none")
 	b.patchMesh(t, types.JSONPatchType, `[{"op":"replace","path":"/spec/functions/2/replicas","value":2}]`)

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// gate holds reconciles back while it is shut. It is safe for concurrent use.
+// gate blocks reconciles while it is shut. It is safe for concurrent use.
 type gate struct {
 	// mu guards shut.
 	mu sync.Mutex
@@ -34,7 +34,7 @@ func (g *gate) open() {
 	}
 }
 
-// pass waits until the gate is open, or fails with ctx.
+// pass waits until the gate is open, or returns the error of ctx.
 func (g *gate) pass(ctx context.Context) error {
 	g.mu.Lock()
 	shut := g.shut
@@ -50,9 +50,9 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-// Pause stops Function Mesh's part as if its operator were stopped: nothing follows a change of its objects. A
-// reconcile that is under way ends. The pods' part runs on: it is kube-controller-manager's and a kubelet's.
+// Pause stops Function Mesh's controllers, as if its operator were stopped: changes of its objects have no effect. A
+// reconcile in progress ends. The controllers of pods run on: they stand for kube-controller-manager and a kubelet.
 func (o *Operator) Pause() { o.gate.close() }
 
-// Resume lets Function Mesh's part act on what changed meanwhile.
+// Resume starts Function Mesh's controllers again, which handle missed changes.
 func (o *Operator) Resume() { o.gate.open() }

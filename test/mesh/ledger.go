@@ -11,16 +11,16 @@ import (
 // Sample is the state of a Function from Time on.
 type Sample struct {
 	Time time.Time
-	// Desired is spec.replicas of the Function, 0 when it is gone.
+	// Desired is spec.replicas of the Function, 0 after its deletion.
 	Desired int
-	// Started counts replicas that were asked for and have not ended: what is paid for. Ready counts those that consume.
+	// Started counts requested replicas that have not ended, which cost money. Ready counts those that consume.
 	Started, Ready int
 }
 
 // ledger is the history of one Function, a step function of time.
 type ledger struct{ samples []Sample }
 
-// note adds the state that change makes of the last one, unless it is the same.
+// note applies change to the last state, and appends a state that differs.
 func (l *ledger) note(now time.Time, change func(*Sample)) {
 	last := l.last()
 	next := last

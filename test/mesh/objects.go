@@ -24,7 +24,7 @@ const (
 	keyServiceURL = "brokerServiceURL"
 
 	grpcPort, metricsPort = 9093, 9094
-	// defaultCPUPercent is the target of Function Mesh's HPA when the CR names none.
+	// defaultCPUPercent is the target of Function Mesh's HPA if the CR has none.
 	defaultCPUPercent = 80
 	graceSeconds      = int64(30)
 )
@@ -35,7 +35,7 @@ func (c component) suffix() string { return strings.ToLower(c.kind) }
 // child is the name of the StatefulSet and of the HPA.
 func (c component) child() string { return c.name + "-" + c.suffix() }
 
-// labels are on all objects, and all of them are the selector: 10 for a Function, 8 for a Sink or a Source
+// labels are on all objects, and the selector has all of them: 10 for a Function, 8 for a Sink or a Source
 // (controllers/spec/function.go, sink.go, source.go).
 func (c component) labels() map[string]string {
 	labels := map[string]string{
@@ -49,14 +49,14 @@ func (c component) labels() map[string]string {
 	return labels
 }
 
-// meta is that of an object which the CR owns.
+// meta is the metadata of an object that the CR owns.
 func (c component) meta(name string, owner metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: c.namespace, Name: name, Labels: c.labels(), OwnerReferences: []metav1.OwnerReference{owner},
 	}
 }
 
-// statefulSet is what Function Mesh makes of the CR; its one container never runs.
+// statefulSet is the StatefulSet of the CR. Its one container never runs.
 func (c component) statefulSet(owner metav1.OwnerReference) (*appsv1.StatefulSet, error) {
 	container, err := c.container()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c component) statefulSet(owner metav1.OwnerReference) (*appsv1.StatefulSet
 	}, nil
 }
 
-// container has what restarts pods in its command when it changes: the inputs, the ordering and the knobs.
+// container has those fields in its command that restart pods when they change: inputs, ordering and resources.
 func (c component) container() (corev1.Container, error) {
 	details, err := json.Marshal(map[string]any{
 		"tenant": c.spec.Tenant, "namespace": c.spec.Namespace, "name": c.spec.Name, "className": c.spec.ClassName,
@@ -124,7 +124,7 @@ func (c component) service(owner metav1.OwnerReference) *corev1.Service {
 	}
 }
 
-// hpa is Function Mesh's own; spec.maxReplicas must be set. Its builtinAutoscaler rules are left out.
+// hpa is Function Mesh's HPA; spec.maxReplicas must be set. It lacks the builtinAutoscaler rules.
 func (c component) hpa(owner metav1.OwnerReference) *autoscalingv2.HorizontalPodAutoscaler {
 	minimum := *c.spec.MinReplicas
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{
@@ -150,7 +150,7 @@ func (c component) hpa(owner metav1.OwnerReference) *autoscalingv2.HorizontalPod
 	return hpa
 }
 
-// rewrite makes live what want says, as Function Mesh does at a change: the whole template, but not what is immutable.
+// rewrite copies want into live, as Function Mesh does at a change: the whole template, but no immutable fields.
 func rewrite(live, want *appsv1.StatefulSet) {
 	keep := live.Spec
 	live.Spec = *want.Spec.DeepCopy()

@@ -28,18 +28,18 @@ const (
 	eventBuffer = 1024
 )
 
-// Config says where an Operator works. REST and Runner are required.
+// Config configures an Operator. REST and Runner are required.
 type Config struct {
-	// REST is an administrator of the cluster, which serves the kinds of CRDs.
+	// REST is the configuration of an administrator. The cluster must serve the kinds of CRDs.
 	REST *rest.Config
 	// Runner starts the replicas.
 	Runner replica.Runner
-	// Log is told of replicas that end by themselves and of errors; the zero value is silence.
+	// Log gets errors and replicas that end by themselves; the zero value logs nothing.
 	Log logr.Logger
-	// RestartBackoff is the pause before a replica that ended by itself starts again, doubled up to 30 s until one was
-	// ready; 0 is 1 s (a kubelet's is 10 s).
+	// RestartBackoff is the pause before the restart of a replica that ended by itself. It doubles up to 30 s until the
+	// replica is ready; 0 is 1 s (a kubelet's is 10 s).
 	RestartBackoff time.Duration
-	// StopTimeout is how long a replica may take to end before it is killed; 0 is 30 s, Kubernetes' grace period.
+	// StopTimeout is the grace period before a replica is killed; 0 is 30 s, Kubernetes' default.
 	StopTimeout time.Duration
 }
 
@@ -56,16 +56,16 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Operator stands in for Function Mesh and for the nodes of the cluster. Its methods may be called from any goroutine.
+// Operator replaces Function Mesh and the nodes of the cluster. Its methods may be called from any goroutine.
 type Operator struct {
 	manager ctrl.Manager
 	fleet   *fleet
 	meshes  *meshReconciler
-	// gate is of Function Mesh's part.
+	// gate is of Function Mesh's controllers.
 	gate *gate
 }
 
-// NewOperator makes an operator; Run runs it.
+// NewOperator returns an operator; Run runs it.
 func NewOperator(config Config) (*Operator, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func NewOperator(config Config) (*Operator, error) {
 }
 
 func newManager(c Config) (ctrl.Manager, error) {
-	again := true // the names of controllers are of this process, in which other clusters may be
+	again := true // controller names are per process, which may run several clusters
 	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
 		Logger:     c.Log,
 		Metrics:    server.Options{BindAddress: "0"},
@@ -133,7 +133,7 @@ func newFleet(config Config, changed chan<- event.GenericEvent) *fleet {
 	return f
 }
 
-// Run works until ctx is done, then ends all replicas gracefully and returns; the objects stay. It runs once.
+// Run runs until ctx ends, stops all replicas gracefully and returns; the objects stay. Call it once.
 func (o *Operator) Run(ctx context.Context) error {
 	err := o.manager.Start(ctx)
 	o.fleet.close()
@@ -152,17 +152,16 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	o.fleet.desire(function, int(*replicas))
 }
 
-// consumingComponents are the labels of the pods of such kinds.
+// consumingComponents are the component labels of pods that run replicas.
 func consumingComponents() []string {
 	return []string{component{kind: KindFunction}.suffix(), component{kind: KindSink}.suffix()}
 }
 
-// consumes says whether the stand-in runs replicas of the kind. A Function and a Sink of one name would share one
-// account: give them different ones.
+// consumes reports whether the Operator runs replicas of the kind. A Function and a Sink with the same name share a
+// history: give them different names.
 func consumes(kind string) bool { return kind == KindFunction || kind == KindSink }
 
-// ReplicaSeconds is the time for which replicas of the Function were there, in sum: each from when its pod appeared
-// until it had ended, whether it consumed or not.
+// ReplicaSeconds is the total time of the Function's replicas, each from the creation of its pod until its end.
 func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
 	return o.fleet.replicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
 }

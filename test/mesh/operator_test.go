@@ -17,29 +17,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// One control plane serves all: each test has Functions of its own.
+// All tests share one control plane, with Functions of their own.
 func TestOperator(t *testing.T) {
 	b := newBed(t)
 	for name, test := range map[string]func(*testing.T, *bed){
 		"follows /scale, the status first and the replicas after": followsScale,
-		"sets a StatefulSet back that is scaled directly":         setsBack,
-		"keeps its hands off what is not managed":                 handsOff,
-		"stops the replicas of a Function that is deleted":        deletes,
+		"resets a StatefulSet that is scaled directly":            setsBack,
+		"ignores an unmanaged Function":                           handsOff,
+		"stops the replicas of a deleted Function":                deletes,
 		"is scaled by a plain HPA":                                scaledByHPA,
 		"is frozen by a second HPA next to its own":               twoHPAs,
 		"deletes an HPA that is named like the Function":          namesake,
 		"restarts a replica that ends by itself":                  restarts,
-		"tells on the pod what is misconfigured":                  misconfiguration,
+		"reports a misconfiguration on the pod":                   misconfiguration,
 		"serves Sinks too":                                        sinks,
 		"writes a FunctionMesh over its children":                 meshes,
 		"refuses to create a component with no replicas":          refusesNone,
-		"ends at the first child of a FunctionMesh that fails":    stopsAtAChild,
-		"acts on nothing while it is paused":                      pauses,
+		"stops at the first failing child of a FunctionMesh":      stopsAtAChild,
+		"changes nothing while it is paused":                      pauses,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}
 	require.NoError(t, b.stop())
-	require.Empty(t, b.runner.alive(""), "the end of the operator is the end of its replicas")
+	require.Empty(t, b.runner.alive(""), "replicas end with the operator")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(t, b.early, "replicas that started before their Function counted them")
@@ -115,14 +115,14 @@ func pauses(t *testing.T, b *bed) {
 	passes := b.operator.MeshPasses("default", "m")
 	b.scale(t, name, 3)
 	b.scale(t, "m-"+entry, 3)
-	b.scaleStatefulSet(t, name+"-function", 1) // its controller runs on, and so do pods
+	b.scaleStatefulSet(t, name+"-function", 1) // its controller and the pods keep running
 	b.running(t, name, 1)
 	replicas, _ := b.statefulSetReplicas(t, name+"-function")
 	require.EqualValues(t, 1, replicas, "the operator would set it to 3")
 	b.status(t, name, func(s status, f *unstructured.Unstructured) bool {
 		return s.ObservedGeneration < f.GetGeneration()
 	})
-	require.LessOrEqual(t, b.operator.MeshPasses("default", "m"), passes+1, "one may be under way")
+	require.LessOrEqual(t, b.operator.MeshPasses("default", "m"), passes+1, "one may be in progress")
 
 	b.operator.Resume()
 	b.running(t, name, 3)
@@ -132,7 +132,7 @@ func pauses(t *testing.T, b *bed) {
 	b.gone(t, "m-"+entry)
 }
 
-// setBack waits for both writes: the one from outside and the operator's.
+// setBack waits for both writes, the external one and the operator's.
 func (b *bed) setBack(t *testing.T, name string, replicas int32, generation int64) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -171,7 +171,7 @@ func deletes(t *testing.T, b *bed) {
 	require.Equal(t, Sample{}, end)
 }
 
-// hpa is a plain one for a Function; its metric does not exist.
+// hpa is an HPA for a Function with a metric that does not exist.
 func hpa(name, target string, minimum int32) *autoscalingv2.HorizontalPodAutoscaler {
 	c := component{kind: KindFunction, namespace: "default", name: target}
 	c.spec.MinReplicas, c.spec.MaxReplicas = &minimum, new(int32)
@@ -231,7 +231,7 @@ func reasons(h *autoscalingv2.HorizontalPodAutoscaler) (reasons []string) {
 
 func namesake(t *testing.T, b *bed) {
 	b.create(t, "named", 1, 0)
-	b.createHPA(t, hpa("named", "named", 2)) // an idle Function is not looked at: the HPA's own rescale wakes it
+	b.createHPA(t, hpa("named", "named", 2)) // an idle Function is not reconciled: the HPA's own rescale wakes it
 	require.Eventually(t, func() bool {
 		_, err := b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "named", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)

@@ -26,20 +26,20 @@ import (
 )
 
 const (
-	// retryStale is the pause before another look at what is about to change.
+	// retryStale is the pause before a retry with an outdated cache.
 	retryStale = 10 * time.Millisecond
 	// podIP is the address of all replicas, and annotationPort where each serves its metrics.
 	podIP          = "127.0.0.1"
 	annotationPort = "prometheus.io/port"
-	// retryConfig is the pause before another try to start what is misconfigured.
+	// retryConfig is the pause before another attempt to start a misconfigured replica.
 	retryConfig = time.Second
 )
 
-// kubelet is the part of a node: it keeps a replica for each pod of a Function or Sink, or of a Deployment that
-// consumes, and tells the pod's state.
+// kubelet stands for the nodes: it keeps a replica for each pod of a Function, a Sink or a consuming Deployment, and
+// writes the pod's status.
 type kubelet struct {
 	client client.Client
-	// direct reads ConfigMaps, which are not worth a watch.
+	// direct reads ConfigMaps without a watch.
 	direct client.Reader
 	fleet  *fleet
 }
@@ -56,8 +56,8 @@ func (k *kubelet) register(manager ctrl.Manager, changed <-chan event.GenericEve
 	return nil
 }
 
-// Reconcile makes replicas follow pods. A pod without a node goes at once when it is deleted; its replica still ends
-// gracefully, and its successor's waits for that.
+// Reconcile makes replicas follow pods. A pod without a node disappears at its deletion. Its replica still ends
+// gracefully, and the next replica of the name waits for it.
 func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	pod, err := read(ctx, k.client, request.Namespace, request.Name, &corev1.Pod{})
 	if err != nil {
@@ -76,11 +76,11 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return k.instance(ctx, request, pod)
 }
 
-// instance makes a replica follow a pod of a Function or Sink.
+// instance starts or stops the replica of a Function's or Sink's pod.
 func (k *kubelet) instance(ctx context.Context, request ctrl.Request, pod *corev1.Pod) (ctrl.Result, error) {
 	ordinal, err := strconv.Atoi(pod.Labels[appsv1.PodIndexLabel])
 	if err != nil {
-		return ctrl.Result{}, nil // a pod of no StatefulSet is nobody's replica
+		return ctrl.Result{}, nil // a pod without a StatefulSet runs no replica
 	}
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
 		return ctrl.Result{}, k.report(ctx, pod, found)
@@ -91,7 +91,7 @@ func (k *kubelet) instance(ctx context.Context, request ctrl.Request, pod *corev
 	}
 	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(kind))
 	if err != nil || function == nil {
-		return ctrl.Result{}, err // the garbage collector is on its way to the pod of a Function that is gone
+		return ctrl.Result{}, err // the garbage collector deletes the pod of a deleted Function
 	}
 	now, err := readStatus(function)
 	if err != nil {
@@ -101,7 +101,7 @@ func (k *kubelet) instance(ctx context.Context, request ctrl.Request, pod *corev
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// A real pod takes seconds to run, and by then the operator has counted it or has set the StatefulSet back.
+	// A real pod takes seconds to start; by then the operator has counted it or has reset the StatefulSet.
 	if c.managed && !c.paused && int(now.Replicas) <= ordinal {
 		return ctrl.Result{RequeueAfter: retryStale}, nil
 	}
@@ -131,7 +131,7 @@ func (k *kubelet) configure(ctx context.Context, c component, ordinal int) (repl
 	return in, nil
 }
 
-// report writes all that is known of a replica that was started.
+// report writes the status of a pod with a replica.
 func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, found state) error {
 	pod, err := k.announce(ctx, pod, found)
 	if err != nil || pod == nil {
@@ -140,8 +140,8 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, found state) erro
 	return k.tell(ctx, pod, containerState(found))
 }
 
-// announce writes where the replica serves its metrics to where Function Mesh's template has the same port for all
-// pods: replicas here share one address. It returns the pod as it is then, nil when it has gone.
+// announce annotates the pod with the port of its metrics: in Function Mesh's template all pods have the same port, and
+// replicas here share one address. It returns the updated pod, nil after its deletion.
 func (k *kubelet) announce(ctx context.Context, pod *corev1.Pod, found state) (*corev1.Pod, error) {
 	port := portOf(found.metrics)
 	if port == "" || pod.Annotations[annotationPort] == port {
@@ -159,7 +159,7 @@ func (k *kubelet) announce(ctx context.Context, pod *corev1.Pod, found state) (*
 	return next, nil
 }
 
-// portOf a URL; empty without one.
+// portOf returns the port of a URL; empty without one.
 func portOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -168,7 +168,7 @@ func portOf(address string) string {
 	return u.Port()
 }
 
-// tell writes the pod's status if it differs. A pod that has gone meanwhile needs none.
+// tell writes the pod's status if it differs. It ignores a deleted pod.
 func (k *kubelet) tell(ctx context.Context, pod *corev1.Pod, container corev1.ContainerStatus) error {
 	next := pod.DeepCopy()
 	next.Status = podStatus(pod, container)
@@ -185,8 +185,8 @@ func (k *kubelet) tell(ctx context.Context, pod *corev1.Pod, container corev1.Co
 	return nil
 }
 
-// containerState is what a kubelet would say about a container that is, or is not, the replica. It is Ready when the
-// replica consumes: Function Mesh's pods have no readiness probe and are Ready a little earlier.
+// containerState is the status that a kubelet would write for the replica's container. It is Ready when the replica
+// consumes: Function Mesh's pods have no readiness probe and are Ready a little earlier.
 func containerState(s state) corev1.ContainerStatus {
 	container := corev1.ContainerStatus{RestartCount: s.restarts, Ready: s.ready}
 	switch {
@@ -208,7 +208,7 @@ func misconfigured(err error) corev1.ContainerStatus {
 	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: waiting}}
 }
 
-// podStatus is the pod's status with this state of its container.
+// podStatus is the pod's status with the status of its container.
 func podStatus(pod *corev1.Pod, container corev1.ContainerStatus) corev1.PodStatus {
 	status := *pod.Status.DeepCopy()
 	started := container.Ready

@@ -21,17 +21,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// reconciler is the operator's part: of one kind it turns components into StatefulSets, Services and HPAs.
+// reconciler turns the components of one kind into StatefulSets, Services and HPAs.
 type reconciler struct {
 	kind   string
 	client client.Client
 	gate   *gate
-	// changed is told the replicas that a component asks for, and nil when it is gone.
+	// changed is called with a component's desired replicas, and with nil after its deletion.
 	changed func(key client.ObjectKey, replicas *int32)
 }
 
-// register wires the events that wake Function Mesh: CRs with their status, and owned objects when their generation
-// changes. HPAs have none, so only their creation and deletion count.
+// register watches the objects that Function Mesh watches: CRs including their status, and owned objects when their
+// generation changes. HPAs have none, so only their creation and deletion count.
 func (r *reconciler) register(manager ctrl.Manager) error {
 	generation := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(manager).
@@ -52,8 +52,8 @@ func object(kind string) *unstructured.Unstructured {
 	return o
 }
 
-// Reconcile observes, writes the status, writes what differs, and confirms the generation: the order of Function Mesh,
-// whose own status writes cause the next reconcile.
+// Reconcile observes, writes the status, writes differences, and sets the observed generation, in the order of Function
+// Mesh. Its status writes cause the next reconcile.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	if err := r.gate.pass(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -78,7 +78,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	err = r.sync(ctx, object, c)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{RequeueAfter: retryStale}, nil // the cache is behind what was written a moment ago
+		return ctrl.Result{RequeueAfter: retryStale}, nil // the cache lags behind the last write
 	}
 	return ctrl.Result{}, err
 }
@@ -112,7 +112,7 @@ func (r *reconciler) sync(ctx context.Context, object *unstructured.Unstructured
 	return r.writeStatus(ctx, object, next, confirmed)
 }
 
-// wanted is what the component should own.
+// wanted returns the objects that the component should own.
 func (c component) wanted(owner *unstructured.Unstructured) (owned, error) {
 	reference := *metav1.NewControllerRef(owner, GroupVersion().WithKind(c.kind))
 	set, err := c.statefulSet(reference)
@@ -137,7 +137,7 @@ func (r *reconciler) gather(ctx context.Context, c component) (live owned, err e
 	return live, err
 }
 
-// read returns the zero T, which is nil, when the object does not exist.
+// read returns the zero T, which is nil, if the object does not exist.
 func read[T client.Object](ctx context.Context, c client.Client, namespace, name string, into T) (T, error) {
 	var none T
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
@@ -163,8 +163,8 @@ func (r *reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return nil
 }
 
-// due tells which part to write: what is missing or differs, and everything at a new generation. A paused rollout holds
-// back updates only, and a new generation releases it.
+// due returns whether to write a part: missing and differing parts, and all parts at a new generation. A paused rollout
+// delays updates until a new generation.
 func due(found map[string]condition, edited, paused bool) func(part string) bool {
 	return func(part string) bool {
 		return edited || !found[part].done() && (found[part].Action == actionCreate || !paused)
@@ -194,7 +194,7 @@ func (r *reconciler) applyStatefulSet(ctx context.Context, live, want *appsv1.St
 	return r.client.Update(ctx, live)
 }
 
-// applyHPA overwrites the spec of an HPA of that name, whoever made it, without taking it over.
+// applyHPA overwrites the spec of an HPA of that name with any owner, and does not adopt it.
 func (r *reconciler) applyHPA(ctx context.Context, live, want *autoscalingv2.HorizontalPodAutoscaler) error {
 	if live == nil {
 		return r.client.Create(ctx, want)
@@ -204,8 +204,8 @@ func (r *reconciler) applyHPA(ctx context.Context, live, want *autoscalingv2.Hor
 	return r.client.Update(ctx, live)
 }
 
-// deleteNamesake is Function Mesh's mistake in deleteHPA (controllers/common.go): without maxReplicas it deletes the
-// HPA that is named like the CR, whoever made it, and leaves its own behind.
+// deleteNamesake imitates a bug in Function Mesh's deleteHPA (controllers/common.go): without maxReplicas it deletes
+// the HPA with the name of the CR and any owner, and keeps its own.
 func (r *reconciler) deleteNamesake(ctx context.Context, c component) error {
 	if c.spec.MaxReplicas != nil {
 		return nil

@@ -28,7 +28,7 @@ const (
 	effectivelyOnce = "effectively_once"
 )
 
-// spec is the part of a Function, Sink or Source that the stand-in looks at; names are Function Mesh's.
+// spec is the part of a Function, Sink or Source that the Operator reads; names are Function Mesh's.
 type spec struct {
 	Name      string `json:"name"`
 	Tenant    string `json:"tenant"`
@@ -86,7 +86,7 @@ type podPolicy struct {
 	AutoScalingBehavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"autoScalingBehavior"`
 }
 
-// knobs are ours: how a replica behaves, in spec.funcConfig, or spec.sinkConfig of a Sink. Unknown keys are errors.
+// knobs configure a replica of the tests, in spec.funcConfig, or spec.sinkConfig of a Sink. Unknown keys are errors.
 type knobs struct {
 	ServiceTimeMillis int64 `json:"serviceTimeMillis,omitempty"`
 	FailEvery         int   `json:"failEvery,omitempty"`
@@ -100,8 +100,8 @@ type component struct {
 	managed, paused       bool
 }
 
-// decode applies the defaults of Function Mesh's webhook. An absent replicas is minReplicas; the real webhook writes
-// that into the spec, so Functions for the stand-in should state it.
+// decode sets the defaults of Function Mesh's webhook. Absent replicas become minReplicas. The real webhook writes that
+// into the spec, so tests should set replicas.
 func decode(object *unstructured.Unstructured) (component, error) {
 	c := component{
 		kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName(),
@@ -134,8 +134,7 @@ func or(value, otherwise string) string {
 	return value
 }
 
-// instance says what replica number id of the component consumes, all but the broker's address. Errors are about the
-// spec: nothing but an edit of it helps.
+// instance returns replica id of the component, without the broker's address. Its errors require a change of the spec.
 func (c component) instance(id int) (replica.Instance, error) {
 	k, err := c.knobs()
 	if err != nil {
@@ -148,7 +147,7 @@ func (c component) instance(id int) (replica.Instance, error) {
 	queue := int32(0)
 	for _, source := range c.spec.Input.SourceSpecs {
 		if source.ReceiverQueueSize != nil {
-			queue = max(queue, *source.ReceiverQueueSize) // a replica has one for all topics
+			queue = max(queue, *source.ReceiverQueueSize) // a replica has one queue for all topics
 		}
 	}
 	return replica.Instance{
@@ -180,9 +179,8 @@ func (c component) knobs() (k knobs, err error) {
 	return k, nil
 }
 
-// topics are the union of what Function Mesh's generateInputSpec (controllers/spec/utils.go) puts together, as full
-// names in order, or a pattern of them: replicas here take one pattern, or names. A Go function consumes the first of
-// input.topics only.
+// topics returns the union of Function Mesh's generateInputSpec (controllers/spec/utils.go) as full names in order, or
+// a pattern: replicas here take one pattern, or names. A Go function consumes only the first of input.topics.
 func (c component) topics() (topics []string, pattern string, err error) {
 	in := c.spec.Input
 	names, patterns := map[string]bool{}, map[string]bool{}
@@ -204,7 +202,7 @@ func (c component) topics() (topics []string, pattern string, err error) {
 			}
 			names[fullName(topic)] = true
 		}
-		// The same key without isRegexPattern turns the pattern into a topic.
+		// The same key without isRegexPattern makes the pattern a topic.
 		if _, named := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !named {
 			patterns[fullName(in.TopicPattern)] = true
 		}
@@ -230,7 +228,7 @@ func outputName(topic string) string {
 	return fullName(topic)
 }
 
-// fullName completes what Pulsar calls a short topic name.
+// fullName completes a short topic name.
 func fullName(topic string) string {
 	switch {
 	case strings.Contains(topic, "://"):
@@ -241,8 +239,8 @@ func fullName(topic string) string {
 	return "persistent://public/default/" + topic
 }
 
-// subscriptionType is Function Mesh's rule (getSubscriptionType in controllers/spec/utils.go); Go instances are told
-// nothing, so they are always Shared.
+// subscriptionType follows Function Mesh's getSubscriptionType (controllers/spec/utils.go). Go instances get no type
+// and are always Shared.
 func (c component) subscriptionType() string {
 	switch s := c.spec; {
 	case s.Golang != nil:

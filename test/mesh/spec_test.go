@@ -65,7 +65,7 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 		pattern string
 		err     string
 	}{
-		"all maps and the list are put together once": {
+		"merges all maps and the list": {
 			spec: map[string]any{"input": map[string]any{
 				"topics": []any{"a", "public/default/b"}, "customSerdeSources": map[string]any{"c": "x"},
 				"customSchemaSources": map[string]any{"d": "avro"}, "sourceSpecs": map[string]any{
@@ -100,20 +100,20 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 			}},
 			pattern: "persistent://t/n/a.*",
 		},
-		"a pattern next to a topic is refused": {
+		"rejects a pattern with a topic": {
 			spec: map[string]any{"input": map[string]any{
 				"topicPattern": "a.*",
 				"topics":       []any{"b"},
 			}}, err: "take one pattern, or topics by name",
 		},
-		"two patterns are refused": {
+		"rejects two patterns": {
 			spec: map[string]any{"input": map[string]any{
 				"topicPattern": "a.*", "sourceSpecs": map[string]any{"b.*": map[string]any{"isRegexPattern": true}},
 			}},
 			err: "take one pattern, or topics by name",
 		},
-		"no topic is refused": {spec: map[string]any{}, err: "set spec.input.topics"},
-		"an unknown knob is refused": {
+		"rejects no topic": {spec: map[string]any{}, err: "set spec.input.topics"},
+		"rejects an unknown knob": {
 			spec: map[string]any{
 				"input":      map[string]any{"topics": []any{"a"}},
 				"funcConfig": map[string]any{"serviceTime": int64(5)},
@@ -140,8 +140,8 @@ func TestSubscriptionTypeFollowsFunctionMesh(t *testing.T) {
 		spec component
 		want string
 	}{
-		"nothing said is shared": {component{}, replica.Shared},
-		"manual is shared":       {component{spec: spec{ProcessingGuarantee: "manual"}}, replica.Shared},
+		"the default is shared": {component{}, replica.Shared},
+		"manual is shared":      {component{spec: spec{ProcessingGuarantee: "manual"}}, replica.Shared},
 		"effectively once is failover": {component{spec: spec{
 			ProcessingGuarantee: "effectively_once",
 			RetainKeyOrdering:   true,
@@ -150,8 +150,8 @@ func TestSubscriptionTypeFollowsFunctionMesh(t *testing.T) {
 			component{spec: spec{RetainOrdering: true, RetainKeyOrdering: true}},
 			replica.Failover,
 		},
-		"key ordering is by key":        {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
-		"Go is shared whatever it asks": {component{spec: spec{RetainOrdering: true, Golang: &golang{}}}, replica.Shared},
+		"key ordering is by key":     {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
+		"Go is shared with ordering": {component{spec: spec{RetainOrdering: true, Golang: &golang{}}}, replica.Shared},
 		"Go is shared with key ordering": {
 			component{spec: spec{RetainKeyOrdering: true, Golang: &golang{}}},
 			replica.Shared,
@@ -174,7 +174,7 @@ func TestDecodeRefusesAFieldOfTheWrongType(t *testing.T) {
 	require.ErrorContains(t, err, "reading Function")
 }
 
-// FuzzDecode looks for a spec that crashes the decoder: the CRD keeps unknown fields, so anything may come.
+// FuzzDecode looks for a spec that crashes the decoder: the CRD keeps unknown fields.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"spec":{"replicas":2,"input":{"topics":["a"]},"funcConfig":{"failEvery":3}}}`)
 	f.Add(`{"spec":{"input":{"sourceSpecs":{"a":null}},"golang":{}}}`)

@@ -25,7 +25,7 @@ const (
 	actionCreate, actionUpdate, actionWait, actionNone = "Create", "Update", "Wait", "NoAction"
 )
 
-// status is that of a Function, Sink or Source: conditions are a map by part, and conditions, replicas and selector are
+// status is that of a Function, Sink or Source: conditions are a map by part. Conditions, replicas and selector are
 // required together.
 type status struct {
 	Conditions         map[string]condition `json:"conditions"`
@@ -57,9 +57,8 @@ type owned struct {
 	hpa         *autoscalingv2.HorizontalPodAutoscaler
 }
 
-// observe is Function Mesh's look at what it owns. The count and the selector move only while no update of the
-// StatefulSet is pending, so one reconcile after it; replicas are those the StatefulSet was asked for, not those that
-// run.
+// observe updates the status from the owned objects. Replicas and selector change only while no update of the
+// StatefulSet is pending, so one reconcile later; replicas are those in the StatefulSet's spec, not the running ones.
 func observe(now status, live, want owned) status {
 	next := status{
 		Conditions:         map[string]condition{partStatefulSet: report("StatefulSetReady", actionCreate)},
@@ -94,8 +93,8 @@ func observe(now status, live, want owned) status {
 	return next
 }
 
-// sameStatefulSet compares as little as CheckIfStatefulSetSpecIsEqual: drift elsewhere in the template stays until the
-// next generation, and then goes all at once.
+// sameStatefulSet compares only what CheckIfStatefulSetSpecIsEqual compares: other drift in the template stays until
+// the next generation, which removes all of it.
 func sameStatefulSet(live, want *appsv1.StatefulSet) bool {
 	if live.Spec.Replicas == nil || *live.Spec.Replicas != *want.Spec.Replicas {
 		return false
@@ -108,7 +107,7 @@ func sameStatefulSet(live, want *appsv1.StatefulSet) bool {
 		})
 }
 
-// sameHPA compares minimum, maximum and metrics: scaleTargetRef and behaviour may be edited by hand unnoticed.
+// sameHPA compares minimum, maximum and metrics. A change of scaleTargetRef or behavior goes unnoticed.
 func sameHPA(live, want *autoscalingv2.HorizontalPodAutoscaler) bool {
 	return live.Spec.MinReplicas != nil && *live.Spec.MinReplicas == *want.Spec.MinReplicas &&
 		live.Spec.MaxReplicas == want.Spec.MaxReplicas && equality.Semantic.DeepEqual(live.Spec.Metrics, want.Spec.Metrics)

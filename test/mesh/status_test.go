@@ -35,7 +35,7 @@ func TestObserveCountsAfterTheStatefulSetFollowed(t *testing.T) {
 
 	rewrite(live.statefulSet, wanted(t, 3, 0).statefulSet)
 	next = observe(next, live, wanted(t, 3, 0))
-	require.EqualValues(t, 3, next.Replicas, "desired ones count, whatever runs")
+	require.EqualValues(t, 3, next.Replicas, "counts desired replicas, not running ones")
 	require.Equal(t, condition{"StatefulSetReady", metav1.ConditionTrue, actionWait}, next.Conditions[partStatefulSet])
 }
 
