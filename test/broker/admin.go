@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// adminTimeout bounds one call; the slowest seen, a first create of a topic on a busy machine, took 3 s.
+	// adminTimeout bounds one call; the slowest was 3 s, the first topic on a busy machine.
 	adminTimeout = 20 * time.Second
-	// componentTimeout bounds the upload of a component, whose code a busy worker loads and checks for a while.
+	// componentTimeout bounds the upload of a component. A busy worker loads and checks its code slowly.
 	componentTimeout = time.Minute
-	// adminBytes bounds one answer; the broker's /metrics is 14 KB per topic.
+	// adminBytes bounds one response; the broker's /metrics is 14 KB per topic.
 	adminBytes = 64 << 20
 	readyPoll  = 100 * time.Millisecond
 	readyCall  = 5 * time.Second
 )
 
-// Position is where a new subscription begins.
+// Position is the start of a new subscription.
 type Position int
 
 const (
@@ -44,8 +44,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 }
 
-// Admin calls the admin API at path, e.g. "/admin/v2/clusters", with body as JSON if there is one, and returns the
-// status and the answer whatever the status is. An error means that there was no whole answer within ctx and 20 s.
+// Admin calls the admin API at path, e.g. "/admin/v2/clusters", with body as JSON if there is one, and returns any
+// status with its response. An error means that there was no complete response within ctx and 20 s.
 func (b *Broker) Admin(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (b *Broker) send(
 	return response.StatusCode, answer, nil
 }
 
-// demand is Admin for a call that has to succeed.
+// demand is Admin for a call that must succeed.
 func (b *Broker) demand(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	status, answer, err := b.Admin(ctx, method, path, body)
 	if err != nil {
@@ -92,8 +92,8 @@ func (b *Broker) demand(ctx context.Context, method, path string, body []byte) (
 	return answer, nil
 }
 
-// CreateTopic makes a persistent topic, partitioned if partitions is positive. name is "persistent://tenant/ns/topic",
-// or "topic" in public/default.
+// CreateTopic creates a persistent topic, partitioned if partitions is positive. name is
+// "persistent://tenant/ns/topic", or "topic" in public/default.
 func (b *Broker) CreateTopic(ctx context.Context, name string, partitions int) error {
 	path, body := topicPath(name), []byte(nil)
 	if partitions > 0 {
@@ -105,7 +105,7 @@ func (b *Broker) CreateTopic(ctx context.Context, name string, partitions int) e
 	return nil
 }
 
-// DeleteTopic removes a topic, partitioned or not, with its subscriptions and whoever is connected.
+// DeleteTopic deletes a topic, partitioned or not, with its subscriptions, and disconnects its clients.
 func (b *Broker) DeleteTopic(ctx context.Context, name string) error {
 	path := topicPath(name)
 	answer, err := b.demand(ctx, http.MethodGet, path+"/partitions?checkAllowAutoCreation=false", nil)
@@ -127,7 +127,7 @@ func (b *Broker) DeleteTopic(ctx context.Context, name string) error {
 	return nil
 }
 
-// CreateSubscription makes a subscription without a consumer, on every partition of a partitioned topic.
+// CreateSubscription creates a subscription without a consumer, on every partition of a partitioned topic.
 func (b *Broker) CreateSubscription(ctx context.Context, topic, subscription string, position Position) error {
 	body := `{"ledgerId":-1,"entryId":-1}`
 	if position == Latest {
@@ -139,7 +139,7 @@ func (b *Broker) CreateSubscription(ctx context.Context, topic, subscription str
 	return nil
 }
 
-// DeleteSubscription removes a subscription with its consumers.
+// DeleteSubscription deletes a subscription with its consumers.
 func (b *Broker) DeleteSubscription(ctx context.Context, topic, subscription string) error {
 	if _, err := b.demand(ctx, http.MethodDelete, subscriptionPath(topic, subscription)+"?force=true", nil); err != nil {
 		return fmt.Errorf("deleting subscription %s on %s: %w", subscription, topic, err)
@@ -147,7 +147,7 @@ func (b *Broker) DeleteSubscription(ctx context.Context, topic, subscription str
 	return nil
 }
 
-// Unload makes the broker load the topic anew, all partitions of a partitioned one: counters begin at 0, backlog stays.
+// Unload unloads the topic with all its partitions: counters restart at 0, the backlog stays.
 func (b *Broker) Unload(ctx context.Context, topic string) error {
 	if _, err := b.demand(ctx, http.MethodPut, topicPath(topic)+"/unload", nil); err != nil {
 		return fmt.Errorf("unloading topic %s: %w", topic, err)
@@ -155,7 +155,7 @@ func (b *Broker) Unload(ctx context.Context, topic string) error {
 	return nil
 }
 
-// TopicName is the full name of a topic: a name without a scheme is one of public/default.
+// TopicName is the full name of a topic: a name without a scheme is in public/default.
 func TopicName(name string) string {
 	if strings.Contains(name, "://") {
 		return name
@@ -163,8 +163,8 @@ func TopicName(name string) string {
 	return "persistent://public/default/" + name
 }
 
-// topicPath is the admin path of a topic. Local names are escaped twice, as Pulsar's own clients do: the broker decodes
-// twice, and its HTTP server refuses a %2F.
+// topicPath is the admin path of a topic. Local names are escaped twice, as by Pulsar's own clients: the broker decodes
+// twice, and its HTTP server rejects a %2F.
 func topicPath(name string) string {
 	domain, rest, _ := strings.Cut(TopicName(name), "://")
 	parts := strings.SplitN(rest, "/", 3)
@@ -178,8 +178,8 @@ func subscriptionPath(topic, subscription string) string {
 
 func twice(name string) string { return url.PathEscape(url.QueryEscape(name)) }
 
-// awaitReady polls until the broker is of use. "brokers/health" is ok before public/default exists, and that before the
-// worker has a leader; a function created before that is half stored and can never be created again.
+// awaitReady polls until the broker is usable. "brokers/health" is ok before public/default exists, and that exists
+// before the worker has a leader; a function created before that is half stored and can never be created again.
 func (b *Broker) awaitReady(ctx context.Context, p *proc.Process) error {
 	waits := []struct{ path, answer string }{
 		{"/admin/v2/brokers/health", "ok"},
@@ -208,7 +208,7 @@ func (b *Broker) awaitReady(ctx context.Context, p *proc.Process) error {
 	return nil
 }
 
-// is tells whether path answers 200, and answer unless that is empty.
+// is returns an error unless path responds with 200, and with answer if that is not empty.
 func (b *Broker) is(ctx context.Context, path, answer string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyCall)
 	defer cancel()

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// invalidated is what Pulsar prints when its bookie takes its registration for lost. A good start does not.
+	// invalidated is in Pulsar's log when its bookie considers its registration lost. A good start does not log it.
 	invalidated = "Lock on resource /ledgers/available/"
-	// mostInvalidated before it is a loop, which prints it some 1,000 times a second.
+	// mostInvalidated is the limit before a loop, which logs it some 1,000 times a second.
 	mostInvalidated = 3
-	// mostFlaps bounds how often a broker is restarted for that.
+	// mostFlaps bounds the restarts of a broker for that.
 	mostFlaps = 5
-	// scannedLines of the log reach back past a start.
+	// scannedLines of the log include a start.
 	scannedLines = 1000
 )
 
-// flaps says that the bookie is registered and deleted in turns. It deletes what a crash left of its registration.
-// Where the notice of that comes after it has registered again, it takes the new one for lost, and so on for good: a
-// processor is busy with it, and topics meet "Not enough non-faulty bookies". A stop in order leaves nothing behind.
+// flaps reports whether the bookie registers and deletes its registration in a loop. It deletes the old registration
+// after a crash. If that event arrives after the new registration, the bookie considers the new one lost, and so on: a
+// processor is busy, and topics get "Not enough non-faulty bookies". A graceful stop avoids it.
 //
-// Source: Pulsar 4.0.8, seen in the logs of brokers that were killed.
+// Source: Pulsar 4.0.8, seen in the logs of killed brokers.
 func flaps(log string) bool { return strings.Count(log, invalidated) > mostInvalidated }
 
-// explain is what the log says of the bookie, where a call failed for want of one.
+// explain returns the bookie's log lines if a call failed for lack of a bookie.
 func (b *Broker) explain(answer []byte) string {
 	const mostLines = 30
 	if !bytes.Contains(answer, []byte("non-faulty bookies")) {

@@ -20,42 +20,42 @@ import (
 )
 
 const (
-	// startTimeout bounds a start that hangs; one whose process ends fails at once. A start takes 9 s on two idle cores,
-	// and 95 s where 30 processes want them.
+	// startTimeout bounds a start that hangs; one that exits fails at once. A start takes 9 s on two idle cores, and 95 s
+	// beside 30 busy processes.
 	startTimeout = 4 * time.Minute
-	// stopGrace: an orderly stop takes 2 to 5 s.
+	// stopGrace: a graceful stop takes 2 to 5 s.
 	stopGrace = 15 * time.Second
 	logLines  = 40
 )
 
-// Worker says whether the broker runs a function worker.
+// Worker selects whether the broker runs a function worker.
 type Worker int
 
 const (
-	// WorkerOn runs the function worker in the broker, functions as its threads.
+	// WorkerOn runs the function worker in the broker, with functions as its threads.
 	WorkerOn Worker = iota
-	// WorkerOff leaves it out, which saves about 2 s of a start.
+	// WorkerOff runs no worker, which saves about 2 s of a start.
 	WorkerOff
 )
 
-// Config says what to start; its zero value is a default broker.
+// Config configures a broker; its zero value is a default broker.
 type Config struct {
 	// Version of Pulsar, one of Versions; empty is $PULSAR, else 4.0.8.
 	Version string
-	// Dir is the working directory with configuration, log and data, which stays there after Stop. Empty is a temporary
-	// directory that Stop removes.
+	// Dir is the working directory with configuration, log and data, which Stop keeps. Empty is a temporary directory that
+	// Stop removes.
 	Dir string
-	// Progress is told about a download and the start; nil for silence.
+	// Progress gets the progress of a download and the start; nil for none.
 	Progress io.Writer
-	// Settings are added to standalone.conf and win over its keys.
+	// Settings are added to standalone.conf and override its keys.
 	Settings map[string]string
-	// Token authenticates the admin calls of this package, where Settings demand it.
+	// Token authenticates the admin calls of this package, if Settings require it.
 	Token string
 	// Worker is WorkerOn or WorkerOff.
 	Worker Worker
-	// Kubernetes is where the worker runs functions as StatefulSets; nil for threads of its own.
+	// Kubernetes is where the worker runs functions as StatefulSets; nil for threads.
 	Kubernetes *Kubernetes
-	// JVMFlags are added to the broker's and win over them, e.g. "-Xmx2g".
+	// JVMFlags are added to the broker's and override them, e.g. "-Xmx2g".
 	JVMFlags []string
 	// StartTimeout bounds the time until the broker is ready; 0 is 4 minutes.
 	StartTimeout time.Duration
@@ -95,8 +95,7 @@ type Broker struct {
 }
 
 // Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, with WorkerOn, a
-// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. An error means that nothing is
-// running.
+// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error nothing runs.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	return b, nil
 }
 
-// prepare makes the working directory and its configuration, and picks the ports.
+// prepare creates the working directory and its configuration, and picks the ports.
 func (b *Broker) prepare() error {
 	free, err := proc.FreePorts(2)
 	if err != nil {
@@ -163,7 +162,7 @@ func (b *Broker) prepare() error {
 	return nil
 }
 
-// run starts the process and waits until it is ready; a broker that does not become ready is killed.
+// run starts the process and waits until it is ready; it kills a broker that does not become ready.
 func (b *Broker) run(ctx context.Context) error {
 	p, err := b.launch()
 	if err != nil {
@@ -172,7 +171,7 @@ func (b *Broker) run(ctx context.Context) error {
 	b.mu.Lock()
 	b.process = p
 	b.mu.Unlock()
-	b.client.CloseIdleConnections() // those of the start before
+	b.client.CloseIdleConnections() // those of the previous start
 	ctx, cancel := context.WithTimeout(ctx, b.config.StartTimeout)
 	defer cancel()
 	if err := b.awaitReady(ctx, p); err != nil {
@@ -182,14 +181,14 @@ func (b *Broker) run(ctx context.Context) error {
 	return nil
 }
 
-// current is the process of the last start, which may be gone.
+// current is the process of the last start, which may have ended.
 func (b *Broker) current() *proc.Process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.process
 }
 
-// clean removes the working directory if it is our own.
+// clean removes the working directory if it is a temporary one.
 func (b *Broker) clean() error {
 	b.client.CloseIdleConnections()
 	if b.config.Dir != "" || b.dir == "" {
@@ -201,8 +200,8 @@ func (b *Broker) clean() error {
 	return nil
 }
 
-// Stop ends the broker, in order if it can be and by SIGKILL after 15 s, also a paused one, and removes its temporary
-// directory. It may be called again, and after Kill.
+// Stop stops the broker gracefully, or by SIGKILL after 15 s, also a paused one, and removes its temporary directory.
+// It may be called again, and after Kill.
 func (b *Broker) Stop() error {
 	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err
@@ -210,29 +209,28 @@ func (b *Broker) Stop() error {
 	return b.clean()
 }
 
-// Discard ends the broker by SIGKILL and removes its temporary directory: for a test that is through with it, 4 s
-// faster than Stop.
+// Discard kills the broker and removes its temporary directory, 4 s faster than Stop.
 func (b *Broker) Discard() error {
 	b.Kill()
 	return b.clean()
 }
 
-// Kill ends the broker by SIGKILL, as a crash does. Its data stays until Stop, so that Restart brings it back.
+// Kill kills the broker, as a crash does. Its data stays until Stop, for Restart.
 func (b *Broker) Kill() { b.current().Kill() }
 
-// Pause freezes the broker: connections are accepted and nothing is answered. Resume ends that.
+// Pause freezes the broker until Resume: it accepts connections and does not respond.
 func (b *Broker) Pause() error { return b.current().Pause() }
 
 // Resume continues a paused broker.
 func (b *Broker) Resume() error { return b.current().Resume() }
 
-// Restart stops the broker in order if it runs, and starts it again on the same ports with its data: topics,
-// subscriptions and backlog are kept, counters begin at 0. ctx bounds the wait; the broker lives as long as Start said.
-// Only one Restart may run at a time.
+// Restart stops a running broker gracefully, and starts it again on the same ports with its data: topics, subscriptions
+// and backlog are kept, counters restart at 0. ctx bounds the wait; the broker lives as long as in Start. Only one
+// Restart may run at a time.
 //
-// Functions of the thread runtime do not come back by themselves: the worker fetches their package before the web
-// server answers (503) and was not seen to try again within 75 s. POST
-// /admin/v3/functions/{tenant}/{namespace}/{name}/restart brings them back at once.
+// Functions of the thread runtime do not restart by themselves: the worker fetches their package before the web server
+// responds (503), and did not retry within 75 s. POST /admin/v3/functions/{tenant}/{namespace}/{name}/restart restarts
+// them at once.
 func (b *Broker) Restart(ctx context.Context) error {
 	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err
@@ -254,7 +252,7 @@ func (b *Broker) Restart(ctx context.Context) error {
 // Done is closed when the process of the last start has ended.
 func (b *Broker) Done() <-chan struct{} { return b.current().Done() }
 
-// LogTail returns the last n lines that the broker has printed since its last start.
+// LogTail returns the last n lines of the broker's log since its last start.
 func (b *Broker) LogTail(n int) string { return b.current().LogTail(n) }
 
 // Pid is the process id of the last start.
@@ -269,5 +267,5 @@ func (b *Broker) Version() string { return b.dist.Version }
 // AdminURL is the base of the broker's and worker's REST APIs, e.g. "http://127.0.0.1:16080".
 func (b *Broker) AdminURL() string { return fmt.Sprintf("http://127.0.0.1:%d", b.ports.admin) }
 
-// ServiceURL is what Pulsar clients connect to, e.g. "pulsar://127.0.0.1:16650".
+// ServiceURL is the address for Pulsar clients, e.g. "pulsar://127.0.0.1:16650".
 func (b *Broker) ServiceURL() string { return fmt.Sprintf("pulsar://127.0.0.1:%d", b.ports.service) }

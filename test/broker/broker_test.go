@@ -21,14 +21,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sharedBroker is the one broker of this package's tests.
+// sharedBroker is the broker of all tests of this package.
 var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*Broker, error) {
 	return Start(ctx, Config{Progress: os.Stderr})
 }, (*Broker).Discard)
 
 func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
 
-// stats are the few fields that tell whether a restart kept what it should.
+// stats are the fields that show whether a restart kept its data.
 type stats struct {
 	MsgInCounter  int64 `json:"msgInCounter"`
 	Subscriptions map[string]struct {
@@ -59,7 +59,7 @@ func publish(t *testing.T, b *Broker, topic string, n int) {
 	}
 }
 
-// alive tells whether a process with that text on its command line runs.
+// alive reports whether a process with that text on its command line runs.
 func alive(t *testing.T, text string) bool {
 	t.Helper()
 	list, err := exec.CommandContext(t.Context(), "ps", "-axww", "-o", "args=").Output()
@@ -85,7 +85,7 @@ func TestBrokerAnswersAndArrangesTopics(t *testing.T) {
 
 	require.NoError(t, b.Unload(ctx, "arranged"))
 	got = read(t, b, "arranged")
-	require.EqualValues(t, 0, got.MsgInCounter, "an unload starts the counters again")
+	require.EqualValues(t, 0, got.MsgInCounter, "an unload resets the counters")
 	require.EqualValues(t, 3, got.Subscriptions["public/default/fn"].MsgBacklog)
 
 	require.NoError(t, b.DeleteSubscription(ctx, "arranged", "public/default/fn"))
@@ -190,7 +190,7 @@ func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T)
 	require.NoError(t, b.Stop())
 	require.ErrorIs(t, syscall.Kill(b.Pid(), 0), syscall.ESRCH)
 	require.NoDirExists(t, b.dir)
-	require.NoError(t, b.Stop(), "a second stop is harmless")
+	require.NoError(t, b.Stop(), "a second Stop is harmless")
 	require.ErrorContains(t, b.Restart(t.Context()), "removed its data")
 }
 

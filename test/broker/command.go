@@ -13,13 +13,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
 
-// fullDisk is the share of a disk in use from which the bookie takes no more writes ("Not enough non-faulty bookies").
-// A test writes megabytes, but shares the disk with others: at 0.99 one of 250 GB is full with 2.5 GB to spare.
+// fullDisk is the used share of a disk from which the bookie rejects writes ("Not enough non-faulty bookies"). A test
+// writes megabytes on a shared disk: at 0.99 a disk of 250 GB counts as full with 2.5 GB free.
 const fullDisk = "0.99999"
 
-// settings are the keys of standalone.conf. statsUpdateFrequencyInSecs is the broker's own default: rates up to 60 s
-// old are what the product has to cope with. Client and bookie are in one JVM, so the bookie needs no port: its default
-// port is on all interfaces and, being random, may be taken when the broker restarts.
+// settings are the keys of standalone.conf. statsUpdateFrequencyInSecs is the broker's default: the product must handle
+// rates that are up to 60 s old. Client and bookie are in one JVM, so the bookie needs no port: its default port is on
+// all interfaces and random, and may be taken when the broker restarts.
 func settings(ports ports, extra map[string]string) map[string]string {
 	all := map[string]string{
 		"clusterName":                       "standalone",
@@ -65,7 +65,7 @@ func render(settings map[string]string) []byte {
 	return []byte(text.String())
 }
 
-// opened are the packages that Pulsar's libraries reach into.
+// opened are the packages to which Pulsar's libraries need reflective access.
 func opened() []string {
 	return []string{
 		"java.base/java.io", "java.base/java.util.zip", "java.base/java.nio", "java.base/jdk.internal.misc",
@@ -73,8 +73,8 @@ func opened() []string {
 	}
 }
 
-// JVMFlags are the flags that Pulsar needs on a JDK, and those that keep a JVM small: the serial collector and the
-// first compiler start a broker with half the CPU time and two thirds of the memory of the defaults.
+// JVMFlags are the flags that Pulsar requires on a JDK, and those for a small JVM: with the serial collector and the
+// first compiler a broker starts with half the CPU time and two thirds of the memory.
 func JVMFlags(kit jdk.JDK) []string {
 	flags := []string{
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",

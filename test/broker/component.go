@@ -17,13 +17,13 @@ import (
 	"path/filepath"
 )
 
-// Component is what pulsar-admin sends to the worker about a function, sink or source of public/default.
+// Component is pulsar-admin's request to the worker for a function, sink or source of public/default.
 type Component struct {
 	// Kind is "function", "sink" or "source".
 	Kind string
 	// Config has the fields of the kind's configuration; "name" is required.
 	Config map[string]any
-	// Jar has the code; empty keeps what the worker has.
+	// Jar has the code; empty keeps the worker's.
 	Jar string
 }
 
@@ -32,12 +32,12 @@ func (c Component) path() string {
 	return fmt.Sprintf("/admin/v3/%ss/public/default/%s", c.Kind, c.Config["name"])
 }
 
-// CreateComponent registers a component, which the worker then starts.
+// CreateComponent registers a component. The worker then starts it.
 func (b *Broker) CreateComponent(ctx context.Context, c Component) error {
 	return b.submit(ctx, http.MethodPost, c)
 }
 
-// UpdateComponent changes the fields of Config, and the code when there is a Jar; the worker restarts the instances.
+// UpdateComponent changes the fields of Config, and the code if there is a Jar; the worker restarts the instances.
 func (b *Broker) UpdateComponent(ctx context.Context, c Component) error {
 	return b.submit(ctx, http.MethodPut, c)
 }

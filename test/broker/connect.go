@@ -15,8 +15,8 @@ import (
 // connectTimeout bounds a connection and an operation of a client.
 const connectTimeout = 10 * time.Second
 
-// Connect makes a client of Pulsar's binary protocol that logs and registers nothing; an empty token is for brokers
-// without authentication. It connects when it is used.
+// Connect returns a client of Pulsar's binary protocol that logs and registers nothing; an empty token is for brokers
+// without authentication. It connects on first use.
 func Connect(serviceURL, token string) (pulsar.Client, error) {
 	options := pulsar.ClientOptions{
 		URL: serviceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),

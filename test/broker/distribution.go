@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// Version is the Pulsar that runs when nothing else is asked for: the LTS line, whose server tarball is on Central.
+	// Version is the default version of Pulsar: the LTS line, which has a server tarball on Maven Central.
 	Version = "4.0.8"
-	// VersionVariable is the environment variable that asks for another one.
+	// VersionVariable is the environment variable that selects another version.
 	VersionVariable = "PULSAR"
 )
 
@@ -34,28 +34,28 @@ const (
 	mavenLogLines    = 30
 )
 
-// ErrVersion says that a version of Pulsar cannot be had from Maven Central as a whole.
+// ErrVersion means that a version of Pulsar is not completely on Maven Central.
 var ErrVersion = errors.New("unknown version of Pulsar")
 
 //go:embed maven conf
 var files embed.FS
 
-// Dist is a Pulsar on disk. It is shared by all processes of the machine: nothing may be written into it.
+// Dist is a Pulsar on disk. All processes of the machine share it: do not write into it.
 type Dist struct {
 	// Version of Pulsar, e.g. "4.0.8".
 	Version string
 	// Lib is the directory of the broker's jars.
 	Lib string
 	// InstanceJar is the java-instance.jar that starts a Java function instance, and Examples the jar of Pulsar's example
-	// functions. Both are empty when the distribution has none: Central has them as part of a server tarball only.
+	// functions. Both are empty if the distribution lacks them: Central has them only in a server tarball.
 	InstanceJar, Examples string
 }
 
-// Versions lists what Distribution knows, the default first.
+// Versions lists the versions of Distribution, the default first.
 func Versions() []string { return []string{Version, "4.2.4", "5.0.0-M1"} }
 
-// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8), downloaded once by Maven into the
-// cache: 245 MB and 10 to 70 s, told on progress (nil for silence). Errors wrap ErrVersion, jdk.ErrNoJDK,
+// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8). Maven downloads it once into the
+// cache: 245 MB in 10 to 70 s, reported to progress (nil for none). Errors wrap ErrVersion, jdk.ErrNoJDK,
 // jdk.ErrNoMaven or quote Maven's last lines.
 func Distribution(ctx context.Context, version string, progress io.Writer) (Dist, error) {
 	version = orDefault(version)
@@ -79,7 +79,7 @@ func orDefault(version string) string {
 	return version
 }
 
-// tarball gets the official server distribution, which is one artifact.
+// tarball returns the official server distribution, which is one artifact.
 func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
 	what := fmt.Sprintf("downloading Pulsar %s from Maven Central (245 MB, once)", Version)
 	dir, err := fill(ctx, "pulsar-"+Version, progress, what, "-Dmdep.unpack.excludes=**/python-instance/**")
@@ -95,7 +95,7 @@ func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
 	}, nil
 }
 
-// fill unpacks the part of the tarball that selection names into the cache.
+// fill unpacks the selected part of the tarball into the cache.
 func fill(ctx context.Context, key string, progress io.Writer, what, selection string) (dir string, err error) {
 	return cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
 		return maven(ctx, progress, what, dependencyPlugin+":unpack",
@@ -104,7 +104,7 @@ func fill(ctx context.Context, key string, progress io.Writer, what, selection s
 	})
 }
 
-// jars gathers the jars of a version that has no tarball on Central.
+// jars downloads the jars of a version without a tarball on Central.
 func jars(ctx context.Context, version string, progress io.Writer) (Dist, error) {
 	pom, err := files.ReadFile("maven/" + version + "/pom.xml")
 	if err != nil {
@@ -126,7 +126,7 @@ func jars(ctx context.Context, version string, progress io.Writer) (Dist, error)
 	return Dist{Version: version, Lib: filepath.Join(dir, "lib")}, nil
 }
 
-// maven runs one quiet goal in a directory of its own, so that no project around it is taken for its project.
+// maven runs one goal in a new directory, so that it finds no surrounding project.
 func maven(ctx context.Context, progress io.Writer, what string, args ...string) error {
 	mvn, err := jdk.Maven()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kubernetes says where a function worker runs functions. All fields are required.
+// Kubernetes configures where a function worker runs functions. All fields are required.
 type Kubernetes struct {
-	// Kubeconfig is the path of a file with the rights to make StatefulSets and Services.
+	// Kubeconfig is the path of a file with the permissions to create StatefulSets and Services.
 	Kubeconfig string
-	// Namespace that they are made in.
+	// Namespace of the StatefulSets and Services.
 	Namespace string
-	// Root is the directory that Pulsar is in, in the containers of the pods.
+	// Root is the directory of Pulsar in the containers of the pods.
 	Root string
 }
 
-// environment is how the worker's client finds the cluster.
+// environment has the cluster's address for the worker's client.
 func (k *Kubernetes) environment() []string {
 	if k == nil {
 		return nil
@@ -27,7 +27,7 @@ func (k *Kubernetes) environment() []string {
 	return []string{"KUBECONFIG=" + k.Kubeconfig}
 }
 
-// workerConfig is functions_worker.yml; on Kubernetes nothing but the runtime differs.
+// workerConfig is functions_worker.yml; only the runtime differs on Kubernetes.
 func (b *Broker) workerConfig() ([]byte, error) {
 	text, err := files.ReadFile("conf/functions_worker.yml")
 	if err != nil {

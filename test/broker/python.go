@@ -11,9 +11,8 @@ import (
 )
 
 // PythonInstance returns the directory of Pulsar's Python function instance, python_instance_main.py and the modules it
-// imports. It is always that of the default Version, the one with a server tarball on Central, and works with brokers
-// of all Versions. It is taken from the tarball that Distribution downloads. Errors wrap jdk.ErrNoMaven or quote
-// Maven's last lines.
+// imports. It is that of the default Version, the only one with a server tarball on Central, and works with brokers of
+// all Versions. It comes from the tarball of Distribution. Errors wrap jdk.ErrNoMaven or quote Maven's last lines.
 func PythonInstance(ctx context.Context, progress io.Writer) (dir string, err error) {
 	dir, err = fill(ctx, "pulsar-"+Version+"-python", progress,
 		"unpacking the Python function instance of Pulsar "+Version,
