@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// variableContainer is the file with the container that this process becomes.
+	// variableContainer is the file with the container for this process.
 	variableContainer = "PULSAR_AUTOSCALER_NODE_CONTAINER"
 	exitContainer     = 127
 	// device is the network device of a pod.
@@ -26,7 +26,7 @@ const (
 	deviceWithin = time.Minute
 )
 
-// container is what a process needs to become one.
+// container is what a process needs to become a container.
 type container struct {
 	// Root is the directory that becomes /.
 	Root     string   `json:"root"`
@@ -37,30 +37,30 @@ type container struct {
 	Args     []string `json:"args"`
 	Env      []string `json:"env"`
 	Dir      string   `json:"dir"`
-	// NoNewPrivileges is allowPrivilegeEscalation: false.
+	// NoNewPrivileges is set for allowPrivilegeEscalation: false.
 	NoNewPrivileges bool `json:"noNewPrivileges"`
 }
 
-// mount puts the directory or file Source at Target.
+// mount mounts the directory or file Source at Target.
 type mount struct {
 	Source   string `json:"source"`
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"readOnly"`
 }
 
-// isolate gives a child the namespaces of a pod, in which it is the user.
+// isolate gives a child the namespaces of a pod, with the user.
 func isolate(uid, gid int) func(*syscall.SysProcAttr) {
 	return func(to *syscall.SysProcAttr) {
 		to.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
 			syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 		to.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Getuid(), Size: 1}}
 		to.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getgid(), Size: 1}}
-		// For what happens before the program of the image starts, which has none.
+		// For the code that runs before the program of the image, which has none.
 		to.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
 	}
 }
 
-// enterContainer makes this process the container, and returns only after an error.
+// enterContainer turns this process into the container, and returns only after an error.
 func enterContainer(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func enterContainer(path string) error {
 	return fmt.Errorf("executing %s: %w", c.Args[0], unix.Exec(c.Args[0], c.Args, c.Env))
 }
 
-// connect waits for the device that the node puts here, and configures it.
+// connect waits for the device from the node, and configures it.
 func (c container) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deviceWithin)
 	defer cancel()
@@ -111,7 +111,7 @@ func (c container) connect(ctx context.Context) error {
 	)
 }
 
-// mountAll lays out the file system and makes it the root.
+// mountAll mounts the file system and makes it the root.
 func (c container) mountAll() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
@@ -126,7 +126,7 @@ func (c container) mountAll() error {
 		}
 	}
 	if err := unix.Mount("proc", filepath.Join(c.Root, "proc"), "proc", 0, ""); err != nil {
-		// A container that hides parts of /proc from us hides all of it from its children.
+		// A container with a masked /proc gives its children no /proc at all.
 		if err := bind(mount{Source: "/proc", Target: filepath.Join(c.Root, "proc")}); err != nil {
 			return err
 		}
@@ -158,13 +158,13 @@ func bind(m mount) error {
 	return nil
 }
 
-// readOnly keeps the other options of the mount, which a user namespace may not drop.
+// readOnly keeps the other options of the mount, which a user namespace must keep.
 func readOnly(target string) error {
 	var now unix.Statfs_t
 	if err := unix.Statfs(target, &now); err != nil {
 		return fmt.Errorf("reading the options of %s: %w", target, err)
 	}
-	// statfs has the same bits as mount for all of these but the last.
+	// statfs and mount have the same bits for all of these but the last.
 	const kept, relative = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME, 0x1000
 	flags := uintptr(now.Flags&kept) | unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY
 	if now.Flags&relative != 0 {
@@ -176,7 +176,7 @@ func readOnly(target string) error {
 	return nil
 }
 
-// attach puts one end of a cable into the network namespace of the process, and the other on the bridge.
+// attach connects the network namespace of the process to the bridge.
 func attach(ctx context.Context, pid, number int) error {
 	name := fmt.Sprintf("pod%d", number)
 	return errors.Join(

@@ -17,16 +17,16 @@ import (
 	"strings"
 )
 
-// largestFile of an image that is unpacked.
+// largestFile is the limit for a file of an image.
 const largestFile = 1 << 30
 
-// image is one of an OCI layout, unpacked.
+// image is an unpacked image of an OCI layout.
 type image struct {
 	root   string
 	config imageConfig
 }
 
-// imageConfig is what an image says of its containers.
+// imageConfig is the configuration of an image's containers.
 type imageConfig struct {
 	User       string   `json:"User"`
 	Entrypoint []string `json:"Entrypoint"`
@@ -35,7 +35,7 @@ type imageConfig struct {
 	WorkingDir string   `json:"WorkingDir"`
 }
 
-// descriptor points at a blob of an OCI layout.
+// descriptor refers to a blob of an OCI layout.
 type descriptor struct {
 	Digest   string `json:"digest"`
 	Platform struct {
@@ -51,13 +51,13 @@ type manifest struct {
 	Layers    []descriptor `json:"layers"`
 }
 
-// unpack puts the files of this machine's image of an OCI layout into root.
+// unpack unpacks the image for this machine from an OCI layout into root.
 func unpack(layout, root string) (image, error) {
 	var m manifest
 	if err := readJSON(filepath.Join(layout, "index.json"), &m); err != nil {
 		return image{}, err
 	}
-	for m.Config.Digest == "" { // an index, of one image or of other indexes
+	for m.Config.Digest == "" { // an index of images or indexes
 		next, err := m.forThisMachine()
 		if err != nil {
 			return image{}, fmt.Errorf("reading %s: %w", layout, err)
@@ -157,7 +157,7 @@ func unpackEntry(root string, header *tar.Header, content io.Reader) (err error)
 	}
 }
 
-// copyTo makes root a tree of the image's files, which are the same on disk.
+// copyTo creates a tree of hard links to the image's files in root.
 func (i image) copyTo(root string) error {
 	return filepath.WalkDir(i.root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// variableInside says that this process is in the node's namespaces already.
+	// variableInside is set for a process in the node's namespaces.
 	variableInside = "PULSAR_AUTOSCALER_NODE"
 	// Gateway is the node's address for pods.
 	Gateway = "10.244.0.1"
@@ -29,9 +29,9 @@ const (
 	loadModules = "load the kernel modules bridge and veth"
 )
 
-// Main is for a TestMain: it returns, in a process that has the namespaces of a node, with done false. In the process
-// before, which has the network of the machine, it calls prepare and then runs that other process; with done true, code
-// is what to exit with. It also is the first process of each pod, and then does not return.
+// Main is for a TestMain. In the first process, which has the network of the machine, it calls prepare and runs this
+// program again in the namespaces of a node; then done is true, and code is the exit code. In that second process it
+// returns with done false. It also is the first process of each pod, where it does not return.
 func Main(ctx context.Context, prepare func(context.Context) error) (code int, done bool) {
 	if path := os.Getenv(variableContainer); path != "" {
 		fmt.Fprintln(os.Stderr, "starting the container:", enterContainer(path))
@@ -65,7 +65,7 @@ func again(ctx context.Context) int {
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig:  syscall.SIGKILL,
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
-		// One user is all that an unprivileged user may map.
+		// An unprivileged user may map only one user.
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
@@ -81,7 +81,7 @@ func again(ctx context.Context) int {
 	return 1
 }
 
-// network makes the loopback device, the bridge of the pods, and all cluster IPs addresses of this node.
+// network configures the loopback device, the bridge of the pods, and all cluster IPs as addresses of this node.
 func network(ctx context.Context) error {
 	return errors.Join(
 		ip(ctx, "link set lo up"),

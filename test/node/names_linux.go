@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// hostsFile is where programs look names up before DNS.
+// hostsFile is read by programs before DNS.
 const hostsFile = "/etc/hosts"
 
-// names makes the names of headless Services known to programs beside the pods, such as KEDA, in place of DNS: a hosts
-// file of this node's mount namespace.
+// names resolves the names of headless Services for programs beside the pods, such as KEDA, in place of DNS: by a hosts
+// file in this node's mount namespace.
 type names struct {
 	path string
-	// base is the machine's file, and added what was written after it.
+	// base is the machine's file, and added the lines after it.
 	base, added string
 }
 
@@ -35,7 +35,7 @@ func newNames(dir string) (*names, error) {
 	return n, bind(mount{Source: n.path, Target: hostsFile})
 }
 
-// set makes each name that of its addresses. The file stays the one that is mounted.
+// set sets the addresses of all names. It overwrites the file in place, because it is mounted.
 func (n *names) set(addresses map[string][]string) error {
 	var added strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(addresses)) {

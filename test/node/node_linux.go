@@ -21,28 +21,28 @@ import (
 )
 
 const (
-	// lookEvery is how often pods and Services are read.
+	// lookEvery is the interval at which pods and Services are read.
 	lookEvery = 200 * time.Millisecond
-	// firstAddress of a pod in podNetwork; those before it are the node's.
+	// firstAddress is the first of pods in podNetwork; those before are the node's.
 	firstAddress = 10
-	// mostPods keeps addresses in one byte.
+	// mostPods keeps addresses within one byte.
 	mostPods = 240
 )
 
-// Controllers are those of kube-controller-manager that pods need, besides those that always run.
+// Controllers are controllers of kube-controller-manager that pods need in addition to the default ones.
 func Controllers() []string {
 	return []string{"endpoints-controller", "endpointslice-controller", "root-ca-certificate-publisher-controller"}
 }
 
-// Config says what the node runs. All fields are required.
+// Config configures a node. All fields are required.
 type Config struct {
-	// REST is the way to the API server, as an administrator without a rate limit.
+	// REST is the configuration of an administrator without a rate limit.
 	REST *rest.Config
 	// Name of the Node.
 	Name string
-	// Namespaces whose pods are scheduled to this node: pods of others are somebody else's.
+	// Namespaces have the pods for this node; it ignores others.
 	Namespaces []string
-	// Images are directories of OCI layouts, by the image that a container names.
+	// Images are directories of OCI layouts, by the image name of a container.
 	Images map[string]string
 }
 
@@ -55,13 +55,13 @@ type Node struct {
 	dir    string
 	images map[string]image
 
-	mu     sync.Mutex // guards the rest, and pods themselves
+	mu     sync.Mutex // guards the fields below, and the pods
 	pods   map[types.UID]*pod
 	number int
-	err    error // of the last look
+	err    error // of the last sync
 }
 
-// New unpacks the images and registers the node; Run does the rest.
+// New unpacks the images and registers the node. Run runs it.
 func New(ctx context.Context, config Config) (_ *Node, err error) {
 	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 {
 		return nil, errors.New("node.Config: REST, Name, Namespaces and Images must be set")
@@ -105,7 +105,7 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run runs pods and passes connections to Services on, until ctx is done, and returns when no process is left.
+// Run runs pods and forwards connections to Services until ctx ends, and returns when no process is left.
 func (n *Node) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -127,7 +127,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return os.RemoveAll(n.dir)
 }
 
-// Explain says what a reader of a failed test wants to know: the last error, and the last lines of each process.
+// Explain returns the last error and the last lines of each process, for a failed test.
 func (n *Node) Explain() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +140,7 @@ func (n *Node) Explain() string {
 	return text
 }
 
-// look reads pods and Services once, and takes each pod a step further.
+// look reads pods and Services once, and advances each pod.
 func (n *Node) look(ctx context.Context) error {
 	headless, err := n.proxy.follow(ctx)
 	errs := []error{err}
@@ -170,7 +170,7 @@ func (n *Node) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// step schedules a pod, or makes its process and its status what they are to be.
+// step schedules a pod, or updates its process and its status.
 func (n *Node) step(ctx context.Context, object *corev1.Pod) error {
 	if object.Spec.NodeName == "" {
 		if object.DeletionTimestamp != nil {
@@ -192,7 +192,7 @@ func (n *Node) step(ctx context.Context, object *corev1.Pod) error {
 	return p.report(ctx)
 }
 
-// podOf is what is known of the pod here.
+// podOf returns the state of the pod on this node.
 func (n *Node) podOf(object *corev1.Pod) *pod {
 	p := n.pods[object.UID]
 	if p == nil {

@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// restartAfter is the pause before a container that ended is started again. A kubelet begins with 10 s.
+	// restartAfter is the pause before the restart of a container. A kubelet starts with 10 s.
 	restartAfter = 2 * time.Second
-	// refreshEvery is how often volumes are brought up to date. A kubelet takes up to a minute.
+	// refreshEvery is the interval of volume updates. A kubelet takes up to a minute.
 	refreshEvery = 2 * time.Second
 )
 
-// pod is what runs of one.
+// pod is the state of a pod on this node.
 type pod struct {
 	client  kubernetes.Interface
 	images  map[string]image
@@ -43,11 +43,11 @@ type pod struct {
 	started   time.Time
 	refreshed time.Time
 	restarts  int32
-	// waiting is why there is no process, as a container's state says it.
+	// waiting is why there is no process, as in a container's state.
 	waiting, message string
 	ending           bool
 
-	mu                           sync.Mutex // guards the probes, probing, and process against probes
+	mu                           sync.Mutex // guards the probes, probing, and the process that they use
 	startup, readiness, liveness probe
 	probing                      bool
 }
@@ -74,7 +74,7 @@ func (p *pod) logTail(lines int) string {
 	return p.process.LogTail(lines)
 }
 
-// terminate ends the process within the grace of the deletion, and says whether it has ended.
+// terminate ends the process within the grace period of the deletion, and reports whether it has ended.
 func (p *pod) terminate(object *corev1.Pod) (done bool) {
 	if p.process == nil || p.ended() {
 		return true
@@ -85,12 +85,12 @@ func (p *pod) terminate(object *corev1.Pod) (done bool) {
 		if object.DeletionGracePeriodSeconds != nil {
 			grace = max(grace, time.Duration(*object.DeletionGracePeriodSeconds)*time.Second)
 		}
-		go func() { _ = p.process.Stop(grace) }() // that it had to be killed is what a kubelet does too
+		go func() { _ = p.process.Stop(grace) }() // as a kubelet, it kills the process after the grace period
 	}
 	return false
 }
 
-// follow starts the container when it does not run, keeps its volumes up to date and probes it.
+// follow starts a container that does not run, updates its volumes and probes it.
 func (p *pod) follow(ctx context.Context, object *corev1.Pod) {
 	p.object = object
 	now := time.Now()
@@ -105,14 +105,14 @@ func (p *pod) follow(ctx context.Context, object *corev1.Pod) {
 		}
 	case now.Sub(p.refreshed) >= refreshEvery:
 		p.refreshed = now
-		_ = p.volumes.fill(ctx) // what was there stays, as on a node
+		_ = p.volumes.fill(ctx) // old content stays, as on a node
 	}
 	if p.process != nil && !p.ended() {
 		p.probe(ctx, now)
 	}
 }
 
-// start starts the container, or notes why it does not.
+// start starts the container, or records why it cannot.
 func (p *pod) start(ctx context.Context) {
 	reason, err := p.tryStart(ctx)
 	p.waiting, p.message = "", ""
@@ -150,7 +150,7 @@ func (p *pod) tryStart(ctx context.Context) (reason string, err error) {
 	return "", nil
 }
 
-// container is what the process is to become. Its root is new for each start.
+// container returns the container for the process. Each start has a new root.
 func (p *pod) container(ctx context.Context, i image) (container, error) {
 	c := p.object.Spec.Containers[0]
 	root := filepath.Join(p.dir, fmt.Sprintf("root-%d", p.restarts))
@@ -213,13 +213,13 @@ func (p *pod) run(ctx context.Context, becomes container, uid, gid int) error {
 	return nil
 }
 
-// probe makes the requests that are due, one after the other beside what the node does, and ends a container that
-// fails its startup or liveness probe.
+// probe makes due requests one after another, concurrently with the node, and ends a container after a failed startup
+// or liveness probe.
 func (p *pod) probe(ctx context.Context, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if (p.startup.fails() || p.startup.succeeds() && p.liveness.fails()) && !p.ending {
-		go func() { _ = p.process.Stop(time.Second) }() // how it ends does not matter
+		go func() { _ = p.process.Stop(time.Second) }() // it may be killed
 		return
 	}
 	due := []*probe{}
@@ -243,7 +243,7 @@ func (p *pod) probe(ctx context.Context, now time.Time) {
 		defer p.mu.Unlock()
 		p.probing = false
 		for i, one := range due {
-			if process == p.process { // else it has been started again
+			if process == p.process { // else it was restarted
 				*one = one.after(time.Now(), results[i])
 			}
 		}

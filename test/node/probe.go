@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe is one of a container, with what it has found. The zero spec is no probe, which always succeeds.
+// probe is a probe of a container with its results. The zero value is no probe, which always succeeds.
 type probe struct {
 	spec      *corev1.Probe
 	successes int32
@@ -38,15 +38,15 @@ func newProbe(spec *corev1.Probe, started time.Time) probe {
 	return p
 }
 
-// succeeds after successThreshold in a row, until failureThreshold in a row.
+// succeeds becomes true after successThreshold successes in a row, and false after failureThreshold failures in a row.
 func (p probe) succeeds() bool {
 	return p.spec == nil || p.successes >= p.spec.SuccessThreshold
 }
 
-// fails after failureThreshold in a row.
+// fails reports failureThreshold failures in a row.
 func (p probe) fails() bool { return p.spec != nil && p.failures >= p.spec.FailureThreshold }
 
-// after is the probe with one more result.
+// after returns the probe with one more result.
 func (p probe) after(now time.Time, err error) probe {
 	p.next = now.Add(time.Duration(p.spec.PeriodSeconds) * time.Second)
 	if err == nil {
@@ -101,7 +101,7 @@ func portOf(c corev1.Container, port intstr.IntOrString) (string, error) {
 	return "", fmt.Errorf("couldn't find port %s of container %s", port.StrVal, c.Name)
 }
 
-// checkHTTP verifies no certificate, as a kubelet does not.
+// checkHTTP verifies no certificate, like a kubelet.
 func checkHTTP(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 // serviceOfAPIServer is the cluster IP of Service kubernetes: the first of the range.
 const serviceOfAPIServer = "10.0.0.1"
 
-// proxy listens on the cluster IPs of Services and passes connections on to ready endpoints, in place of kube-proxy.
+// proxy listens on the cluster IPs of Services and forwards connections to ready endpoints, in place of kube-proxy.
 type proxy struct {
 	client kubernetes.Interface
-	// apiServer is where Service kubernetes leads, whose endpoints this control plane does not publish.
+	// apiServer is the address of Service kubernetes. This control plane does not publish its endpoints.
 	apiServer string
 
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex // guards the fields below
 	listeners map[string]net.Listener
 	backends  map[string][]string // addresses by that of the listener
 	turn      int
@@ -47,8 +47,7 @@ func newProxy(client kubernetes.Interface, host string) (*proxy, error) {
 	}, nil
 }
 
-// follow makes listeners and endpoints those of the Services that are there now, and returns the addresses of headless
-// ones by their names.
+// follow updates listeners and endpoints to the current Services, and returns the addresses of headless ones by name.
 func (p *proxy) follow(ctx context.Context) (headless map[string][]string, err error) {
 	services, err := p.client.CoreV1().Services("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -79,16 +78,16 @@ func (p *proxy) follow(ctx context.Context) (headless map[string][]string, err e
 	return headless, p.set(ctx, wanted)
 }
 
-// hostsOf are addresses without their ports.
+// hostsOf returns addresses without their ports.
 func hostsOf(addresses []string) (hosts []string) {
 	for _, address := range addresses {
-		host, _, _ := net.SplitHostPort(address) // endpoints joined them
+		host, _, _ := net.SplitHostPort(address) // endpoints added the port
 		hosts = append(hosts, host)
 	}
 	return hosts
 }
 
-// endpoints are the ready ones of the port, and without any, those that still serve while they end.
+// endpoints returns the ready endpoints of the port, or, without any, those that are serving and terminating.
 func endpoints(all []discoveryv1.EndpointSlice, service *corev1.Service, port string) []string {
 	var ready, serving []string
 	for i := range all {
@@ -145,7 +144,7 @@ func (p *proxy) set(ctx context.Context, wanted map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// dial connects with an endpoint, in turn, and with the next one where it fails.
+// dial connects to an endpoint in turn, and to the next one after a failure.
 func (p *proxy) dial(ctx context.Context, at string) (net.Conn, error) {
 	p.mu.Lock()
 	backends, first := p.backends[at], p.turn
@@ -166,12 +165,12 @@ func (p *proxy) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, at := range slices.Collect(maps.Keys(p.listeners)) {
-		_ = p.listeners[at].Close() // nobody waits for it
+		_ = p.listeners[at].Close() // nothing depends on the error
 		delete(p.listeners, at)
 	}
 }
 
-// accept passes each connection on to one of dial, until the listener is closed.
+// accept forwards each connection to one of dial, until the listener is closed.
 func accept(listener net.Listener, dial func() (net.Conn, error)) {
 	for {
 		client, err := listener.Accept()
@@ -190,7 +189,7 @@ func accept(listener net.Listener, dial func() (net.Conn, error)) {
 	}
 }
 
-// reset ends a connection as one that was refused, as far as that is possible once it is accepted.
+// reset ends an accepted connection like a refused one, as far as possible.
 func reset(connection net.Conn) {
 	if tcp, isTCP := connection.(*net.TCPConn); isTCP {
 		_ = tcp.SetLinger(0) // it is closed anyway
@@ -198,15 +197,14 @@ func reset(connection net.Conn) {
 	_ = connection.Close()
 }
 
-// pass copies one direction, and ends both with it, as an endpoint that is gone does.
+// pass copies one direction, and closes both ends with it, as a deleted endpoint does.
 func pass(to, from net.Conn) {
 	_, _ = io.Copy(to, from) // an end by an error is an end
 	_ = to.Close()
 	_ = from.Close()
 }
 
-// Expose makes a server that listens on a port of 127.0.0.1 reachable for pods, and returns its URL with the scheme.
-// It ends with ctx.
+// Expose makes a server on a port of 127.0.0.1 reachable for pods until ctx ends, and returns its URL with the scheme.
 func Expose(ctx context.Context, address string) (string, error) {
 	scheme, host, found := strings.Cut(address, "://")
 	if !found {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// unsupported is what of the pod this node does not do; nil for nothing.
+// unsupported lists what this node does not support of the pod; nil for nothing.
 func unsupported(pod *corev1.Pod) error {
 	var errs []error
 	refuse := func(refused bool, what string) {
@@ -41,7 +41,7 @@ func unsupported(pod *corev1.Pod) error {
 	return errors.Join(errs...)
 }
 
-// identity is the user and group of the container, as runAsUser, runAsGroup and the image say. It is an error where
+// identity is the user and group of the container from runAsUser, runAsGroup and the image. It is an error if
 // runAsNonRoot forbids them.
 func identity(pod *corev1.Pod, config imageConfig) (uid, gid int, err error) {
 	user, group, _ := strings.Cut(config.User, ":")
@@ -83,7 +83,7 @@ func pick64(value *int64, otherwise int) int {
 	return int(*value)
 }
 
-// field is what the downward API has.
+// field returns a field of the downward API.
 func field(pod *corev1.Pod, path string) (string, error) {
 	for _, of := range []struct {
 		prefix string
@@ -105,7 +105,7 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	return value, nil
 }
 
-// environment is that of the container, without what the image has.
+// environment returns the container's variables, without the image's.
 func environment(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (map[string]string, error) {
 	env := map[string]string{
 		"HOSTNAME": pod.Name, "KUBERNETES_SERVICE_HOST": serviceOfAPIServer, "KUBERNETES_SERVICE_PORT": "443",
@@ -156,7 +156,7 @@ func envValue(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod,
 	return "", false, errors.New("this node knows values, fields, limits and keys of Secrets only")
 }
 
-// expand replaces $(NAME), and leaves what is not defined, as Kubernetes does.
+// expand replaces $(NAME), and keeps undefined ones, as Kubernetes does.
 func expand(text string, env map[string]string) string {
 	return regexp.MustCompile(`\$\$\([A-Za-z_][A-Za-z0-9_.-]*\)|\$\([A-Za-z_][A-Za-z0-9_.-]*\)`).ReplaceAllStringFunc(text,
 		func(found string) string {
@@ -170,7 +170,7 @@ func expand(text string, env map[string]string) string {
 		})
 }
 
-// command is what the container executes.
+// command is the command of the container.
 func command(c corev1.Container, config imageConfig, env map[string]string) ([]string, error) {
 	entrypoint, args := config.Entrypoint, config.Cmd
 	if len(c.Command) > 0 {
@@ -189,7 +189,7 @@ func command(c corev1.Container, config imageConfig, env map[string]string) ([]s
 	return all, nil
 }
 
-// layOut puts the image's files into root, with a place for each mount, and returns the mounts.
+// layOut puts the image's files into root, creates the mount points, and returns the mounts.
 func (i image) layOut(pod *corev1.Pod, root string, v volumes) ([]mount, error) {
 	if err := i.copyTo(root); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (i image) layOut(pod *corev1.Pod, root string, v volumes) ([]mount, error) 
 	errs := []error{
 		os.MkdirAll(filepath.Join(root, "proc"), 0o755), os.MkdirAll(filepath.Join(root, "dev"), 0o755),
 		os.MkdirAll(filepath.Join(root, "etc"), 0o755),
-		os.RemoveAll(hosts), // it may be the image's own
+		os.RemoveAll(hosts), // the image may have one
 		os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"), 0o600),
 	}
 	for _, m := range mounts[:4] {

@@ -56,8 +56,8 @@ func TestIdentityRefusesRootWhereThePodDoes(t *testing.T) {
 	}{
 		"the image's user":             {user: "65532:65532", uid: 65532},
 		"the pod's user":               {user: "65532", pod: &corev1.PodSecurityContext{RunAsUser: new(int64(7))}, uid: 7},
-		"root of the image is refused": {pod: &corev1.PodSecurityContext{RunAsNonRoot: new(true)}, refused: true},
-		"a name is not known":          {user: "nobody", refused: true},
+		"rejects a root image":         {pod: &corev1.PodSecurityContext{RunAsNonRoot: new(true)}, refused: true},
+		"rejects an unknown user name": {user: "nobody", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: test.pod, Containers: make([]corev1.Container, 1)}}

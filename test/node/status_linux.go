@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// report writes the status of the pod where it has changed.
+// report writes the status of the pod if it has changed.
 func (p *pod) report(ctx context.Context) error {
 	next := p.object.DeepCopy()
 	next.Status = p.status()

@@ -25,11 +25,11 @@ type volumes struct {
 	client kubernetes.Interface
 	pod    *corev1.Pod
 	dir    string
-	// tokens are those that the pod has, by their path: a new one for each look would be another file.
+	// tokens are the pod's tokens by path: a new token for each sync would change the file.
 	tokens map[string][]byte
 }
 
-// fill makes all volumes, or brings them up to date. The error is what a FailedMount event says.
+// fill creates or updates all volumes. The error is the message of a FailedMount event.
 func (v volumes) fill(ctx context.Context) error {
 	var errs []error
 	for i := range v.pod.Spec.Volumes {
@@ -96,7 +96,7 @@ func (v volumes) configMap(ctx context.Context, name string, items []corev1.KeyT
 	return pick(files, items)
 }
 
-// pick takes the items of the files, or all without items.
+// pick returns the items of the files, or all files without items.
 func pick(files map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if len(items) == 0 {
 		return files, nil
@@ -139,7 +139,7 @@ func (v volumes) projected(ctx context.Context, volume string, sources []corev1.
 	return all, nil
 }
 
-// token is one of the pod's service account, bound to the pod.
+// token requests a token of the pod's service account, bound to the pod.
 func (v volumes) token(ctx context.Context, volume string, source *corev1.ServiceAccountTokenProjection) (
 	map[string][]byte, error,
 ) {
@@ -179,7 +179,7 @@ func (v volumes) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]by
 	return files, nil
 }
 
-// publish makes dir have the files, all at once as a kubelet does: they are links into a directory that is replaced.
+// publish replaces all files of dir at once, as a kubelet does: they are links into a directory that is replaced.
 func publish(dir string, files map[string][]byte) error {
 	const current = "..data"
 	if isPublished(filepath.Join(dir, current), files) {
@@ -196,7 +196,7 @@ func publish(dir string, files map[string][]byte) error {
 		}
 	}
 	next := filepath.Join(dir, current+"_tmp")
-	before, _ := os.Readlink(filepath.Join(dir, current)) // there is none the first time
+	before, _ := os.Readlink(filepath.Join(dir, current)) // there is none at first
 	if err := errors.Join(os.Symlink(version, next), os.Rename(next, filepath.Join(dir, current))); err != nil {
 		return err
 	}
