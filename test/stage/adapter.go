@@ -24,14 +24,15 @@ const (
 	serviceAccount = "adapter"
 )
 
-// Adapter is the product as a process: its own user, with the rights of deploy/rbac, behind the real aggregator.
+// Adapter is the product as a process with its own user, with the permissions of deploy/rbac, behind the real
+// aggregator.
 type Adapter struct {
 	config  proc.Config
 	flags   []string
 	process *proc.Process
-	// lifetime is the stage's: a process that a test starts again must outlive the test.
+	// lifetime is the stage's: a restarted process must outlive the test.
 	lifetime context.Context //nolint:containedctx // see above
-	// URL is where it serves, past the aggregator, with a certificate of the authority in caFile.
+	// URL is its address without the aggregator, with a certificate of the authority in caFile.
 	URL    string
 	caFile string
 }
@@ -99,9 +100,8 @@ func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flag
 	}
 }
 
-// AddAdapter starts one more replica of the adapter, with flags of its own that win over those of the first. It waits
-// for the Lease that the first holds, and answers who asks it by Ask: the aggregator does not know it. It lives until
-// Kill, Stop or the end of ctx.
+// AddAdapter starts another replica of the adapter, with flags that override those of the first. It waits for the Lease
+// of the first, and responds only to Ask: the aggregator does not know it. It lives until Kill, Stop or the end of ctx.
 func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*Adapter, error) {
 	port, err := proc.FreePort()
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 	return a, nil
 }
 
-// Restart starts the process, again after it has ended, and returns when it is ready; the aggregator may not know it.
+// Restart starts the process, also after its end, and returns when it is ready; the aggregator may not know it.
 func (a *Adapter) Restart(ctx context.Context, s *Stage) (err error) {
 	if a.process, err = proc.Start(a.lifetime, a.config); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *Adapter) Restart(ctx context.Context, s *Stage) (err error) {
 	return nil
 }
 
-// Ask asks an adapter for a path as an administrator, past the aggregator.
+// Ask requests a path from an adapter as an administrator, without the aggregator.
 func (s *Stage) Ask(ctx context.Context, a *Adapter, path string) ([]byte, error) {
 	config := s.Cluster.RESTConfig()
 	config.Host = a.URL
@@ -144,13 +144,13 @@ func (s *Stage) Ask(ctx context.Context, a *Adapter, path string) ([]byte, error
 		return nil, fmt.Errorf("making a client of adapter %s: %w", a.config.Name, err)
 	}
 	result := clientset.RESTClient().Get().AbsPath(path).Do(ctx)
-	if err := result.Error(); err != nil { // Raw alone would lose the server's words
+	if err := result.Error(); err != nil { // Raw alone drops the server's message
 		return nil, fmt.Errorf("asking adapter %s: %w", a.config.Name, err)
 	}
 	return result.Raw()
 }
 
-// Start starts the process, again after Kill, and returns when the aggregator reaches it.
+// Start starts the process, also after Kill, and returns when the aggregator reaches it.
 func (a *Adapter) Start(ctx context.Context, s *Stage) error {
 	process, err := proc.Start(a.lifetime, a.config)
 	if err != nil {
@@ -164,22 +164,22 @@ func (a *Adapter) Start(ctx context.Context, s *Stage) error {
 	return nil
 }
 
-// Kill ends the process by SIGKILL, as a crash does.
+// Kill kills the process, as a crash does.
 func (a *Adapter) Kill() { a.process.Kill() }
 
-// Pause stops the process by SIGSTOP, as a frozen machine does, and Resume continues it.
+// Pause stops the process by SIGSTOP, as a frozen machine does, until Resume.
 func (a *Adapter) Pause() error { return a.process.Pause() }
 
 // Resume continues a paused process.
 func (a *Adapter) Resume() error { return a.process.Resume() }
 
-// Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after a while.
+// Stop ends the process by SIGTERM, as a rollout does; it fails if the process had to be killed.
 func (a *Adapter) Stop() error {
 	const grace = 15 * time.Second
 	return a.process.Stop(grace)
 }
 
-// Ended says whether the process is gone, for whatever reason, such as a Lease that it lost.
+// Ended reports whether the process has ended, for example after it lost its Lease.
 func (a *Adapter) Ended() bool {
 	select {
 	case <-a.process.Done():

@@ -18,7 +18,7 @@ import (
 
 const kindDeployment = "Deployment"
 
-// deployment is one of plain consumers, which does not exist yet.
+// deployment returns a Deployment of plain consumers that does not exist yet.
 func (s *Stage) deployment(f *Function, config FunctionConfig) (*unstructured.Unstructured, error) {
 	deployment, err := mesh.Deployment(Namespace, config.Name, cmp.Or(config.Replicas, 1), replica.Instance{
 		Tenant: "public", Namespace: "default", Name: config.Name, Topics: []string{f.Topic},
@@ -40,10 +40,10 @@ func (s *Stage) deployment(f *Function, config FunctionConfig) (*unstructured.Un
 	return object, nil
 }
 
-// subscription is how the consumers of a Deployment subscribe.
+// subscription is the subscription of a Deployment's consumers.
 func (f *Function) subscription() string { return f.Name + "-consumers" }
 
-// Consumes makes the policy one of a Deployment: of what it scales, and what that consumes.
+// Consumes makes the policy scale a Deployment, with its subscription.
 func (f *Function) Consumes(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: kindDeployment, Name: f.Name}
 	p.Spec.Subscription = &v1alpha1.Subscription{

@@ -27,10 +27,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// Namespace is where Functions and policies stand.
+// Namespace is that of Functions and policies.
 const Namespace = "default"
 
-// Kind says what the replicas of a Function are.
+// Kind is the kind of a Function's replicas.
 type Kind int
 
 // The kinds of replicas.
@@ -41,30 +41,30 @@ const (
 	Java
 )
 
-// FunctionConfig says what to put on the stage. Name and ServiceTime are required.
+// FunctionConfig configures a Function. Name and ServiceTime are required.
 type FunctionConfig struct {
 	Name string
-	// Kind of the replicas, and how long one works on a message.
+	// Kind of the replicas, and the time for a message.
 	Kind        Kind
 	ServiceTime time.Duration
 	StartDelay  time.Duration
-	// DownstreamRate is how many messages per second the replicas do together at most, for each needs an answer of
-	// something with that limit; 0 is no limit. Light only.
+	// DownstreamRate limits the messages per second of all replicas together, as a shared dependency does; 0 is no limit.
+	// Light only.
 	DownstreamRate float64
-	// Replicas to begin with; 0 is 1.
+	// Replicas at the start; 0 is 1.
 	Replicas int32
 	// Partitions of the input topic; 0 is a topic without partitions.
 	Partitions int
-	// WithoutTopic leaves the input topic to the test.
+	// WithoutTopic makes the test create the input topic.
 	WithoutTopic bool
-	// Sink puts a Sink there instead of a Function, and Deployment a Deployment of plain consumers, of which a policy has
-	// to say what they consume. Light only.
+	// Sink creates a Sink instead of a Function, and Deployment a Deployment of plain consumers; its policy needs a
+	// subscription. Light only.
 	Sink, Deployment bool
-	// Edit changes the object before it is created; nil is for none.
+	// Edit changes the object before its creation; nil is none.
 	Edit func(object *unstructured.Unstructured)
-	// AdminURL is what the Function says of its Pulsar; empty is the truth.
+	// AdminURL is the Function's URL of Pulsar; empty is the real one.
 	AdminURL string
-	// Objective that the score counts late messages against; 0 is 60 s.
+	// Objective of the score; 0 is 60 s.
 	Objective time.Duration
 	// Batching of the load.
 	Batching load.Batching
@@ -82,8 +82,8 @@ type Function struct {
 	publisher *load.Publisher
 }
 
-// AddFunction makes the topic, the pulsarConfig and the Function, and returns when all replicas consume, unless the
-// topic is left to the test.
+// AddFunction creates the topic, the pulsarConfig and the Function, and returns when all replicas consume, except with
+// WithoutTopic.
 func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Function, error) {
 	f, function, err := s.furnish(ctx, config)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 	return f, f.consumes(ctx, int(cmp.Or(config.Replicas, 1)))
 }
 
-// consumes waits until so many replicas do.
+// consumes waits until that many replicas consume.
 func (f *Function) consumes(ctx context.Context, replicas int) error {
 	return cluster.WaitFor(ctx, "all replicas of "+f.Name+" to consume", pollEvery,
 		func(context.Context) (bool, string, error) {
@@ -107,7 +107,7 @@ func (f *Function) consumes(ctx context.Context, replicas int) error {
 		})
 }
 
-// furnish makes all that the Function needs, and returns it with its object, which does not exist yet.
+// furnish creates everything that the Function needs, and returns it with its object, which does not exist yet.
 func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, *unstructured.Unstructured, error) {
 	f := &Function{
 		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
@@ -153,7 +153,7 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 	return f, function, nil
 }
 
-// pollEvery is how often the stage looks whether something has come about.
+// pollEvery is the interval of the stage's waits.
 const pollEvery = 100 * time.Millisecond
 
 func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Score) (replica.Runner, error) {
@@ -171,12 +171,12 @@ func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Sco
 	})
 }
 
-// Publish publishes along the profile until ctx ends.
+// Publish publishes the profile until ctx ends.
 func (f *Function) Publish(ctx context.Context, profile load.Profile) error {
 	return f.publisher.Run(ctx, profile)
 }
 
-// PublishBurst publishes about as many messages within a tenth of a second, and returns when Pulsar has stored them.
+// PublishBurst publishes about that many messages within a tenth of a second, and returns when Pulsar has stored them.
 func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
 	const within = 100 * time.Millisecond
 	burst := func(elapsed time.Duration) float64 {
@@ -197,7 +197,7 @@ func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
 	return errors.Join(err, group.Wait())
 }
 
-// AwaitAllDone waits until the replicas have done all that was published.
+// AwaitAllDone waits until the replicas have processed all published messages.
 func (f *Function) AwaitAllDone(ctx context.Context) error {
 	return cluster.WaitFor(ctx, "all messages to be done", pollEvery, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
@@ -205,7 +205,7 @@ func (f *Function) AwaitAllDone(ctx context.Context) error {
 	})
 }
 
-// Published is how many messages Pulsar has stored.
+// Published is the number of messages that Pulsar has stored.
 func (f *Function) Published() int64 { return f.publisher.Published() }
 
 // Remove deletes the Function, its policy and its topic, and returns when no replica is left.
@@ -234,7 +234,7 @@ func (f *Function) Remove(ctx context.Context) error {
 	return f.stage.Broker.DeleteTopic(ctx, f.Topic)
 }
 
-// object is one to read into, or to delete.
+// object returns an empty object of the Function, to read into or to delete.
 func (f *Function) object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	version := mesh.GroupVersion()
@@ -247,11 +247,11 @@ func (f *Function) object() *unstructured.Unstructured {
 	return object
 }
 
-// Replicas are what is wanted and what Function Mesh reports, by the scale subresource, and those that have not ended.
+// Replicas are spec.replicas and status.replicas of the scale subresource, and the replicas that have not ended.
 type Replicas struct{ Spec, Status, Started int64 }
 
-// Within reports whether spec.replicas is from least to most; at 0 all replicas must have ended, so that none is left
-// that processes what is published next.
+// Within reports whether spec.replicas is from least to most; at 0 all replicas must have ended, so that none
+// processes the next messages.
 func (r Replicas) Within(least, most int64) bool {
 	return r.Spec >= least && r.Spec <= most && (most > 0 || r.Started == 0)
 }
@@ -282,7 +282,7 @@ func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, err
 	return p, nil
 }
 
-// Autoscaler reads the HorizontalPodAutoscaler that the adapter made for the policy; nil when there is none yet.
+// Autoscaler reads the HorizontalPodAutoscaler of the policy; nil if there is none yet.
 func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
 	err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: plan.AutoscalerName(f.Name)}, hpa)

@@ -31,8 +31,8 @@ func (s *Stage) prepareKEDA(ctx context.Context, config *Config) (crds []string,
 	return own.Binaries.CRDs, s.build(ctx, "./cmd/scaler", s.scalerBuilt)
 }
 
-// startKEDA starts a scaler without TLS, whose address the adapter knows, and KEDA, which trusts the certificates of
-// scalers with.
+// startKEDA starts a scaler without TLS, with an address that the adapter knows, and KEDA, which trusts the
+// certificates of scalers.
 func (s *Stage) startKEDA(ctx context.Context, config Config) (err error) {
 	if s.scalerCA, err = s.Cluster.NewAuthority("scaler"); err != nil {
 		return err

@@ -19,14 +19,14 @@ import (
 // Mesh is a FunctionMesh.
 type Mesh struct {
 	Name string
-	// Functions are those that are made of its entries, in their order: of entry e there is Function <mesh>-<e>.
+	// Functions are those of its entries, in order: entry e becomes Function <mesh>-<e>.
 	Functions []*Function
 
 	stage *Stage
 }
 
-// AddMesh makes a FunctionMesh with an entry for each Function, and all that they need, and returns when all their
-// replicas consume. No two entries of the stage may have one name, and each has a topic.
+// AddMesh creates a FunctionMesh with an entry for each Function and everything that they need, and returns when all
+// their replicas consume. Entries of a stage have different names, and each has a topic.
 func (s *Stage) AddMesh(ctx context.Context, name string, entries ...FunctionConfig) (*Mesh, error) {
 	m := &Mesh{Name: name, stage: s}
 	var objects []*unstructured.Unstructured
@@ -54,7 +54,7 @@ func (s *Stage) AddMesh(ctx context.Context, name string, entries ...FunctionCon
 	return m, nil
 }
 
-// Object is one to read into, to patch or to delete.
+// Object returns an empty object of the mesh, to read into, to patch or to delete.
 func (m *Mesh) Object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindMesh))
@@ -63,12 +63,12 @@ func (m *Mesh) Object() *unstructured.Unstructured {
 	return object
 }
 
-// Remove deletes the mesh and all that came with it, and returns when no replica is left.
+// Remove deletes the mesh with everything that it created, and returns when no replica is left.
 func (m *Mesh) Remove(ctx context.Context) error {
 	if err := m.stage.Client.Delete(ctx, m.Object()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting FunctionMesh %s: %w", m.Name, err)
 	}
-	// It makes children anew for as long as it is remembered.
+	// The mesh recreates children until it is deleted.
 	err := cluster.WaitFor(ctx, "the FunctionMesh "+m.Name+" to go", pollEvery,
 		func(ctx context.Context) (bool, string, error) {
 			for _, f := range m.Functions {

@@ -22,8 +22,8 @@ import (
 const metricsReader = "pulsar-autoscaler-metrics-reader"
 
 // StartPrometheus starts a real Prometheus that scrapes the adapter every second over HTTPS, verifies its certificate,
-// and has the rights of deploy/monitoring and no others. It lives until Stop or the end of ctx. Build its binaries
-// before what has a time limit, as a shared part does.
+// and has only the permissions of deploy/monitoring. It lives until Stop or the end of ctx. Build its binaries before a
+// step with a timeout.
 func (s *Stage) StartPrometheus(ctx context.Context, ruleFiles ...string) (*prometheus.Server, error) {
 	dir := filepath.Join(s.dir, "prometheus")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -44,7 +44,7 @@ func (s *Stage) StartPrometheus(ctx context.Context, ruleFiles ...string) (*prom
 	})
 }
 
-// grantMetrics makes the ServiceAccount of Prometheus, with the right to read metrics, and the file of its token.
+// grantMetrics creates the ServiceAccount of Prometheus, with permission to read metrics, and the file of its token.
 func (s *Stage) grantMetrics(ctx context.Context, dir string) (tokenFile string, err error) {
 	const account = "prometheus"
 	manifest := filepath.Join(s.sources, "deploy", "monitoring", "metricsreader.yaml")

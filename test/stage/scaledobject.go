@@ -22,27 +22,26 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// ScaledObjectConfig says what a person would write into a ScaledObject with one trigger for our scaler. Name and
-// Metadata are required.
+// ScaledObjectConfig configures a user's ScaledObject with one trigger for our scaler. Name and Metadata are required.
 type ScaledObjectConfig struct {
 	Name string
-	// Target is what is scaled; empty is the Function of the same name.
+	// Target is the scale target; empty is the Function of the same name.
 	Target autoscalingv2.CrossVersionObjectReference
 	// Pull makes the trigger of type external instead of external-push.
 	Pull bool
-	// Metadata of the trigger, to which the scaler's address is added.
+	// Metadata of the trigger; the scaler's address is added.
 	Metadata map[string]string
-	// Scaler is who answers; nil is the stage's first.
+	// Scaler is the scaler of the trigger; nil is the stage's first.
 	Scaler *Scaler
 	// PollingSeconds and CooldownSeconds are KEDA's; 0 is 2 and 5.
 	PollingSeconds, CooldownSeconds int64
 	// Most is maxReplicaCount; 0 is 10.
 	Most int64
-	// Edit changes the object before it is created; nil is for none.
+	// Edit changes the object before its creation; nil is none.
 	Edit func(object *unstructured.Unstructured)
 }
 
-// ScaledObject is one that a person wrote, or the adapter.
+// ScaledObject is one of a user or of the adapter.
 type ScaledObject struct {
 	Name  string
 	stage *Stage
@@ -52,8 +51,8 @@ func scaledObjects() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
 }
 
-// AddScaledObject creates the ScaledObject, and the TriggerAuthentication of its name that its scaler demands, if it
-// does. Fewer replicas are not put off: KEDA's HorizontalPodAutoscaler takes 5 minutes for that by default.
+// AddScaledObject creates the ScaledObject, and its TriggerAuthentication if the scaler requires one. Scale-down is
+// immediate: the default of KEDA's HorizontalPodAutoscaler is a window of 5 minutes.
 func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) (*ScaledObject, error) {
 	scaler := config.Scaler
 	if scaler == nil {
@@ -91,7 +90,7 @@ func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) 
 	return s.ScaledObject(config.Name), nil
 }
 
-// trigger for the scaler, with what it takes to talk to it.
+// trigger returns the trigger for the scaler, with its connection settings.
 func (s *Stage) trigger(ctx context.Context, scaler *Scaler, config ScaledObjectConfig) (map[string]any, error) {
 	metadata := map[string]any{"scalerAddress": scaler.Address}
 	if scaler.security != Plain {
@@ -114,7 +113,7 @@ func (s *Stage) trigger(ctx context.Context, scaler *Scaler, config ScaledObject
 	return trigger, nil
 }
 
-// applyAuthentication makes a TriggerAuthentication with a client certificate of its own.
+// applyAuthentication creates a TriggerAuthentication with its own client certificate.
 func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 	ca, cert, key, err := s.ClientCertificate(name)
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name + "-scaler"},
 		Data:       map[string][]byte{caKey: ca, corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
 	}
-	if err := s.Client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil { // of one of the same name before
+	if err := s.Client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil { // of an earlier one
 		return fmt.Errorf("creating the Secret of ScaledObject %s: %w", name, err)
 	}
 	var refs []any
@@ -144,10 +143,10 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 	return nil
 }
 
-// ScaledObject is one of that name, whether it is there or not.
+// ScaledObject returns the ScaledObject of that name, which may not exist.
 func (s *Stage) ScaledObject(name string) *ScaledObject { return &ScaledObject{Name: name, stage: s} }
 
-// Exists says whether it is there.
+// Exists reports whether it exists.
 func (o *ScaledObject) Exists(ctx context.Context) (bool, error) {
 	_, err := o.Read(ctx)
 	if apierrors.IsNotFound(err) {
@@ -156,7 +155,7 @@ func (o *ScaledObject) Exists(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Read reads the object as it is.
+// Read reads the object.
 func (o *ScaledObject) Read(ctx context.Context) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(scaledObjects())
@@ -166,14 +165,14 @@ func (o *ScaledObject) Read(ctx context.Context) (*unstructured.Unstructured, er
 	return object, nil
 }
 
-// ScaledObjectStatus is what KEDA says of a ScaledObject.
+// ScaledObjectStatus is the status that KEDA writes.
 type ScaledObjectStatus struct {
-	// Conditions have a type, a status, a reason and a message; KEDA gives them no times.
+	// Conditions have a type, a status, a reason and a message; KEDA sets no times.
 	Conditions []metav1.Condition `json:"conditions"`
-	// ExternalMetricNames are what the HorizontalPodAutoscaler asks for, and HPAName is its name.
+	// ExternalMetricNames are the metrics of the HorizontalPodAutoscaler, and HPAName is its name.
 	ExternalMetricNames []string `json:"externalMetricNames"`
 	HPAName             string   `json:"hpaName"`
-	// TriggersActivity has an element for each metric as soon as KEDA has looked at its trigger.
+	// TriggersActivity has an element for each metric once KEDA has polled its trigger.
 	TriggersActivity map[string]struct {
 		IsActive bool `json:"isActive"`
 	} `json:"triggersActivity"`
@@ -181,7 +180,7 @@ type ScaledObjectStatus struct {
 	LastActiveTime metav1.Time `json:"lastActiveTime"`
 }
 
-// Status reads what KEDA says.
+// Status reads the status.
 func (o *ScaledObject) Status(ctx context.Context) (ScaledObjectStatus, error) {
 	var read struct {
 		Status ScaledObjectStatus `json:"status"`
@@ -196,7 +195,7 @@ func (o *ScaledObject) Status(ctx context.Context) (ScaledObjectStatus, error) {
 	return read.Status, nil
 }
 
-// Autoscaler reads the HorizontalPodAutoscaler that KEDA made; nil when there is none.
+// Autoscaler reads KEDA's HorizontalPodAutoscaler; nil if there is none.
 func (o *ScaledObject) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	status, err := o.Status(ctx)
 	if err != nil || status.HPAName == "" {
@@ -213,7 +212,7 @@ func (o *ScaledObject) Autoscaler(ctx context.Context) (*autoscalingv2.Horizonta
 	return hpa, nil
 }
 
-// Events are what was recorded of the ScaledObject: the text by the reason, the last one of each.
+// Events are those of the ScaledObject: the text by reason, the last one of each.
 func (o *ScaledObject) Events(ctx context.Context) (map[string]string, error) {
 	list := &corev1.EventList{}
 	err := o.stage.Client.List(ctx, list, client.InNamespace(Namespace), client.MatchingFields{
@@ -241,7 +240,7 @@ func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
 	return nil
 }
 
-// Remove deletes the ScaledObject and returns when KEDA has let it go.
+// Remove deletes the ScaledObject and returns when KEDA has removed its finalizer.
 func (o *ScaledObject) Remove(ctx context.Context) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(scaledObjects())

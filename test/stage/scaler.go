@@ -19,27 +19,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// Security is how a scaler is talked to.
+// Security is the security of a scaler's connections.
 type Security int
 
-// The ways.
+// The kinds of security.
 const (
 	// Plain is without TLS.
 	Plain Security = iota
-	// TLS has the scaler show a certificate, which KEDA trusts.
+	// TLS has a server certificate that KEDA trusts.
 	TLS
-	// MutualTLS has the scaler demand one too: Scaler.ClientCertificate is taken.
+	// MutualTLS also requires a client certificate, see Scaler.ClientCertificate.
 	MutualTLS
 )
 
-// ScalerConfig says how a scaler differs from the stage's first.
+// ScalerConfig configures a further scaler.
 type ScalerConfig struct {
 	Security Security
-	// Flags come last, so they win.
+	// Flags come last and override earlier ones.
 	Flags []string
 }
 
-// Scaler is KEDA's external scaler as a process: its own user, with the rights of deploy/scaler.
+// Scaler is KEDA's external scaler as a process with its own user, with the permissions of deploy/scaler.
 type Scaler struct {
 	// Address is host:port, as in the metadata of triggers.
 	Address string
@@ -48,7 +48,7 @@ type Scaler struct {
 
 	config   proc.Config
 	security Security
-	// lifetime is the stage's: a process that a test starts again must outlive the test.
+	// lifetime is the stage's: a restarted process must outlive the test.
 	lifetime context.Context //nolint:containedctx // see above
 
 	// mu guards process.
@@ -56,7 +56,7 @@ type Scaler struct {
 	process *proc.Process
 }
 
-// applyScaler applies the manifests and says what all scalers of the stage are started with.
+// applyScaler applies the manifests and sets the flags of all scalers of the stage.
 func (s *Stage) applyScaler(ctx context.Context, config Config) error {
 	manifests, err := filepath.Glob(filepath.Join(s.sources, "deploy", "scaler", "*.yaml"))
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Stage) applyScaler(ctx context.Context, config Config) error {
 	return nil
 }
 
-// AddScaler starts one more scaler. It lives until Kill, Stop or the end of ctx.
+// AddScaler starts another scaler. It lives until Kill, Stop or the end of ctx.
 func (s *Stage) AddScaler(ctx context.Context, name string, config ScalerConfig) (*Scaler, error) {
 	port, err := proc.FreePort()
 	if err != nil {
@@ -116,8 +116,7 @@ func (s *Stage) startScaler(ctx context.Context, name string, port int, config S
 
 func address(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// ClientCertificate issues a certificate that a scaler with MutualTLS accepts; ca is what signs the scaler's. All are
-// PEM.
+// ClientCertificate issues a certificate that a scaler with MutualTLS accepts; ca signed the scaler's. All are PEM.
 func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error) {
 	certFile, keyFile, err := s.scalerCA.Issue("client-"+name, name)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error)
 	return ca, cert, key, err
 }
 
-// Restart starts the process, again after Kill or Stop, and returns when it is ready.
+// Restart starts the process, also after Kill or Stop, and returns when it is ready.
 func (a *Scaler) Restart(ctx context.Context) error {
 	a.Kill()
 	process, err := proc.Start(a.lifetime, a.config)
@@ -155,7 +154,7 @@ func (a *Scaler) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Ready says whether the scaler says that it works, and what it says.
+// Ready returns whether the scaler is ready, and its response.
 func (a *Scaler) Ready(ctx context.Context) (ready bool, said string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/readyz", http.NoBody)
 	if err != nil {
@@ -174,23 +173,23 @@ func (a *Scaler) current() *proc.Process {
 	return a.process
 }
 
-// Kill ends the process by SIGKILL, as a crash does.
+// Kill kills the process, as a crash does.
 func (a *Scaler) Kill() {
 	if process := a.current(); process != nil {
 		process.Kill()
 	}
 }
 
-// Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after a while.
+// Stop ends the process by SIGTERM, as a rollout does; it fails if the process had to be killed.
 func (a *Scaler) Stop() error {
 	const grace = 15 * time.Second
 	return a.current().Stop(grace)
 }
 
-// Pause stops the process by SIGSTOP: its connections stay open and nobody answers.
+// Pause stops the process by SIGSTOP: its connections stay open and it does not respond.
 func (a *Scaler) Pause() error { return a.current().Pause() }
 
-// Resume lets it go on.
+// Resume continues a paused process.
 func (a *Scaler) Resume() error { return a.current().Resume() }
 
 // LogTail returns the last lines of the scaler's log.

@@ -10,28 +10,28 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// Score counts what became of a Function's messages. Each message counts once, by the first time it was done.
+// Score counts a Function's messages. Each message counts once, when it is first processed.
 type Score struct{ tally *load.Tally }
 
 func newScore(objective time.Duration) *Score { return &Score{tally: load.NewTally(objective)} }
 
-// complete takes in a completion; runners call it from many goroutines.
+// complete records a completion; runners call it from many goroutines.
 func (s *Score) complete(c replica.Completion) { s.tally.Record(c.Sequence, c.Done.Sub(c.Published)) }
 
-// Totals are the messages done so far, and how many of them took longer than the objective.
+// Totals are the messages processed so far, and how many of them took longer than the objective.
 func (s *Score) Totals() (done, late int) {
 	counts := s.tally.Counts()
 	return int(counts.Done), int(counts.Late)
 }
 
-// Repeated is how often a message was done that had been done before.
+// Repeated counts messages that were processed again.
 func (s *Score) Repeated() int { return int(*s.tally.Counts().Duplicates) }
 
-// Waits are the times from publish to done, of all messages.
+// Waits are the times from publication to the end of processing, of all messages.
 func (s *Score) Waits() load.Latencies { return s.tally.Latencies() }
 
-// Recent is the median time from publish to done since the last call, and how many messages were done; false when none
-// was.
+// Recent is the median time from publication to the end of processing since the last call, and the number of messages;
+// false without any.
 func (s *Score) Recent() (median time.Duration, done int, ok bool) {
 	recent := s.tally.Recent()
 	return recent.P50, int(recent.Count), recent.Count > 0

@@ -29,43 +29,43 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// Config says how fast the parts look at each other. The zero value is how they ship.
+// Config configures a stage. The zero value has shipped intervals.
 type Config struct {
-	// HPASyncPeriod is the time between two looks of the HPA controller; 0 is 15 s, Kubernetes' default.
+	// HPASyncPeriod is the sync period of the HPA controller; 0 is 15 s, Kubernetes' default.
 	HPASyncPeriod time.Duration
-	// AdapterFlags come after those that the stage needs, such as --poll-interval=2s.
+	// AdapterFlags follow the stage's own, such as --poll-interval=2s.
 	AdapterFlags []string
 	// PulsarVersion is one of broker.Versions; empty is the environment's PULSAR, or the default.
 	PulsarVersion string
-	// AdminURL is of a Pulsar that is there already, or of something that answers like one: then the stage has neither
-	// Broker nor Mesh, and AddFunction is not for it. Empty is a real broker and Function Mesh's stand-in.
+	// AdminURL is of an existing Pulsar or a fake one: then the stage has neither Broker nor Mesh, and no AddFunction.
+	// Empty is a real broker and package mesh.
 	AdminURL string
-	// Progress is told about builds and downloads; nil is silence.
+	// Progress gets the progress of builds and downloads; nil is none.
 	Progress io.Writer
-	// Beside is another stage, whose broker and whose build of the adapter are used, for a second control plane in
-	// seconds; it must outlive this one. Names of Functions must differ, for their topics do.
+	// Beside is another stage, of which this one shares the broker and the adapter's build, for a second control plane
+	// within seconds; it must outlive this one. Names of Functions must differ, because their topics must.
 	Beside *Stage
 	// FeatureGates of the control plane, such as HPAScaleToZero=true; empty for its defaults.
 	FeatureGates string
-	// KEDA runs beside, with what it is given here, and a scaler for it; nil for neither.
+	// KEDA also runs, with this configuration, and a scaler for it; nil for neither.
 	KEDA *keda.Config
-	// Guests lets light replicas run Functions with an output that are not put there by AddFunction, in any namespace.
+	// Guests lets light replicas run Functions with an output that AddFunction did not create, in any namespace.
 	Guests bool
-	// WithoutAdapter leaves the product to the test, with its CRDs; Adapter is nil then.
+	// WithoutAdapter makes the test start the product and apply its CRDs; Adapter is nil.
 	WithoutAdapter bool
-	// Controllers of kube-controller-manager besides those that always run.
+	// Controllers of kube-controller-manager in addition to the default ones.
 	Controllers []string
-	// ScalerFlags come after those that the stage needs of a scaler, such as --poll-interval=2s.
+	// ScalerFlags follow the stage's own flags of a scaler, such as --poll-interval=2s.
 	ScalerFlags []string
 }
 
-// Stage is the set scene. Its parts may be used, paused and killed directly.
+// Stage is the started environment. Tests may use, pause and kill its parts directly.
 type Stage struct {
 	Cluster *cluster.Cluster
 	Broker  *broker.Broker
 	Mesh    *mesh.Operator
 	Adapter *Adapter
-	// KEDA and Scaler are nil without Config.KEDA. The adapter is told of the scaler.
+	// KEDA and Scaler are nil without Config.KEDA. The adapter knows the scaler.
 	KEDA   *keda.KEDA
 	Scaler *Scaler
 	// Client is an administrator's.
@@ -74,20 +74,21 @@ type Stage struct {
 	dir     string // what is written
 	sources string // of the product
 	built   string // the adapter's executable
-	// scalerBuilt is the scaler's, scalerPort where the first one listens and scalerFlags what all have; with Config.KEDA.
+	// scalerBuilt is the scaler's executable, scalerPort the port of the first scaler and scalerFlags the flags of all;
+	// with Config.KEDA.
 	scalerBuilt string
 	scalerPort  int
 	scalerFlags []string
 	scalerCA    *cluster.Authority
-	// ownBroker says that the broker ends with the stage.
+	// ownBroker is true if the broker ends with the stage.
 	ownBroker bool
 	runners   runners
 	stop      context.CancelFunc
 	group     *errgroup.Group
 }
 
-// Open sets the scene, which takes about 15 s once everything is built and fetched. The stage lives until Close or the
-// end of ctx. After an error nothing is running.
+// Open starts the stage, which takes about 15 s once everything is built and downloaded. It lives until Close or the
+// end of ctx. After an error nothing runs.
 func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	dir, err := os.MkdirTemp("", "pulsar-autoscaler-stage-")
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *Stage) startMesh(ctx context.Context) (err error) {
 	return nil
 }
 
-// startServers starts the control plane and the broker side by side, and builds the adapter meanwhile.
+// startServers starts the control plane and the broker in parallel, and builds the adapter meanwhile.
 func (s *Stage) startServers(ctx context.Context, config Config) error {
 	var err error
 	if s.sources, err = moduleDir(ctx); err != nil {
@@ -163,12 +164,12 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	if config.WithoutAdapter {
 		ours = nil
 	}
-	// The first of two builds that need both cores is better alone.
+	// The first of two builds that need both cores is faster alone.
 	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
 		return err
 	}
 	if config.KEDA != nil {
-		if others, err = s.prepareKEDA(ctx, &config); err != nil { // the real definitions instead of ours in their shape
+		if others, err = s.prepareKEDA(ctx, &config); err != nil { // the real definitions instead of our copies
 			return err
 		}
 	}
@@ -202,7 +203,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	return starting.Wait()
 }
 
-// Close ends everything and waits for it. It may be called again.
+// Close stops everything and waits for it. It may be called again.
 func (s *Stage) Close() {
 	if s.KEDA != nil {
 		s.KEDA.Stop()
@@ -214,18 +215,18 @@ func (s *Stage) Close() {
 		s.Adapter.Kill()
 	}
 	s.stop()
-	_ = s.group.Wait() // ends because it was told to
+	_ = s.group.Wait() // it was stopped
 	s.runners.close()
 	if s.Cluster != nil {
 		s.Cluster.Stop()
 	}
 	if s.Broker != nil && s.ownBroker {
-		_ = s.Broker.Discard() // ends because it was told to
+		_ = s.Broker.Discard() // it was stopped
 	}
-	_ = os.RemoveAll(s.dir) // in the system's directory for such things: what stays goes with it
+	_ = os.RemoveAll(s.dir) // it is a temporary directory
 }
 
-// moduleDir is where the product's sources are.
+// moduleDir is the directory of the product's sources.
 func moduleDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -234,7 +235,7 @@ func moduleDir(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// runners hands each Function to the runner that was made for it.
+// runners passes each Function to its runner.
 type runners struct {
 	// mu guards byFunction.
 	mu         sync.Mutex
@@ -269,7 +270,7 @@ func (r *runners) close() {
 	for _, runner := range r.byFunction {
 		switch runner := runner.(type) {
 		case *replica.Java:
-			_ = runner.Close() // its replicas have ended; what stays is in the system's temporary directory
+			_ = runner.Close() // its replicas have ended; leftovers are in the temporary directory
 		case *replica.Light:
 			runner.Close()
 		}
