@@ -28,12 +28,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// secondStage is one with a control plane of its own, where APIServices may change hands. Its adapter serves no
-// external metrics, and its HorizontalPodAutoscalers may go to zero.
+// secondStage has its own control plane, where tests change APIServices. Its adapter serves no external metrics, and
+// its HorizontalPodAutoscalers may scale to zero.
 func secondStage(t *testing.T) *stage.Stage {
 	t.Helper()
 	onStage(t)
-	s, err := stage.Open(context.WithoutCancel(t.Context()), stage.Config{ // t.Context ends before what is cleaned up
+	s, err := stage.Open(context.WithoutCancel(t.Context()), stage.Config{ // t.Context ends before the clean-up
 		HPASyncPeriod: hpaSync, Beside: scene, FeatureGates: "HPAScaleToZero=true",
 		AdapterFlags: []string{
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s",
@@ -45,7 +45,7 @@ func secondStage(t *testing.T) *stage.Stage {
 	return s
 }
 
-// pointAPIs makes the Service the one that serves custom metrics.
+// pointAPIs sets the Service that serves custom metrics.
 func pointAPIs(t *testing.T, s *stage.Stage, namespace, name string) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType,
@@ -68,7 +68,7 @@ type owned struct {
 	*stage.Function
 }
 
-// eventually waits until the policy's status and its autoscaler, nil for none, are as they should be.
+// eventually waits until the policy's status and its autoscaler, nil for none, are as expected.
 func (o owned) eventually(what string,
 	holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool,
 ) {
@@ -94,7 +94,7 @@ func (o owned) eventually(what string,
 	require.NoError(o.t, err, "the adapter's last lines:\n%s", o.stage.Adapter.LogTail())
 }
 
-// wantAtLeast changes minReplicas of the policy, and with them the decision.
+// wantAtLeast changes minReplicas of the policy, and so the decision.
 func (o owned) wantAtLeast(replicas int) {
 	o.t.Helper()
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: o.Name}}
@@ -102,7 +102,7 @@ func (o owned) wantAtLeast(replicas int) {
 	require.NoError(o.t, o.stage.Client.Patch(o.t.Context(), p, patch))
 }
 
-// desired are the numbers of replicas that there were, one after the other.
+// desired are the numbers of replicas, in order.
 func (o owned) desired() []int {
 	var all []int
 	for _, sample := range o.stage.Mesh.Timeline(stage.Namespace, o.Name) {
@@ -113,7 +113,7 @@ func (o owned) desired() []int {
 	return all
 }
 
-// metricsOf are the adapter's own.
+// metricsOf are the adapter's own metrics.
 func metricsOf(t *testing.T, s *stage.Stage) string {
 	t.Helper()
 	text, err := s.Ask(t.Context(), s.Adapter, "/metrics")
@@ -205,7 +205,7 @@ func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 		`pulsar_autoscaler_cluster_capability{capability="external_metrics"} 1`,
 		// off by default until Kubernetes 1.37
 		`pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 0`,
-		// the stage has its kinds
+		// the stage has KEDA's kinds
 		`pulsar_autoscaler_cluster_capability{capability="tolerance"} 1`,
 		`pulsar_autoscaler_cluster_capability{capability="keda"} 1`,
 	}
@@ -246,6 +246,6 @@ func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
 	}
 	require.NoError(t, scene.Client.Create(t.Context(), hpa))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
-	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica does 100/s
+	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica processes 100/s
 	awaitReplicas(t, f, 3, 5, patience)
 }

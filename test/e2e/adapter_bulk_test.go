@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// answers counts what Pulsar answered well to an adapter, by call.
+// answers counts Pulsar's successful responses to an adapter, by call.
 func answers(ctx context.Context, t *testing.T, a *stage.Adapter) map[string]float64 {
 	t.Helper()
 	text, err := scene.Ask(ctx, a, "/metrics")
@@ -40,8 +40,8 @@ func answers(ctx context.Context, t *testing.T, a *stage.Adapter) map[string]flo
 	return counts
 }
 
-// bulkSource is an adapter that knows one token for all clusters, no Secrets, and what brokers say of all their topics;
-// with Functions of which one has work and the others have none.
+// bulkSource is an adapter with one token for all clusters, without Secrets, and with the broker's statistics of all
+// topics. One of its Functions has messages.
 type bulkSource struct {
 	secured  *secured
 	adapter  *stage.Adapter
@@ -88,8 +88,8 @@ func newBulkSource(t *testing.T, s *secured) *bulkSource {
 
 func privateTopic(name string) string { return "persistent://private/work/" + name }
 
-// add makes a Function with a topic and a consumer that acknowledges nothing. What it says of a Secret would be a
-// mistake if anybody read it.
+// add creates a Function with a topic and a consumer that acknowledges nothing. Its Secret is invalid, because the
+// adapter must not read it.
 func (b *bulkSource) add(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, b.secured.CreateTopic(t.Context(), privateTopic(name), 0))
@@ -105,15 +105,15 @@ func (b *bulkSource) add(t *testing.T, name string) {
 	})
 }
 
-// answers counts the good answers about all topics of the broker, and those about one.
+// answers counts the successful responses about all topics of the broker, and those about one.
 func (b *bulkSource) answers(ctx context.Context, t *testing.T) (bulk, single float64) {
 	t.Helper()
 	counts := answers(ctx, t, b.adapter)
 	return counts["broker-stats"], counts["stats"] + counts["stats-age"]
 }
 
-// test shows that topics without work are left alone once a bulk answer was about topics that had been quiet, which on
-// a busy machine is not the first, and that new work is noticed all the same.
+// test shows that the adapter does not poll idle topics after a bulk response about quiet topics, which on a busy
+// machine is not the first, and that it notices new messages.
 func (b *bulkSource) test(t *testing.T) {
 	const looks = 8
 	poll(t, "a bulk answer", func(ctx context.Context) (bool, string, error) {
@@ -122,7 +122,7 @@ func (b *bulkSource) test(t *testing.T) {
 	})
 	fill(t, b.messages, privateTopic(idleFunction(0)), 50)
 	_, before := b.answers(t.Context(), t)
-	seen := map[time.Time]bool{} // looks at the busy topic, which are the clock
+	seen := map[time.Time]bool{} // readings of the busy topic, which are the clock
 	poll(t, "topics without work to be left alone", func(ctx context.Context) (bool, string, error) {
 		value, err := b.by.value(ctx, mesh.KindFunction, busyFunction, readyMessages)
 		if err != nil {

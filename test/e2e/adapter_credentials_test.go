@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// authSecret is a Secret as Function Mesh takes it.
+// authSecret is a Secret in Function Mesh's form.
 func authSecret(name, params string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
@@ -31,7 +31,7 @@ func authSecret(name, params string) *corev1.Secret {
 	}
 }
 
-// addLocked is a Function on the secured broker, whose Secret has the name.
+// addLocked adds a Function on the secured broker. Its Secret has the name.
 func addLocked(t *testing.T, s *secured, name, secret string) {
 	t.Helper()
 	require.NoError(t, s.CreateSubscription(t.Context(), securedTopic, "public/default/"+name, broker.Latest))
@@ -40,7 +40,7 @@ func addLocked(t *testing.T, s *secured, name, secret string) {
 	})
 }
 
-// testFunctionCredentials reads with what Functions and policies name: the adapter itself has nothing to show.
+// testFunctionCredentials reads with the credentials of Functions and policies: the adapter has none.
 func testFunctionCredentials(t *testing.T, s *secured) {
 	const good, unread, ungranted = "consume-token", "in-pod-token", "newcomer-token"
 	create(t, authSecret(good, "token:"+s.token(t, "consume", time.Hour)))
@@ -87,13 +87,13 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	}
 }
 
-// rotated is a Function whose token expires.
+// rotated is a Function with a token that expires.
 type rotated struct {
 	secured *secured
 	name    string
 }
 
-// newRotated returns when the token has done its service.
+// newRotated returns when the adapter has used the token.
 func newRotated(t *testing.T, s *secured) *rotated {
 	t.Helper()
 	const name, life = "rotated", 30 * time.Second
@@ -104,14 +104,14 @@ func newRotated(t *testing.T, s *secured) *rotated {
 	return &rotated{secured: s, name: name}
 }
 
-// test waits until what was known with the token no longer counts, and goes on with the token that takes its place.
+// test waits until readings with the old token are stale, and continues with its replacement.
 func (r *rotated) test(t *testing.T) {
 	s, name := r.secured, r.name
 	said := pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
 	require.Contains(t, said, "does not accept the token, which expired at ")
 	fresh := authSecret(name, "token:"+s.token(t, "consume", time.Hour))
 	require.NoError(t, scene.Client.Patch(t.Context(), fresh, client.Merge))
-	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40) // nobody else publishes there
+	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40) // the topic of this test
 	pollPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
 		if p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
 			return false, "unknown"

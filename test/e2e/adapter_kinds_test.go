@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// testSink scales a Sink as a Function, and asks for its signals.
+// testSink scales a Sink as a Function, and reads its signals.
 func testSink(t *testing.T) {
 	const name = "warehouse"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Sink: true})
@@ -28,7 +28,7 @@ func testSink(t *testing.T) {
 	poll(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
 		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
 		if err != nil {
-			return false, err.Error(), nil // the first ones say that nothing is known yet
+			return false, err.Error(), nil // the first responses report unknown signals
 		}
 		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
 	})
@@ -40,7 +40,7 @@ func testSink(t *testing.T) {
 	require.Equal(t, mesh.KindSink, hpa.Spec.ScaleTargetRef.Kind)
 }
 
-// testBatchSource asks for the tasks of a batch Source, which its replicas share through a topic that nobody names.
+// testBatchSource reads the tasks of a batch Source, which its replicas share through a topic that no field names.
 func testBatchSource(t *testing.T) {
 	const name = "crawler"
 	tasks := broker.TopicName(name + "-intermediate")

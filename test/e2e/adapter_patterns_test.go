@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// testPatternSignals asks through the aggregator for Functions that name no topic, in both forms that Function Mesh
-// has.
+// testPatternSignals reads through the aggregator the signals of Functions without named topics, in both forms of
+// Function Mesh.
 func testPatternSignals(t *testing.T) {
 	const prefix = "persistent://public/hunted/"
 	status, answer, err := scene.Broker.Admin(t.Context(), http.MethodPut, "/admin/v2/namespaces/public/hunted", nil)
@@ -61,8 +61,8 @@ func testPatternSignals(t *testing.T) {
 	}
 }
 
-// testPatternScaling is the loop for a Function that consumes what a pattern finds: more arrives in two topics than one
-// replica can do.
+// testPatternScaling scales a Function that consumes a pattern: two topics together get more messages than one replica
+// can process.
 func testPatternScaling(t *testing.T) {
 	const name, second = "gatherer", "gatherer-in-second"
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), second, 0))
@@ -87,7 +87,7 @@ func testPatternScaling(t *testing.T) {
 		require.NoError(t, group.Wait())
 		other.Close()
 	})
-	awaitReplicas(t, f, 3, 20, patience) // for either topic alone two would do
+	awaitReplicas(t, f, 3, 20, patience) // two would be enough for either topic
 	stop()
 	aggregated(t).awaits(t, mesh.KindFunction, name, 0)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")

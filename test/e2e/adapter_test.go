@@ -5,8 +5,7 @@ package e2e
 
 import "testing"
 
-// TestAdapter proves of the adapter as a process what its parts promise, in two halves at once, for much of it is
-// waiting.
+// TestAdapter tests the adapter as a process, in two parallel halves, because most of the time it waits.
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	onStage(t)
@@ -26,6 +25,6 @@ func TestAdapter(t *testing.T) {
 		t.Run("batch source", testBatchSource)
 		t.Run("shared subscription", testSharedSubscription)
 		t.Run("subscription type", testSubscriptionType)
-		t.Run("rotated Secret", rotated.test) // last, for its token takes half a minute to expire
+		t.Run("rotated Secret", rotated.test) // last: its token takes half a minute to expire
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// subscribed is a topic with a subscription, for the time of the test.
+// subscribed creates a topic with a subscription for the test.
 func subscribed(t *testing.T, topic, subscription string) {
 	t.Helper()
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), topic, 0))
@@ -24,7 +24,7 @@ func subscribed(t *testing.T, topic, subscription string) {
 	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), topic, subscription, broker.Earliest))
 }
 
-// testSharedSubscription has two Functions that take each other's messages away.
+// testSharedSubscription has two Functions that share a subscription by mistake.
 func testSharedSubscription(t *testing.T) {
 	const subscription = "disputed"
 	subscribed(t, "disputed-in", subscription)
@@ -43,7 +43,8 @@ func testSharedSubscription(t *testing.T) {
 	}
 }
 
-// testSubscriptionType has a Function whose replicas do not subscribe as its fields promise, and then do.
+// testSubscriptionType has a Function with replicas that first subscribe in another way than its fields, and then as
+// they say.
 func testSubscriptionType(t *testing.T) {
 	const name = "strict"
 	subscribed(t, name+"-in", "public/default/"+name)

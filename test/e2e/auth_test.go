@@ -19,8 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
-// TestSignalsAuth proves on one real broker what every way to prove who one is does, and what it says when it does not
-// do.
+// TestSignalsAuth tests every authentication method on one real broker, with the errors of each.
 func TestSignalsAuth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -102,7 +101,7 @@ const missingConsume = `permission missing: BROKER says "Unauthorized to validat
 	`[LOOKUP] on topic [` + securedTopic + `]": ` +
 	"grant consume on namespace private/work to the role of the credentials"
 
-// testRotation lets a token expire while it is in use, which is what projected tokens and rotated Secrets do.
+// testRotation lets a token expire while it is in use, as projected tokens and rotated Secrets do.
 func testRotation(t *testing.T, s *secured) {
 	const life = 8 * time.Second // the first two reads must be quicker, on a busy machine too
 	old := s.token(t, "consume", life)
@@ -202,7 +201,7 @@ func testCertificates(t *testing.T, s *secured) {
 	})
 }
 
-// client are the parameters of the oauth2 plugin.
+// client returns the parameters of the oauth2 plugin.
 func (s *secured) client(t *testing.T, id, secret, audience string) backlog.Credentials {
 	t.Helper()
 	key, err := json.Marshal(map[string]string{
@@ -265,7 +264,7 @@ func testOAuth2(t *testing.T, s *secured) {
 	})
 }
 
-// testRedirects puts a server before the broker that redirects, as a broker does that does not own a topic.
+// testRedirects redirects requests, as a broker does that does not own a topic.
 func testRedirects(t *testing.T, s *secured) {
 	var to string
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -275,7 +274,7 @@ func testRedirects(t *testing.T, s *secured) {
 	captured := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { captured++ }))
 	t.Cleanup(elsewhere.Close)
-	reader := func() *pulsar.Source { // a new one each time: it remembers who owns the topic
+	reader := func() *pulsar.Source { // a new one each time: it caches the owner of the topic
 		return s.reader(t, pulsar.Config{
 			Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{front.URL},
 		})

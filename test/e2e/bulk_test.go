@@ -17,8 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all
-// topics.
+// TestSignalsBrokerWithoutWorker reads the statistics of all topics of a broker without a function worker.
 func TestSignalsBrokerWithoutWorker(t *testing.T) {
 	t.Parallel()
 	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
@@ -37,7 +36,7 @@ func TestSignalsBrokerWithoutWorker(t *testing.T) {
 	t.Run("tells all topics at once", func(t *testing.T) { allTopicsAtOnce(t, w) })
 }
 
-// allTopicsAtOnce publishes, and waits for the next look of the broker.
+// allTopicsAtOnce publishes, and waits for the broker's next update of its statistics.
 func allTopicsAtOnce(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "bulk", 0))
 	require.NoError(t, w.CreateTopic(t.Context(), "bulk-parts", 2))
@@ -66,7 +65,7 @@ func allTopicsAtOnce(t *testing.T, w *workerBroker) {
 	})
 }
 
-// bulkOf wants these topics of public/default.
+// bulkOf expects these topics of public/default.
 func bulkOf(names ...string) pulsaredge.BrokerStatsConfig {
 	wanted := map[string]bool{}
 	for _, name := range names {

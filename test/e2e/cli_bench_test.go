@@ -22,7 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// benchScenario writes a scenario of so many seconds of load with these contenders and limits.
+// benchScenario writes a scenario with these contenders and limits, and a load of that many seconds.
 func benchScenario(t *testing.T, seconds int, rest string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -38,7 +38,7 @@ watchAfter: 3s
 	return path
 }
 
-// benched is what a run of the plugin left.
+// benched is the result of a run of the plugin.
 type benched struct {
 	code   int
 	result run.Result
@@ -142,7 +142,7 @@ func testBenchInterrupted(t *testing.T, plugin string) {
 	require.Empty(t, benchLeftovers(t))
 }
 
-// TestCLIBenchOnThisMachine has a broker and a control plane of its own, and runs beside no other test for that.
+// TestCLIBenchOnThisMachine starts its own broker and control plane, so it runs alone.
 func TestCLIBenchOnThisMachine(t *testing.T) {
 	onStage(t)
 	b := benchRun(t, plugin(t), "--local", "-f", benchScenario(t, 5, `contenders: [{name: fixed, fixed: {replicas: 2}}]

@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// testBenchOfADeployment has a contender that consumes without Function Mesh, by the plugin's own consumer.
+// testBenchOfADeployment has a contender without Function Mesh, with the plugin's own consumer.
 func testBenchOfADeployment(t *testing.T, plugin string) {
 	t.Helper()
 	scenario := benchScenario(t, 5, `maxReplicas: 1
@@ -48,7 +48,7 @@ limits: {maxLateRatio: 0.9, maxDuplicates: 0}
 	require.Empty(t, benchLeftovers(t))
 }
 
-// node runs the plugin for the pods of contenders, as their image does. A pod goes when its process has ended.
+// node runs the plugin for the pods of contenders, as their image does. A pod is deleted when its process has ended.
 type node struct {
 	plugin    string
 	processes map[types.UID]*exec.Cmd

@@ -27,10 +27,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// thePlugin is kubectl-pap as users get it.
+// thePlugin is kubectl-pap as released.
 var thePlugin = shared.New("a build of kubectl-pap", buildPlugin, os.RemoveAll)
 
-// buildPlugin builds into a directory of its own.
+// buildPlugin builds into a temporary directory.
 func buildPlugin(ctx context.Context) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "kubectl-pap-"); err != nil {
 		return "", err
@@ -49,7 +49,7 @@ func plugin(t *testing.T) string {
 	return filepath.Join(thePlugin.Need(t), "kubectl-pap")
 }
 
-// simulated is what the test reads of the plugin's JSON.
+// simulated is the part of the plugin's JSON that the test reads.
 type simulated struct {
 	Load struct {
 		Messages float64 `json:"messages"`
@@ -107,7 +107,7 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	awaitSample(t, f, `min_over_time(pulsar_autoscaler_policy_capacity_messages_per_second{policy="`+name+`"}[2s])`,
 		time.Minute, func(value float64) bool { return value > 0 })
 	timer := time.NewTimer(time.Until(begin.Add(50 * time.Second)))
-	<-timer.C // the load is what is measured
+	<-timer.C // measures the load
 
 	p.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "AutoscalingPolicy"}
 	manifest, err := yaml.Marshal(map[string]any{

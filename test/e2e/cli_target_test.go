@@ -25,7 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestCLIBenchOfATarget publishes into Functions of a user, with and without an output, and leaves all as it was.
+// TestCLIBenchOfATarget publishes into Functions of a user, with and without an output, and changes nothing else.
 func TestCLIBenchOfATarget(t *testing.T) {
 	onStage(t)
 	t.Parallel()

@@ -23,7 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// cpuAutoscaler is by CPU, of which nothing is known on the stage, so it never acts: from 1 to 9 replicas.
+// cpuAutoscaler scales on CPU, which is unknown on the stage, so it never acts: from 1 to 9 replicas.
 func cpuAutoscaler(name string,
 	target autoscalingv2.CrossVersionObjectReference,
 ) *autoscalingv2.HorizontalPodAutoscaler {
@@ -44,7 +44,7 @@ func functionNamed(name string) autoscalingv2.CrossVersionObjectReference {
 	}
 }
 
-// scaledObject is KEDA's, which nobody acts on here.
+// scaledObject is a ScaledObject. KEDA does not run here.
 func scaledObject(name string, target autoscalingv2.CrossVersionObjectReference) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{
@@ -58,7 +58,7 @@ func scaledObject(name string, target autoscalingv2.CrossVersionObjectReference)
 	}}
 }
 
-// place creates an object that leaves with the test.
+// place creates an object and deletes it after the test.
 func place(t *testing.T, object client.Object) {
 	t.Helper()
 	require.NoError(t, scene.Client.Create(t.Context(), object))
@@ -70,7 +70,7 @@ func remove(t *testing.T, object client.Object) {
 	require.NoError(t, client.IgnoreNotFound(scene.Client.Delete(context.WithoutCancel(t.Context()), object)))
 }
 
-// requireNoAutoscaler of ours, and replicas that nobody ever changed.
+// requireNoAutoscaler checks that the policy has no autoscaler and that replicas never changed.
 func requireNoAutoscaler(t *testing.T, f *stage.Function, replicas int) {
 	t.Helper()
 	hpa, err := f.Autoscaler(t.Context())
@@ -79,7 +79,7 @@ func requireNoAutoscaler(t *testing.T, f *stage.Function, replicas int) {
 	requireUntouched(t, f, replicas)
 }
 
-// requireUntouched says that the Function never had another number of replicas.
+// requireUntouched checks that the Function never had another number of replicas.
 func requireUntouched(t *testing.T, f *stage.Function, replicas int) {
 	t.Helper()
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
@@ -110,7 +110,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 			return holds(said, "ScaledObject "+name), said, ctx.Err()
 		})
 	}
-	named(strings.Contains) // else the controller may learn first that nothing conflicts any more
+	named(strings.Contains) // otherwise the controller may first see that nothing conflicts
 	remove(t, foreign)
 	named(strings.HasPrefix)
 	requireNoAutoscaler(t, f, replicas)
@@ -130,7 +130,7 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 
-	// A Deployment that never makes a pod, and whose selector is that of the Function's pods all the same.
+	// A Deployment without pods that has the selector of the Function's pods.
 	labels := map[string]string{"name": name, "component": "function"}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
@@ -154,7 +154,7 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 }
 
-// gone says that an object does not exist.
+// gone reports that an object does not exist.
 func gone(ctx context.Context, object client.Object) (bool, error) {
 	err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)

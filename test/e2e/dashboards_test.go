@@ -30,7 +30,7 @@ var answersDir = flag.String("answers", "", "write what Prometheus answers to th
 // chartStep is the time between two points of a panel.
 const chartStep = 2 * time.Second
 
-// charts are the answers to the queries of a dashboard, in the form that bench/dashboards draws.
+// charts are the results of a dashboard's queries, in the form that bench/dashboards draws.
 type charts struct {
 	From        int64               `json:"from"`
 	To          int64               `json:"to"`
@@ -40,7 +40,7 @@ type charts struct {
 	Annotations []annotated         `json:"annotations"`
 }
 
-// panelAnswer has the answers of a panel by refId.
+// panelAnswer has the results of a panel by refId.
 type panelAnswer map[string][]answeredSeries
 
 // answeredSeries has pairs of seconds and values.
@@ -56,7 +56,7 @@ type annotated struct {
 	Times []float64 `json:"times"`
 }
 
-// mayBeEmpty are queries, by panel and legend, for which the stage may have no data, each with the reason.
+// mayBeEmpty are queries, by panel and legend, that may have no data on the stage, each with the reason.
 func mayBeEmpty() map[string]string {
 	return map[string]string{
 		"Held by/{{reason}}":         "nothing may be held at the end",
@@ -66,7 +66,7 @@ func mayBeEmpty() map[string]string {
 	}
 }
 
-// A load step that is more than maxReplicas can process shows everything: a raise, a limit, lateness, and the way back.
+// A load step above the capacity of maxReplicas shows everything: a scale-up, a limit, late messages, and recovery.
 func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	t.Parallel()
 	const name = "charted"
@@ -114,13 +114,13 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	}
 }
 
-// span is what is asked: the time, and the values of Grafana's variables.
+// span is the time range and the values of Grafana's variables.
 type span struct {
 	from, to time.Time
 	values   map[string]string
 }
 
-// askAll asks each query of a dashboard, and tells those without an answer.
+// askAll runs each query of a dashboard, and logs those without a result.
 func askAll(t *testing.T, server *prometheus.Server, dashboard dashboards.Dashboard, at span,
 ) (all charts, empty []string) {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitStatus waits until the policy's status is as wanted, and logs each decision on the way.
+// awaitStatus waits until the policy's status is as expected, and logs each decision meanwhile.
 func awaitStatus(t *testing.T, f *stage.Function, what string, limit time.Duration,
 	holds func(v1alpha1.AutoscalingPolicyStatus) bool,
 ) {
@@ -33,8 +33,7 @@ func awaitStatus(t *testing.T, f *stage.Function, what string, limit time.Durati
 	})
 }
 
-// tellDecision logs the decision for whoever runs a single test with -v, unless it is the last one told; there is none
-// where there is no policy.
+// tellDecision logs a new decision for go test -v; without a policy there is none.
 func tellDecision(ctx context.Context, t *testing.T, f *stage.Function, last string) string {
 	t.Helper()
 	p, err := f.Policy(ctx)
@@ -48,7 +47,7 @@ func tellDecision(ctx context.Context, t *testing.T, f *stage.Function, last str
 	return said
 }
 
-// decided is a decision for a person.
+// decided formats a decision.
 func decided(s v1alpha1.AutoscalingPolicyStatus) string {
 	if s.Decision == nil || s.SpecReplicas == nil || s.DesiredReplicas == nil {
 		return "nothing decided"
@@ -64,7 +63,7 @@ func decided(s v1alpha1.AutoscalingPolicyStatus) string {
 	return said
 }
 
-// awaitDrained waits until no more than a second of the given arrivals waits.
+// awaitDrained waits until the backlog is at most a second of the given arrivals.
 func awaitDrained(t *testing.T, f *stage.Function, perSecond int64, limit time.Duration) {
 	t.Helper()
 	await(t, f, "the backlog to be worked off", limit, func(context.Context) (bool, string, error) {
@@ -94,7 +93,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		return s.SpecReplicas != nil && *s.SpecReplicas > high/25
 	})
 	awaitDrained(t, f, high, objective+30*time.Second)
-	// A raise stays asked for 45 s: what could be asked for again and again is, by then.
+	// A recommended scale-up stays for 45 s, so that repeated scale-ups show within 75 s.
 	await(t, f, "messages of 75 s after the step", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return int64(done) >= before+75*high, fmt.Sprint(done), nil
@@ -102,7 +101,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	raises, most := raisesSince(f, begun)
 	require.Positive(t, raises)
 	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
-	// The rate of a step is planned with a trend of a tenth, and what waits after a start asks for as much again.
+	// The rate after a step is planned with a trend of a tenth, and the backlog after a start needs as much again.
 	require.LessOrEqual(t, most, 2*(high*11/10/25+1)+1)
 	_, late := f.Score.Totals()
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
@@ -125,7 +124,7 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(3*perSecond-5))
 	awaitReplicas(t, f, 3, 20, patience)
-	// the first replica had all that waited in its receive queue: 40 s of work
+	// the receive queue of the first replica had the whole backlog: 40 s of work
 	awaitDrained(t, f, 3*perSecond, patience)
 	learned := awaitLearned(t, f)
 	require.InEpsilon(t, perSecond, learned.MessagesPerSecond.AsApproximateFloat64(), 0.15)
@@ -142,7 +141,7 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	after := awaitLearned(t, f)
 	require.GreaterOrEqual(t, after.Observations, learned.Observations, "what was learned survives")
-	// What came meanwhile keeps the new replicas busy all the time, which is when they are learned from.
+	// Messages published meanwhile keep the new replicas busy, so that their capacity is learned.
 	before, _ := f.Score.Totals()
 	await(t, f, "10 s of work to be done", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()

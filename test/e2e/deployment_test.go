@@ -53,7 +53,7 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	t.Logf("woke and went: %v", desiredSince(name, since))
 }
 
-// TestDeploymentWithOtherConsumersAndAutoscalersSaysSo shows what a user gets wrong first.
+// TestDeploymentWithOtherConsumersAndAutoscalersSaysSo covers the first mistakes of users.
 func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "audited", 2
@@ -97,7 +97,7 @@ func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
 	requireUntouched(t, f, replicas)
 }
 
-// jobsKind is one that has a scale subresource, and that the adapter has no right to.
+// jobsKind has a scale subresource and no permission for the adapter.
 func jobsKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "jobs.example.com", Version: "v1", Kind: "Crew"}
 }
@@ -170,7 +170,7 @@ func crewDefinition() client.Object {
 	return definition
 }
 
-// TestDeploymentRollsOutUnderLoad: pods of a rolling update are the target's own, and nothing goes down meanwhile.
+// TestDeploymentRollsOutUnderLoad: pods of a rolling update belong to the target, and no scale-down happens meanwhile.
 func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "rolled", 3

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitEvent about the policy of a Function, with the words.
+// awaitEvent waits for an event about the policy of a Function, with the words.
 func awaitEvent(t *testing.T, name, reason, words string) {
 	t.Helper()
 	poll(t, "the event "+reason, func(ctx context.Context) (bool, string, error) {
@@ -48,7 +48,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	const name = "direct"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
 	p := newPolicy(name)
-	window := int32(600) // what somebody raises is held for this long
+	window := int32(600) // a manual scale-up is held for this long
 	p.Spec.Actuator, p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = v1alpha1.ActuatorDirect, &window
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90))

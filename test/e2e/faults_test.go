@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// settled is a Function at 50/s with replicas of 25/s each, of which it has 3: two could never catch up with what they
-// missed, so nothing that is known makes fewer of them right. What it knows of its capacity is in its status.
+// settled is a Function at 50/s with 3 replicas of 25/s each. Two could never drain a backlog, so every decision is at
+// least 3. The status has its learned capacity.
 func settled(t *testing.T, name string) *stage.Function {
 	t.Helper()
 	const replicas = 3
@@ -35,7 +35,7 @@ func settled(t *testing.T, name string) *stage.Function {
 	return f
 }
 
-// awaitLearned waits until the status tells what one replica can do, and returns that.
+// awaitLearned waits until the status has the capacity of a replica, and returns it.
 func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
 	t.Helper()
 	var learned *v1alpha1.Capacity
@@ -50,7 +50,7 @@ func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
 	return learned
 }
 
-// requireNeverFell fails when spec.replicas went down since the given time.
+// requireNeverFell fails if spec.replicas fell since the given time.
 func requireNeverFell(t *testing.T, f *stage.Function, since time.Time) {
 	t.Helper()
 	least, before := 0, 0
@@ -65,7 +65,7 @@ func requireNeverFell(t *testing.T, f *stage.Function, since time.Time) {
 	require.GreaterOrEqual(t, least, before, "replicas fell: %+v", scene.Mesh.Timeline(stage.Namespace, f.Name))
 }
 
-// processesOn waits until messages are done again.
+// processesOn waits until more messages are processed.
 func processesOn(t *testing.T, f *stage.Function) {
 	t.Helper()
 	before, _ := f.Score.Totals()
@@ -79,7 +79,7 @@ func TestFaultABrokerThatHangsHoldsReplicas(t *testing.T) {
 	f := settled(t, "paused")
 	since := time.Now()
 	require.NoError(t, scene.Broker.Pause())
-	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed
+	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
 
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
 	require.Contains(t, said, "no good answer since")
@@ -151,7 +151,7 @@ func TestFaultAnAdapterThatIsStoppedEndsInOrderAndLeavesReplicas(t *testing.T) {
 func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
 	t.Parallel()
 	const name = "missing"
-	// Its replicas would make the topic and the subscription, so they take their time.
+	// Its replicas would create the topic and the subscription, so they start late.
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 3, StartDelay: time.Hour, WithoutTopic: true,
 	})

@@ -28,20 +28,20 @@ import (
 
 var record = flag.Bool("record", false, "write what the running version of Pulsar answers to backlog/pulsar/testdata")
 
-// fixtures is where the decoders' tests and fuzz targets find what Pulsar answers.
+// fixtures is the directory of Pulsar's responses for the decoders' tests and fuzz targets.
 var fixtures = filepath.Join("..", "..", "backlog", "pulsar", "testdata")
 
-// recorder asks a real broker and its worker.
+// recorder reads a real broker and its worker.
 type recorder struct {
 	*workerBroker
 	ground *ground
 }
 
-// TestFixturesHaveTheFieldsThatPulsarAnswers asks the running version again for each recorded answer of it. With
+// TestFixturesHaveTheFieldsThatPulsarAnswers compares each recorded response with that of the running version. With
 // -record it writes them instead: make fixtures PULSAR=<version>.
 func TestFixturesHaveTheFieldsThatPulsarAnswers(t *testing.T) {
 	t.Parallel()
-	// broker-stats are of the last look of the broker, which by default is up to a minute old.
+	// The broker updates broker-stats once a minute by default.
 	w := onWorker(t, broker.Config{Settings: map[string]string{
 		"statsUpdateFrequencyInSecs": "1", "statsUpdateInitialDelayInSecs": "1",
 	}})
@@ -61,7 +61,7 @@ const (
 
 func adminPath(topic string) string { return "/admin/v2/" + strings.Replace(topic, "://", "/", 1) }
 
-// topics without partitions, each with something that others lack.
+// topics has topics without partitions, each with a different property.
 func (r recorder) topics(t *testing.T) {
 	g := r.ground
 	idle := g.topic(t, "idle", 0)
@@ -102,7 +102,7 @@ func (r recorder) topics(t *testing.T) {
 	r.take(t, "topic-stats-draining", adminPath(draining)+"/stats"+fullQuery)
 }
 
-// settled waits until the subscription "s" of every partition is as wanted.
+// settled waits until the subscription "s" of every partition is as expected.
 func (r recorder) settled(t *testing.T, topic string, wanted func(backlog.SubscriptionSample) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -163,7 +163,7 @@ func (r recorder) listings(t *testing.T) {
 	g.filled(t, prefix+"plain", 0, 3)
 	g.filled(t, prefix+"parts", 2, 3)
 	require.NoError(t, g.CreateTopic(t.Context(), prefix+"never-loaded", 2))
-	g.policy(t, prefix+"plain", "maxUnackedMessagesOnSubscription", "500") // makes __change_events
+	g.policy(t, prefix+"plain", "maxUnackedMessagesOnSubscription", "500") // creates __change_events
 	r.take(t, "topics-listed", "/admin/v2/persistent/public/listed?includeSystemTopic=false")
 	r.take(t, "topics-listed-with-system", "/admin/v2/persistent/public/listed?includeSystemTopic=true")
 	r.take(t, "topics-listed-partitioned", "/admin/v2/persistent/public/listed/partitioned?includeSystemTopic=false")
@@ -171,7 +171,7 @@ func (r recorder) listings(t *testing.T) {
 		status, answer, err := g.Admin(t.Context(), http.MethodGet, "/admin/v2/broker-stats/topics", nil)
 		return err == nil && status == http.StatusOK && bytes.Contains(answer, []byte(prefix+"parts-partition-1"))
 	}, groundPatience, 50*time.Millisecond)
-	r.take(t, "broker-stats-listed", "/admin/v2/broker-stats/topics", "public/listed") // the rest says the same at length
+	r.take(t, "broker-stats-listed", "/admin/v2/broker-stats/topics", "public/listed") // the other namespaces are alike
 }
 
 // components of the worker.
@@ -208,7 +208,7 @@ func (r recorder) components(t *testing.T) {
 	}
 }
 
-// take asks for a path and writes the answer as <version>-<name>.json, or compares its fields with what is there. Keys
+// take requests a path and writes the response as <version>-<name>.json, or compares its fields with the file. Keys
 // lead to the part that is kept.
 func (r recorder) take(t *testing.T, name, path string, keys ...string) {
 	t.Helper()
@@ -238,10 +238,10 @@ func (r recorder) take(t *testing.T, name, path string, keys ...string) {
 		r.Version())
 }
 
-// local is what differs from machine to machine and run to run: ports of this host.
+// local is what differs between machines and runs: ports of this host.
 var local = regexp.MustCompile(`127\.0\.0\.1([:-])\d{4,5}`)
 
-// scrub takes the machine's name and ports out.
+// scrub removes the machine's name and ports.
 func scrub(t *testing.T, value any) any {
 	t.Helper()
 	host, err := os.Hostname()
@@ -265,8 +265,8 @@ func scrub(t *testing.T, value any) any {
 	return walk(value)
 }
 
-// fieldsOf lists all paths of keys, sorted, each once. Elements of a list are alike, and what hangs on names that are
-// made up at each run counts under one name.
+// fieldsOf lists all paths of keys, sorted and unique. Elements of a list share a path, and generated keys share one
+// name.
 func fieldsOf(value any) []string {
 	var paths []string
 	var walk func(path string, value any)
@@ -294,5 +294,5 @@ func fieldsOf(value any) []string {
 	return slices.Compact(paths)
 }
 
-// madeUp are the names of bundles and of Pulsar's own cursors.
+// madeUp are the generated names of bundles and of Pulsar's own cursors.
 var madeUp = regexp.MustCompile(`^0x[0-9a-f]{8}_0x[0-9a-f]{8}$|reader-[0-9a-f]+$`)

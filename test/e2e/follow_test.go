@@ -23,7 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitReason waits until conditions have these statuses and reasons at once, such as Ready=True/Scaling.
+// awaitReason waits until conditions have these statuses and reasons at the same time, such as Ready=True/Scaling.
 func awaitReason(t *testing.T, f *stage.Function, limit time.Duration,
 	wanted ...string,
 ) (status v1alpha1.AutoscalingPolicyStatus) {
@@ -53,7 +53,7 @@ func messageOf(s v1alpha1.AutoscalingPolicyStatus, name string) string {
 	return meta.FindStatusCondition(s.Conditions, name).Message
 }
 
-// It stops the operator for all Functions, so no other test runs beside it.
+// It stops the operator for all Functions, so it runs alone.
 func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	const name, low, high = "unfollowed", 8, 132
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 25 * time.Millisecond, Objective: objective})
@@ -97,7 +97,7 @@ func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	awaitEvent(t, name, v1alpha1.ReasonWithinObjective, "ObjectiveMet is no longer ")
 }
 
-// refuseScaling makes the API server refuse writes of a Function's scale subresource until the test ends.
+// refuseScaling makes the API server reject writes of a Function's scale subresource until the test ends.
 func refuseScaling(t *testing.T, name string) {
 	t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{

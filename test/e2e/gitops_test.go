@@ -69,7 +69,7 @@ func serverSideApply(t *testing.T, manifest *unstructured.Unstructured, manager 
 	return scene.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(manifest.DeepCopy()), options...)
 }
 
-// manifestOf is the object as its user would have written it.
+// manifestOf returns the object as its user wrote it.
 func manifestOf(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	live := object.DeepCopy()
@@ -79,7 +79,7 @@ func manifestOf(t *testing.T, object *unstructured.Unstructured) *unstructured.U
 	return manifest
 }
 
-// withoutReplicas is the manifest of a mesh whose entries have none.
+// withoutReplicas returns the manifest of a mesh without replicas in its entries.
 func withoutReplicas(t *testing.T, manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	manifest = manifest.DeepCopy()

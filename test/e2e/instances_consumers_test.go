@@ -27,7 +27,7 @@ const (
 	failEvery = 20
 )
 
-// journal is what functions themselves say: when each message was done.
+// journal records when each message was processed, as reported by the functions.
 type journal struct {
 	mu   sync.Mutex // guards done
 	done []replica.Completion
@@ -39,7 +39,7 @@ func (j *journal) add(one replica.Completion) {
 	j.done = append(j.done, one)
 }
 
-// between counts the messages done after from and until to, and what they took.
+// between counts the messages processed after from and until to, and sums up their durations.
 func (j *journal) between(from, to time.Time) (n int64, took time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -52,7 +52,7 @@ func (j *journal) between(from, to time.Time) (n int64, took time.Duration) {
 	return n, took
 }
 
-// pods are who there is, as controllers know them from the API server. The zero value is nobody.
+// pods are the pods that controllers would read from the API server. The zero value has none.
 type pods struct {
 	mu         sync.Mutex // guards byWorkload
 	byWorkload map[string][]backlog.InstanceAddress
@@ -64,7 +64,7 @@ func (p *pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	return slices.Clone(p.byWorkload[workload]), nil
 }
 
-// set makes a pod the last of the workload, or replaces one of the same name.
+// set sets the last pod of the workload, or replaces one of the same name.
 func (p *pods) set(workload string, pod backlog.InstanceAddress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *pods) set(workload string, pod backlog.InstanceAddress) {
 	p.byWorkload[workload] = append(all, pod)
 }
 
-// consumers is a function with real instances, and what the product reads of them.
+// consumers is a function with real instances, and the product's readings of them.
 type consumers struct {
 	*ground
 	in     replica.Instance
@@ -90,7 +90,7 @@ type consumers struct {
 	watch  *watch
 }
 
-// newConsumers makes the topic of a function, and no instance yet.
+// newConsumers creates the topic of a function, without instances.
 func (g *ground) newConsumers(
 	t *testing.T, in replica.Instance, runner func(*journal) (replica.Runner, error),
 ) *consumers {
@@ -110,7 +110,7 @@ func (g *ground) newConsumers(
 	return c
 }
 
-// start runs an instance in place of the one of the same id.
+// start starts an instance, in place of the previous one with the id.
 func (c *consumers) start(t *testing.T, id int) replica.Replica {
 	t.Helper()
 	in := c.in
@@ -126,7 +126,7 @@ func (c *consumers) start(t *testing.T, id int) replica.Replica {
 	return r
 }
 
-// awaitReady waits for instances, and shows an instance's log when it ends before.
+// awaitReady waits for instances, and shows the log of an instance that ends early.
 func awaitReady(t *testing.T, all ...replica.Replica) {
 	t.Helper()
 	for _, r := range all {
@@ -156,8 +156,8 @@ func (c *consumers) publish(t *testing.T, profile load.Profile) (p *load.Publish
 	}
 }
 
-// flood publishes n messages within a second and goes on with so many a second until stop, which tells how many there
-// were: work for all the time that a measurement takes, whatever the pace of the machine.
+// flood publishes n messages within a second and then perSecond until stop, which returns their number: enough for a
+// measurement at any speed of the machine.
 func (c *consumers) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
 	t.Helper()
 	p, end := c.publish(t, func(elapsed time.Duration) float64 {
@@ -185,7 +185,7 @@ func (c *consumers) burst(t *testing.T, n int64) {
 	stop()
 }
 
-// look asks all instances once.
+// look reads all instances once.
 func (c *consumers) look(t *testing.T) backlog.InstancesSample {
 	t.Helper()
 	sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
@@ -193,13 +193,13 @@ func (c *consumers) look(t *testing.T) backlog.InstancesSample {
 	return sample
 }
 
-// answered is a look with the time of its last answer; the counters are of a time between.
+// answered is a sample with the time of its last response; the counters are slightly older.
 type answered struct {
 	backlog.InstancesSample
 	by time.Time
 }
 
-// follow asks all instances again and again until it is enough.
+// follow reads all instances repeatedly until enough returns true.
 func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -213,11 +213,11 @@ func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answe
 	return seen
 }
 
-// rest waits until n messages are processed and nothing is in flight.
+// rest waits until n messages are processed and none is in flight.
 func (c *consumers) rest(t *testing.T, n int64) totals {
 	t.Helper()
 	c.follow(t, func(now totals) bool { return now.processed >= n && now.inFlight == 0 })
-	return sum(c.look(t)) // the counters of the look before were not read at one time
+	return sum(c.look(t)) // the counters of the previous sample are of different times
 }
 
 // totals are the counters of all instances together.
@@ -241,18 +241,18 @@ func sum(sample backlog.InstancesSample) totals {
 	return all
 }
 
-// measured is what follows from two looks.
+// measured is the difference of two samples.
 type measured struct {
 	// busy is the mean share of an instance, rate calls per second.
 	busy, rate float64
 	// inFlight is the largest number that one instance held.
 	inFlight int64
-	// reading is what the product made of it, over the last seconds.
+	// reading is the product's reading over the last seconds.
 	reading backlog.InstancesReading
 }
 
-// measure looks on from one number of calls to another. What was processed meanwhile is held against what the functions
-// say, whatever the pace of the machine.
+// measure samples from one number of calls to another, and compares with the functions' reports, at any speed of the
+// machine.
 func (c *consumers) measure(t *testing.T, from, to int64) measured {
 	t.Helper()
 	c.follow(t, func(now totals) bool { return now.calls >= from })
@@ -265,7 +265,7 @@ func (c *consumers) measure(t *testing.T, from, to int64) measured {
 	for _, one := range seen {
 		m.inFlight = max(m.inFlight, sum(one.InstancesSample).inFlight)
 	}
-	// The first reading over no time but this.
+	// The first reading over exactly this period.
 	m.reading = c.watch.until("a reading of this time", first.At, func(l look) bool {
 		r := l.reading.Instances
 		return l.err == nil && r.Window > 0 && !r.At.Add(-r.Window).Before(first.by)
@@ -279,7 +279,7 @@ func (c *consumers) measure(t *testing.T, from, to int64) measured {
 		c.in.Name, calls, seconds, m.busy, busy/calls*1000, m.rate, m.inFlight, least, most, took.Seconds()/float64(
 			most)*1000,
 		say(m.reading.Busy), say(m.reading.ServiceTime), say(m.reading.ProcessRate), m.reading.Asynchronous)
-	// One of each instance, or of each future, may be done and not counted yet.
+	// One message of each instance, or of each future, may be processed and not counted yet.
 	slack := int64(instances + c.in.AsyncRequests)
 	require.GreaterOrEqual(t, after.processed-before.processed, least-slack)
 	require.LessOrEqual(t, after.processed-before.processed, most+slack)

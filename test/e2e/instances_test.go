@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// TestSignalsInstances holds what real instances say of themselves against functions whose cost is known. It needs a
-// JDK, and python3 3.9 or later with its module venv.
+// TestSignalsInstances compares the metrics of real instances with functions of known cost. It needs a JDK, and python3
+// 3.9 or later with its module venv.
 func TestSignalsInstances(t *testing.T) {
 	g := onGround(t)
 	// They wait more than they work.
@@ -38,15 +38,15 @@ func java(t *testing.T, g *ground) func(*journal) (replica.Runner, error) {
 func python(t *testing.T) func(*journal) (replica.Runner, error) {
 	return func(j *journal) (replica.Runner, error) {
 		runner, err := replica.NewPython(t.Context(), os.Stderr, j.add)
-		require.NoError(t, err) // says what to install
+		require.NoError(t, err) // the error names what to install
 		t.Cleanup(func() { require.NoError(t, runner.Close()) })
 		return runner, nil
 	}
 }
 
-// requireServiceTime holds the mean time of a call against what synchronous functions say themselves: a busy machine
-// makes calls longer than they should be, and that is the truth then. It is called at rest, so both speak of the same
-// calls, except that Java's metrics have those that failed too.
+// requireServiceTime compares the mean duration of a call with the reports of synchronous functions: a busy machine
+// makes calls longer. Call it at rest, so that both have the same calls, except that Java's metrics include failed
+// ones.
 func (c *consumers) requireServiceTime(t *testing.T, end totals) {
 	t.Helper()
 	var done int64
@@ -58,11 +58,11 @@ func (c *consumers) requireServiceTime(t *testing.T, end totals) {
 	truth, measured := took.Seconds()/float64(done), end.busy.Seconds()/float64(end.calls)
 	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000,
 		c.in.ServiceTime)
-	// The first call and those that fail cost some ms outside of the function's clock, on a busy machine more.
+	// The first call and failed calls cost some ms outside of the function's clock, on a busy machine more.
 	require.InEpsilon(t, truth, measured, 0.25)
 }
 
-// requireShare holds the busy share against what it is on a machine with nothing else to do, within bounds for others.
+// requireShare compares the busy share with that on an idle machine, within bounds for busy ones.
 func (m measured) requireShare(t *testing.T, want float64) {
 	t.Helper()
 	require.InDelta(t, want, m.busy, 0.3)
@@ -88,7 +88,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	require.Len(t, idle.Instances, 2)
 	require.Equal(t, totals{}, sum(idle), "everything is there, and 0, before the first message")
 
-	flood := c.flood(t, 160, 2/service) // as many as two do in a second, who have 160 to begin with
+	flood := c.flood(t, 160, 2/service) // as much as two instances process in a second, after 160 at first
 	full := c.measure(t, 6, 120)
 	messages := flood()
 	full.requireShare(t, 1)
@@ -160,14 +160,13 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	flood := c.flood(t, 300, futures/service)
 	full := c.measure(t, 20, 220)
 	messages := flood()
-	// Pulsar 4.0 times the call alone with its wait for a free slot, later ones until the future is complete.
+	// Pulsar 4.0 times only the call with its wait for a free slot, later versions until the future is complete.
 	whole := g.Version() != broker.Version
 	if whole {
 		require.InDelta(t, futures+1, full.busy, 2)
 		require.InEpsilon(t, service, known(t, full.reading.ServiceTime), 0.2)
 	} else {
-		// 0.95 on a machine with nothing else to do. What a busy one adds between two calls is in nobody's clock: 0.63 was
-		// seen.
+		// 0.95 on an idle machine. The time that a busy one adds between two calls is in no clock: the lowest was 0.63.
 		require.Greater(t, full.busy, 0.4)
 		require.Greater(t, known(t, full.reading.Busy), 0.4)
 	}
@@ -186,7 +185,7 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	if whole {
 		require.InDelta(t, 20*service, light.busy, 2)
 	} else {
-		// The calls return at once while a slot is free, and on a busy machine some are late to be.
+		// Calls return at once while a slot is free; on a busy machine some return late.
 		require.Less(t, light.busy, full.busy/2)
 		require.Less(t, known(t, light.reading.Busy), known(t, full.reading.Busy)/2)
 	}

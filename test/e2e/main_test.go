@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e tests the product on real parts: a real Pulsar broker, the real HPA controller behind a real API server
-// and aggregator, and the adapter as a process with the rights of its manifests.
+// and aggregator, and the adapter as a process with the permissions of its manifests.
 package e2e
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// scene is set by the first test that calls onStage, for it takes longer than most tests and some need none.
+// scene is started by the first test that calls onStage: it takes longer than most tests, and some need none.
 var scene *stage.Stage
 
-// The adapter and the HPA controller look more often than they ship, so that minutes become seconds; the decisions are
-// the same.
+// The adapter polls and the HPA controller syncs more often than shipped, so that minutes become seconds. The decisions
+// are the same.
 const (
 	pollInterval = time.Second
 	staleAfter   = 8 * time.Second
@@ -36,10 +36,10 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 		HPASyncPeriod: hpaSync,
 		AdapterFlags: []string{
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
-			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and where nobody listens
+			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and closed ports
 			"--worker-update-interval=3s",
 			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
-			// An adapter that cannot renew in time ends: so long is no hiccup of a busy machine.
+			// An adapter that cannot renew its Lease in time ends. Stalls of a busy machine are shorter.
 			"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s",
 		},
 		Guests: true, Progress: os.Stderr,
@@ -52,7 +52,7 @@ func closeStage(s *stage.Stage) error {
 	return nil
 }
 
-// onStage begins a test that needs the whole scene: Pulsar, Kubernetes and the adapter.
+// onStage starts a test that needs the whole stage: Pulsar, Kubernetes and the adapter.
 func onStage(t *testing.T) {
 	t.Helper()
 	theStage.Need(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// addMesh puts a FunctionMesh on the stage that leaves with the test.
+// addMesh adds a FunctionMesh to the stage and deletes it after the test.
 func addMesh(t *testing.T, name string, entries ...stage.FunctionConfig) *stage.Mesh {
 	t.Helper()
 	onStage(t)
@@ -48,14 +48,14 @@ func componentPolicy(m *stage.Mesh, f *stage.Function, entry string) *v1alpha1.A
 	return p
 }
 
-// touched is a mesh that is changed again and again, so that Function Mesh writes it over its children.
+// touched is a mesh that changes repeatedly, so that Function Mesh writes over its children.
 type touched struct {
 	// mu guards seen.
 	mu   sync.Mutex
 	seen []int
 }
 
-// touch begins to, until the test ends.
+// touch changes the mesh until the test ends.
 func touch(t *testing.T, m *stage.Mesh) *touched {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -96,14 +96,14 @@ func (w *touched) see(replicas int) {
 	}
 }
 
-// numbers are what the first entry had, each change once.
+// numbers are the replicas of the first entry, each change once.
 func (w *touched) numbers() []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.seen)
 }
 
-// desiredBy is what spec.replicas of the Function was, each change once.
+// desiredBy are the values of the Function's spec.replicas, each change once.
 func desiredBy(f *stage.Function) (desired []int) {
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
 		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
@@ -137,7 +137,7 @@ func entryReplicas(ctx context.Context, t *testing.T, m *stage.Mesh) int {
 	return replicasOfEntry(object)
 }
 
-// replicasOfEntry is -1 when there are none.
+// replicasOfEntry is -1 without replicas.
 func replicasOfEntry(mesh *unstructured.Unstructured) int {
 	entries, _, _ := unstructured.NestedSlice(mesh.Object, "spec", "functions")
 	if len(entries) == 0 {
@@ -203,7 +203,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 		"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
 			"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
 
-	// What it is spared: a plain HorizontalPodAutoscaler on the child is set back by the mesh, again and again.
+	// For comparison: the mesh repeatedly resets a plain HorizontalPodAutoscaler's write on the child.
 	plain := plainHPA(f.Name, 10)
 	require.NoError(t, scene.Client.Create(t.Context(), plain))
 	await(t, f, "the child to be scaled and set back twice", patience, func(context.Context) (bool, string, error) {
@@ -241,7 +241,7 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch))
 	setRight()
 
-	// The lists of a mesh have one owner each, whoever wrote one number of them last: a server-side apply has to force.
+	// Each list of a mesh has one owner, the last writer of any of its numbers, so a server-side apply must force.
 	wanted := m.Object()
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted), wanted))
 	entries, _, err := unstructured.NestedSlice(wanted.Object, "spec", "functions")

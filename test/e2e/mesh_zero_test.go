@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// meshTo is componentPolicy that keeps so many replicas at least, and may go to zero at once.
+// meshTo is componentPolicy with that minReplicas, which may scale to zero at once.
 func meshTo(m *stage.Mesh, f *stage.Function, entry string, minimum int32) *v1alpha1.AutoscalingPolicy {
 	p := componentPolicy(m, f, entry)
 	p.Spec.MinReplicas = &minimum
@@ -37,7 +37,7 @@ func pairOf(t *testing.T, name string) (m *stage.Mesh, first, second string) {
 		stage.FunctionConfig{Name: second, ServiceTime: 25 * time.Millisecond}), first, second
 }
 
-// child is a Function of a mesh to read into or to delete.
+// child returns an empty Function of a mesh, to read into or to delete.
 func child(f *stage.Function) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
@@ -46,7 +46,7 @@ func child(f *stage.Function) *unstructured.Unstructured {
 	return object
 }
 
-// entriesAre waits until the entries of the mesh have so many replicas each, -1 for none.
+// entriesAre waits until the entries of the mesh have these replicas, -1 for none.
 func entriesAre(t *testing.T, m *stage.Mesh, limit time.Duration, want ...int64) {
 	t.Helper()
 	await(t, m.Functions[0], fmt.Sprintf("entries of %s with %v replicas", m.Name, want), limit,
@@ -80,7 +80,7 @@ func setEntry(t *testing.T, m *stage.Mesh, index, replicas int) {
 	require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch, client.FieldOwner("kubectl-edit")))
 }
 
-// deleteChild deletes it, and returns what says whether there is another one.
+// deleteChild deletes a child, and returns a function that reports whether there is another one.
 func deleteChild(t *testing.T, f *stage.Function) (recreated func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	object := child(f)

@@ -18,13 +18,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// ask asks the API server for a path, as kubectl get --raw does.
+// ask requests a path of the API server, as kubectl get --raw does.
 func ask(ctx context.Context, t *testing.T, path string) ([]byte, error) {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
 	result := clientset.RESTClient().Get().AbsPath(path).Do(ctx)
-	if err := result.Error(); err != nil { // Raw alone would lose the server's words
+	if err := result.Error(); err != nil { // Raw alone drops the server's message
 		return nil, err
 	}
 	return result.Raw()
@@ -33,7 +33,7 @@ func ask(ctx context.Context, t *testing.T, path string) ([]byte, error) {
 func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	t.Parallel()
 	const name, metric = "asked", "pulsar_function_backlog_ready_messages"
-	// One replica does 20/s and 40/s arrive, so something waits.
+	// One replica processes 20/s and 40/s arrive, so there is backlog.
 	f := addFunction(t,
 		stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batching: load.BatchingOn})
 	publish(t, f, load.Constant(40))
@@ -44,7 +44,7 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	await(t, f, "a backlog of 100 messages", patience, func(ctx context.Context) (bool, string, error) {
 		var err error
 		if answer, err = ask(ctx, t, base+"v1beta2"+object+name+"/"+metric); err != nil {
-			return false, err.Error(), nil // the first ones say that nothing is known yet
+			return false, err.Error(), nil // the first responses report unknown signals
 		}
 		var list cmv1beta2.MetricValueList
 		if err := json.Unmarshal(answer, &list); err != nil {
@@ -84,7 +84,7 @@ func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
 	t.Parallel()
 	const name, base = "busy", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
 		"/functions.compute.functionmesh.io/"
-	// One replica of Pulsar's own Java instance does 100/s and 60/s arrive.
+	// One Java instance of Pulsar processes 100/s and 60/s arrive.
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Kind: stage.Java})
 	publish(t, f, load.Constant(60))
 	read := func(ctx context.Context, metric string) (cmv1beta2.MetricValue, error) {
@@ -102,7 +102,7 @@ func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
 	await(t, f, "a busy share about 0.6", patience, func(ctx context.Context) (bool, string, error) {
 		var err error
 		if busy, err = read(ctx, "pulsar_function_busy_ratio"); err != nil {
-			return false, err.Error(), nil // the first ones say that nothing is known yet
+			return false, err.Error(), nil // the first responses report unknown signals
 		}
 		share := busy.Value.AsApproximateFloat64()
 		return share > 0.4 && share < 0.9, busy.Value.String(), nil

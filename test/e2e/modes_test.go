@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitNoAutoscaler waits until ours is gone.
+// awaitNoAutoscaler waits until the policy's autoscaler is deleted.
 func awaitNoAutoscaler(t *testing.T, f *stage.Function) {
 	t.Helper()
 	await(t, f, "our HPA to be gone", patience, func(ctx context.Context) (bool, string, error) {

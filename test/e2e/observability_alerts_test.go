@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitAlert waits until an alert about the Function's policy fires, or fires no more.
+// awaitAlert waits until an alert about the Function's policy fires, or no longer fires.
 func awaitAlert(t *testing.T, f *stage.Function, name string, fires bool) {
 	t.Helper()
 	server := observed(t)
@@ -61,7 +61,7 @@ func TestObservabilityAlertsOfAPolicyAtItsMaximum(t *testing.T) {
 	require.Empty(t, failed)
 }
 
-// It stops the broker and the operator for all Functions, so no other test runs beside it.
+// It stops the broker and the operator for all Functions, so it runs alone.
 func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *testing.T) {
 	const name = "alert-outages"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
@@ -76,7 +76,7 @@ func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *test
 	awaitReplicas(t, f, 3, 3, patience) // by the HPA
 
 	require.NoError(t, scene.Broker.Pause())
-	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed
+	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
 	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", true)
 	require.NoError(t, scene.Broker.Resume())
 	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", false)

@@ -25,7 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// thePrometheus scrapes the adapter of theStage and evaluates the alerts that ship.
+// thePrometheus scrapes the adapter of theStage and evaluates the shipped alerts.
 var thePrometheus = shared.New("a real Prometheus", openPrometheus, closePrometheus)
 
 func openPrometheus(ctx context.Context) (*prometheus.Server, error) {
@@ -36,8 +36,8 @@ func openPrometheus(ctx context.Context) (*prometheus.Server, error) {
 	return scene.StartPrometheus(ctx, rules)
 }
 
-// soonRules is a file of the rules that ship, with alerts that wait for a second instead of minutes: promtool tests how
-// long they wait.
+// soonRules is a file of the shipped rules with alerts that wait for a second instead of minutes: promtool tests their
+// real times.
 func soonRules() (path string, err error) {
 	rules, err := os.ReadFile("../../deploy/monitoring/rules.yaml")
 	if err != nil {
@@ -53,14 +53,14 @@ func closePrometheus(s *prometheus.Server) error {
 	return nil
 }
 
-// observed begins a test that asks the Prometheus of the stage.
+// observed starts a test that queries the Prometheus of the stage.
 func observed(t *testing.T) *prometheus.Server {
 	t.Helper()
 	onStage(t)
 	return thePrometheus.Need(t)
 }
 
-// awaitSample waits until an expression has a result of one sample that is as wanted.
+// awaitSample waits until an expression has one sample as expected.
 func awaitSample(t *testing.T, f *stage.Function, expression string, limit time.Duration,
 	holds func(value float64) bool,
 ) {

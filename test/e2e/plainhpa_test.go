@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// plainHPA is what a user writes who wants no policy: so many ready messages a replica.
+// plainHPA is an HorizontalPodAutoscaler of a user without a policy, on ready messages per replica.
 func plainHPA(name string, messages int64) *autoscalingv2.HorizontalPodAutoscaler {
 	function := autoscalingv2.CrossVersionObjectReference{
 		APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
@@ -55,7 +55,7 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 	t.Cleanup(func() {
 		require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), plainHPA(name, perReplica)))
 	})
-	// One replica does 100/s, so 250/s take 3: the backlog grows by 200 for each one that is missing until they are there.
+	// One replica processes 100/s, so 250/s need 3. The backlog grows until the third one runs.
 	publish(t, f, steps(0, 250, 0, 20*time.Second))
 	awaitReplicas(t, f, 3, 5, patience)
 	await(t, f, "all messages to be done", patience, func(context.Context) (bool, string, error) {
@@ -68,7 +68,7 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 	require.NoError(t,
 		scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name + "-by-hand"}, hpa))
 	for _, c := range hpa.Status.Conditions {
-		if c.Type != autoscalingv2.ScalingLimited { // an empty backlog asks for 0, and minReplicas is 1
+		if c.Type != autoscalingv2.ScalingLimited { // an empty backlog recommends 0, and minReplicas is 1
 			require.Equal(t, corev1.ConditionTrue, c.Status, "%s: %s: %s", c.Type, c.Reason, c.Message)
 		}
 	}

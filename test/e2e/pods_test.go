@@ -25,7 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestPodsAreSeenAsTheyAre reads real StatefulSets' pods with the rights of deploy/rbac.
+// TestPodsAreSeenAsTheyAre reads the pods of real StatefulSets with the permissions of deploy/rbac.
 func TestPodsAreSeenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	onStage(t)
@@ -58,7 +58,7 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 	awaitPods(t, pods, rolling, "both to be replaced", func(p policy.Pods) bool { return p == policy.Pods{} })
 }
 
-// watchedPods are those that the adapter would see, until the test ends.
+// watchedPods are the pods that the adapter would read, until the test ends.
 func watchedPods(t *testing.T) *informer.Pods {
 	t.Helper()
 	kubeconfig, err := scene.Cluster.ServiceAccountKubeconfig(t.Context(), "pulsar-autoscaler", "adapter")

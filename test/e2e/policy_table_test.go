@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestPolicyReadsWellInATable: what kubectl get shows of a policy that scales, wide columns included.
+// TestPolicyReadsWellInATable checks kubectl get of a policy that scales, with wide columns.
 func TestPolicyReadsWellInATable(t *testing.T) {
 	t.Parallel()
 	const name, arriving, perReplica = "listed", 90, 25
@@ -48,7 +48,7 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	require.Equal(t, v1alpha1.ConditionReady, decided.Conditions[0].Type, "the first condition")
 }
 
-// policyRow is the one row of the table that the API server makes for kubectl, by column.
+// policyRow is the row of the API server's table for kubectl, by column.
 func policyRow(t *testing.T, name string) map[string]string {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())

@@ -56,7 +56,7 @@ func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, hpa, "two autoscalers on one target stop both")
 
-	// Function Mesh forgets its autoscaler when maxReplicas goes, as it really does, so the next words are about that one.
+	// Function Mesh keeps its autoscaler after the removal of maxReplicas, so the next message is about that one.
 	setMaxReplicas(t, name, nil)
 	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AutoscalerOrphaned")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-function still scales Function "+name)

@@ -29,7 +29,7 @@ func selected(by string) map[string]string {
 	return map[string]string{by + ".example.com/member": "yes"}
 }
 
-// addPolicySet makes a set that leaves with the test.
+// addPolicySet creates a set and deletes it after the test.
 func addPolicySet(t *testing.T, name string) *v1alpha1.AutoscalingPolicySet {
 	t.Helper()
 	set := &v1alpha1.AutoscalingPolicySet{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
@@ -44,7 +44,7 @@ func addPolicySet(t *testing.T, name string) *v1alpha1.AutoscalingPolicySet {
 	return set
 }
 
-// member puts a Function on the stage.
+// member adds a Function to the stage.
 func member(t *testing.T, name string, labels map[string]string) *stage.Function {
 	t.Helper()
 	return addFunction(t, stage.FunctionConfig{
@@ -73,7 +73,7 @@ func setStatus(t *testing.T, name string) v1alpha1.AutoscalingPolicySetStatus {
 	return set.Status
 }
 
-// awaitForSet waits for something about a set, and shows its status when it does not come.
+// awaitForSet waits for a condition about a set, and shows its status after a timeout.
 func awaitForSet(t *testing.T, set, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -83,7 +83,7 @@ func awaitForSet(t *testing.T, set, what string, holds func(ctx context.Context)
 	}
 }
 
-// awaitCounts waits until so many match, are governed and all of these are ready.
+// awaitCounts waits until that many targets match, have a policy, and are ready.
 func awaitCounts(t *testing.T, set string, matched, governed int32) {
 	t.Helper()
 	want := fmt.Sprint(matched, governed, governed, "True")
@@ -98,7 +98,7 @@ func awaitCounts(t *testing.T, set string, matched, governed int32) {
 	})
 }
 
-// awaitGone waits until a policy and its HorizontalPodAutoscaler are no more.
+// awaitGone waits until a policy and its HorizontalPodAutoscaler are deleted.
 func awaitGone(t *testing.T, set, name string) {
 	t.Helper()
 	for _, object := range []client.Object{
@@ -166,7 +166,7 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 	require.Equal(t, int64(2), specReplicas(t, calm))
 }
 
-// revertEdit edits a policy of the set, and waits until it is as the template says.
+// revertEdit edits a policy of the set, and waits until the controller restores the template.
 func revertEdit(t *testing.T, set *v1alpha1.AutoscalingPolicySet, name string) {
 	t.Helper()
 	p := &v1alpha1.AutoscalingPolicy{}
@@ -183,7 +183,7 @@ func revertEdit(t *testing.T, set *v1alpha1.AutoscalingPolicySet, name string) {
 	})
 }
 
-// handOver writes a policy of the Function's own, which takes over from the set's, and takes it away again.
+// handOver creates a policy for the Function, which takes precedence over the set's, and deletes it.
 func handOver(t *testing.T, set string, f *stage.Function) {
 	t.Helper()
 	own := newPolicy(f.Name)

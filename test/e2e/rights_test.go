@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// testRights holds the table of docs/pulsar-permissions.md against the broker: each role has one right, and whoever
-// lacks the right that is needed is told which one it is.
+// testRights compares the table of docs/pulsar-permissions.md with the broker: each role has one permission, and an
+// error names the missing one.
 func testRights(t *testing.T, s *secured) {
 	roles := []string{"consume", "functions", "sinks", "sources", "nobody", "admin"}
 	named := map[string]backlog.Credentials{}
@@ -33,7 +33,7 @@ func testRights(t *testing.T, s *secured) {
 			_, err := source.Worker().Describe(t.Context(), function.Component{
 				Cluster: cluster, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
 			})
-			if errors.Is(err, backlog.ErrFunctionNotFound) { // which the worker says only to who may know
+			if errors.Is(err, backlog.ErrFunctionNotFound) { // the worker reports it only to permitted roles
 				return nil
 			}
 			require.Error(t, err)
@@ -82,7 +82,7 @@ func testRights(t *testing.T, s *secured) {
 	t.Run("entries of a backlog by consume", func(t *testing.T) { testPeekedEntries(t, s, source) })
 }
 
-// testPeekedEntries proves that who may read statistics may look at the entries of a topic that was loaded again.
+// testPeekedEntries shows that a role that may read statistics may also read entries of a reloaded topic.
 func testPeekedEntries(t *testing.T, s *secured, source *pulsar.Source) {
 	t.Helper()
 	const topic, messages = securedTopic + "-peeked", 50

@@ -18,9 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestScalingAFailoverFunctionFollowsItsBusiestPartition: one replica does 50/s, so 3 would be enough for the sum, but
-// not the 3 among which Pulsar deals out these partitions: each of two would have 50/s to do, and of 4 one would have
-// 80/s.
+// TestScalingAFailoverFunctionFollowsItsBusiestPartition: one replica processes 50/s, so 3 would be enough for the sum.
+// With the assignment of partitions to 3 replicas, two of them would get 50/s each, and with 4 one would get 80/s.
 func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	t.Parallel()
 	const name, least, arrivals = "ordered", 5, 110 // a second
@@ -41,8 +40,8 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 		ready, err := waiting(ctx, f)
 		return ready < arrivals, fmt.Sprintf("%d of %d messages wait", ready, published()), err
 	})
-	// Replicas that are to stay are seen to: a status whose numbers hardly move is not written for minutes, so its time
-	// tells nothing about decisions made since.
+	// The test checks replicas directly: a status with nearly constant numbers is not written for minutes, so its time
+	// says nothing about later decisions.
 	await(t, f, "the stabilization window to pass", patience, func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
 		return time.Since(drained) > 15*time.Second, fmt.Sprintf("%+v", replicas), err
@@ -63,8 +62,7 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	require.Less(t, ready, int64(5*arrivals), "no partition is left behind")
 }
 
-// waiting is how many messages the policy was last decided on. The score does not tell: messages of different
-// publishers have the same numbers.
+// waiting is the backlog of the last decision. The score cannot count it: publishers use the same sequence numbers.
 func waiting(ctx context.Context, f *stage.Function) (int64, error) {
 	p, err := f.Policy(ctx)
 	if err != nil {
@@ -76,8 +74,7 @@ func waiting(ctx context.Context, f *stage.Function) (int64, error) {
 	return *p.Status.Signals.ReadyMessages, nil
 }
 
-// publishSkewed keeps so many messages a second coming to each partition until the test ends, and says how many have
-// come.
+// publishSkewed publishes a rate to each partition until the test ends, and returns a function that counts messages.
 func publishSkewed(t *testing.T, f *stage.Function, rates []float64) (published func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

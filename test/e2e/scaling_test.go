@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// addFunction puts a Function on the stage that leaves with the test.
+// addFunction adds a Function to the stage and deletes it after the test.
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
@@ -40,15 +40,15 @@ func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	return f
 }
 
-// objective of all policies here.
+// objective is that of all policies here.
 const (
 	objective = 30 * time.Second
-	// patience is for what needs seconds, and minutes on a machine that is busy with other tests. Surplus consumers are
-	// reported after two minutes, which begin again where Pulsar did not answer.
+	// patience is for conditions that take seconds, or minutes on a busy machine. Surplus consumers are reported after two
+	// minutes, which restart after a failed poll.
 	patience = 5 * time.Minute
 )
 
-// newPolicy is from 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
+// newPolicy has 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
 func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
 	window := int32(10)
 	return &v1alpha1.AutoscalingPolicy{
@@ -71,7 +71,7 @@ func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
 	require.NoError(t, scene.Client.Create(t.Context(), p))
 }
 
-// publish keeps the load up until the test ends.
+// publish publishes the load until the test ends.
 func publish(t *testing.T, f *stage.Function, profile load.Profile) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func publish(t *testing.T, f *stage.Function, profile load.Profile) {
 	})
 }
 
-// await waits until the condition holds; on a time-out it shows the policy, the HPA and the adapter's log.
+// await waits for a condition; after a timeout it shows the policy, the HPA and the adapter's log.
 func await(t *testing.T, f *stage.Function, what string, limit time.Duration,
 	holds func(ctx context.Context) (bool, string, error),
 ) {
@@ -95,7 +95,7 @@ func await(t *testing.T, f *stage.Function, what string, limit time.Duration,
 	}
 }
 
-// awaitReplicas waits until spec.replicas is from least to most, and logs each decision on the way.
+// awaitReplicas waits until spec.replicas is from least to most, and logs each decision meanwhile.
 func awaitReplicas(t *testing.T, f *stage.Function, least, most int64, limit time.Duration) {
 	t.Helper()
 	last := ""
@@ -128,7 +128,7 @@ func awaitCondition(t *testing.T, f *stage.Function, conditionType string, statu
 	return message
 }
 
-// awaitAutoscaler waits until the condition ScalingActive of our HPA has a status, and returns its message.
+// awaitAutoscaler waits until the condition ScalingActive of the policy's HPA has a status, and returns its message.
 func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionStatus) string {
 	t.Helper()
 	var message string
@@ -149,7 +149,7 @@ func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionSta
 	return message
 }
 
-// requireClean fails when the policy or the HPA reports a problem.
+// requireClean fails if the policy or the HPA reports a problem.
 func requireClean(t *testing.T, f *stage.Function) {
 	t.Helper()
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
@@ -167,7 +167,7 @@ func requireClean(t *testing.T, f *stage.Function) {
 	require.Empty(t, want, "conditions that the HPA lacks")
 }
 
-// describe is what a person would look at.
+// describe returns the state for a failed test.
 func describe(t *testing.T, f *stage.Function) string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -195,7 +195,7 @@ func steps(low, high float64, rise, fall time.Duration) load.Profile {
 	}
 }
 
-// dial is a load that a test changes when it has seen what it waits for, however long that took.
+// dial is a load that a test changes after a condition, however long that took.
 type dial struct{ perSecond atomic.Int64 }
 
 func newDial(perSecond int64) *dial {
@@ -208,8 +208,8 @@ func (d *dial) turn(perSecond int64) { d.perSecond.Store(perSecond) }
 
 func (d *dial) profile(time.Duration) float64 { return float64(d.perSecond.Load()) }
 
-// follow is the whole loop: a load that steps up and down, and replicas that follow through the real HPA. The load
-// changes when the replicas have followed, however long a busy machine takes for that.
+// follow tests the whole loop: a load that steps up and down, and replicas that follow through the real HPA. The load
+// changes only after the replicas have followed, however long a busy machine takes.
 func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	config.Objective = objective
 	f := addFunction(t, config)
@@ -222,7 +222,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	publish(t, f, load.profile)
 	capacity := float64(time.Second) / float64(config.ServiceTime)
 
-	// While it is calm one replica is enough: low is a fifth of its capacity.
+	// At the calm rate one replica is enough: low is a fifth of its capacity.
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	largest := largestBacklog(t, f)
 	before := f.Published()
 	load.turn(high)
-	enough := int64(float64(high)/capacity) + 1 // fewer could never drain
+	enough := int64(float64(high)/capacity) + 1 // fewer never drain the backlog
 	awaitReplicas(t, f, enough, 20, patience)
 	await(t, f, "the backlog to drain", patience, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
@@ -240,7 +240,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 			fmt.Sprintf("%d published, %d done", published, done), nil
 	})
 	load.turn(low)
-	// The slow one of the smoothed rates, which replicas do not go below, has a time constant of 90 s.
+	// Replicas do not go below the slow smoothed rate, which has a time constant of 90 s.
 	awaitReplicas(t, f, 1, 1, 6*time.Minute)
 	requireClean(t, f)
 
@@ -252,8 +252,8 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	require.Less(t, 10*late, done, "messages that took longer than the objective of %s", objective)
 	raises, most := raisesSince(f, time.Time{})
 	require.LessOrEqual(t, raises, 2, "raises for one load step")
-	// Beside the rate replicas are for the backlog that there was, within 0.6 of the objective, and for what arrives until
-	// they run in a real cluster: at most as much again.
+	// Replicas also cover the backlog, within 0.6 of the objective, and arrivals until new replicas run in a real cluster:
+	// at most as much again.
 	bound := int((2*float64(high)+float64(largest())/(0.6*objective.Seconds()))/capacity) + 1
 	require.LessOrEqual(t, most, bound, "replicas for %d/s at %v/s each and a backlog of %d", high, capacity, largest())
 	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.15,
@@ -285,7 +285,7 @@ func largestBacklog(t *testing.T, f *stage.Function) func() int64 {
 	return largest.Load
 }
 
-// raisesSince counts how often spec.replicas went up since the given time, and tells its largest value.
+// raisesSince counts how often spec.replicas rose since the given time, and returns its largest value.
 func raisesSince(f *stage.Function, since time.Time) (raises, most int) {
 	before := 0
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
@@ -298,7 +298,7 @@ func raisesSince(f *stage.Function, since time.Time) (raises, most int) {
 	return raises, most
 }
 
-// tell logs how it went, for whoever runs a single test with -v.
+// tell logs the timeline for go test -v.
 func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 	t.Helper()
 	timeline := scene.Mesh.Timeline(stage.Namespace, f.Name)

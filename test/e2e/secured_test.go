@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// What a secured broker knows. A role has the actions of its name on the namespace, where it is not otherwise said.
+// Names on a secured broker. A role has the permission of its name on the namespace, with exceptions below.
 const (
 	securedTopic = "persistent://private/work/orders"
 	audience     = "pulsar"
@@ -34,12 +34,11 @@ const (
 	clientRole, secret     = "client-reader", "client s3cret"
 )
 
-// brokerLines are enough to hold what the broker thinks of the last credentials.
+// brokerLines include the broker's message about the last credentials.
 const brokerLines = 60
 
-// secured is a broker that lets nobody in unknown: tokens, passwords, certificates and an OAuth2 issuer at once, and
-// roles with different rights on one namespace. strictAuthMethod, which 4.2 knows, makes it demand the method's name
-// too.
+// secured is a broker that requires authentication: by tokens, passwords, certificates and an OAuth2 issuer, with roles
+// of different permissions on one namespace. strictAuthMethod, which 4.2 has, makes it require the method's name too.
 type secured struct {
 	*broker.Broker
 
@@ -47,7 +46,7 @@ type secured struct {
 	authority *identity.Authority
 	tokens    *identity.Signer
 	issuer    *identity.Issuer
-	// openID says that the broker asks the issuer for its keys itself; else it was given them.
+	// openID is true if the broker requests the issuer's keys itself; otherwise it has them in its configuration.
 	openID bool
 }
 
@@ -63,7 +62,7 @@ func newSecured(t *testing.T) *secured {
 	require.NoError(t, err)
 	found, err := filepath.Glob(filepath.Join(dist.Lib, "*broker-auth-oidc*.jar"))
 	require.NoError(t, err)
-	s.openID = len(found) > 0 // the server's tarball has it, the jars of other versions are without
+	s.openID = len(found) > 0 // only the server's tarball has it
 	signer := s.tokens
 	if s.openID {
 		signer, err = identity.NewSigner()
@@ -84,13 +83,13 @@ func newSecured(t *testing.T) *secured {
 		if t.Failed() {
 			t.Logf("the broker printed:\n%s", s.LogTail(brokerLines))
 		}
-		_ = s.Discard() // nothing is left to lose
+		_ = s.Discard() // the test has ended
 	})
 	s.grant(t)
 	return s
 }
 
-// settings are those of Pulsar's documentation for each way to prove who one is.
+// settings are those of Pulsar's documentation for each authentication method.
 func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string]string {
 	t.Helper()
 	const class = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
@@ -101,12 +100,12 @@ func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string
 	require.NoError(t, err)
 	settings := map[string]string{
 		"authenticationEnabled": "true", "authorizationEnabled": "true", "strictAuthMethod": "true",
-		"statsUpdateFrequencyInSecs":           "1", // what it says of all topics is a minute old otherwise
+		"statsUpdateFrequencyInSecs":           "1", // by default its statistics of all topics are a minute old
 		"superUserRoles":                       "admin",
 		"tokenPublicKey":                       key,
 		"brokerClientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",
 		"brokerClientAuthenticationParameters": "token:" + admin,
-		// made by: openssl passwd -apr1 -salt abcdefgh 'open sesame'
+		// created by: openssl passwd -apr1 -salt abcdefgh 'open sesame'
 		"basicAuthConf": "file://" +
 			file(t, "htpasswd", passwordRole+":$apr1$abcdefgh$T64oOxnD8c28.dQa.2Lty1\n"),
 		"webServicePortTls":                    fmt.Sprint(httpsPort),
@@ -125,7 +124,7 @@ func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string
 	return settings
 }
 
-// grant makes the namespace with its topic, and gives the roles their rights.
+// grant creates the namespace with its topic, and grants the roles their permissions.
 func (s *secured) grant(t *testing.T) {
 	t.Helper()
 	s.demand(t, "/admin/v2/tenants/private", `{"allowedClusters":["standalone"],"adminRoles":[]}`)
@@ -156,7 +155,7 @@ func (s *secured) token(t *testing.T, role string, life time.Duration) string {
 	return signed
 }
 
-// reader returns a reader of Pulsar that may call this broker, and closes it with the test.
+// reader returns a reader of Pulsar that may call this broker, and closes it after the test.
 func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	t.Helper()
 	config.Registerer = prometheus.NewRegistry()
@@ -168,7 +167,7 @@ func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	return source
 }
 
-// fetch reads the topic with the credentials that the name stands for, over TLS or not.
+// fetch reads the topic with the credentials of the name, over TLS or not.
 func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access string) error {
 	t.Helper()
 	sample, err := source.Fetch(t.Context(), backlog.Topic{
@@ -181,8 +180,8 @@ func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access st
 	return err
 }
 
-// secrets is an auth.Source as the adapter's, with Secrets in memory. Like a cache it only looks at what has
-// changed when it is told that something is invalid.
+// secrets is an auth.Source like the adapter's, with Secrets in memory. Like a cache, it reads changes only after an
+// invalidation.
 type secrets struct {
 	mu sync.Mutex
 	// cached and stored are guarded by mu.
@@ -214,7 +213,7 @@ func (s *secrets) store(access string, to backlog.Credentials) {
 	s.stored[access] = to
 }
 
-// file writes a file for the time of the test.
+// file writes a file for the test.
 func file(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// byHand reads a subscription of a topic with chosen details: the Poller looks at the age every 30 s.
+// byHand reads a subscription of a topic with chosen details: the Poller reads the age only every 30 s.
 type byHand struct {
 	t            *testing.T
 	g            *ground
@@ -43,7 +43,7 @@ func (h byHand) read(detail backlog.Detail) backlog.Reading {
 	return r
 }
 
-// oldestAgeIsThatOfTheOldestMessage, whatever ledger it is in.
+// oldestAgeIsThatOfTheOldestMessage in any ledger.
 func oldestAgeIsThatOfTheOldestMessage(partitions int) signalsCase {
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprint("age-", partitions), partitions)
@@ -58,11 +58,11 @@ func oldestAgeIsThatOfTheOldestMessage(partitions int) signalsCase {
 		c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared})
 		held := c.take(10)
 		older, newer := held[:5], held[5:]
-		if held[0].PublishTime().After(held[9].PublishTime()) { // partitions come in any order
+		if held[0].PublishTime().After(held[9].PublishTime()) { // partitions are read in any order
 			older, newer = newer, older
 		}
 		oldest := older[0].PublishTime()
-		const millisecond = 0.002 // publish times are whole milliseconds
+		const millisecond = 0.002 // publish times are in whole milliseconds
 		requireAge := func(signal string, at time.Time, published time.Time, got backlog.Measurement) {
 			t.Helper()
 			truth := at.Sub(published).Seconds()
@@ -118,7 +118,7 @@ func countsNearZeroAreExact(t *testing.T, g *ground) {
 	h := g.byHand(t, topic)
 	for left := 100; left > 0; left /= 3 {
 		for i, message := range held {
-			if i%3 != 0 { // holes are left
+			if i%3 != 0 { // leaves holes
 				c.ack([]pulsar.Message{message})
 			}
 		}

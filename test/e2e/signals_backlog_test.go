@@ -26,7 +26,7 @@ func totalIsInMessages(partitions, batch int) signalsCase {
 			published += 1000
 		}
 		since := time.Now()
-		// The mean batch is learned from a full answer, which follows the first that shows a backlog.
+		// The mean batch is learned from a complete response, the second one with a backlog.
 		r := w.await("a full answer", func(r backlog.Reading) bool { return atLeast(r.Total, published) })
 		requireSignal(t, "total", published, r.Total, 0)
 		requireSignal(t, "ready", published, r.Ready, 0)
@@ -51,7 +51,7 @@ func totalFollowsTheSizeOfBatches(t *testing.T, g *ground) {
 		c.ack(c.take(1000))
 		requireSignal(t, "total", 0, w.fresh().Total, 0)
 	}
-	// What waits is measured by what was written last; a sudden growth of batches is believed one answer later.
+	// The latest writes determine the size of batches; a sudden growth counts one response later.
 	published := 0.0
 	for _, batch := range []int{1, 5, 50} {
 		g.producer(t, topic, batch).send(1000)
@@ -75,7 +75,7 @@ func unackedAndUndispatchedAreToldApart(t *testing.T, g *ground) {
 	requireSignal(t, "undispatched", 400, r.Undispatched, 0)
 	require.Equal(t, backlog.Shared, r.Type)
 
-	c.ack(c.take(300)) // the client asks for more when half of its queue is empty
+	c.ack(c.take(300)) // the client requests more when half of its queue is empty
 	r = w.await("the queue to be full again", func(r backlog.Reading) bool { return is(r.Unacked, 100) })
 	requireSignal(t, "total", 200, r.Total, 0)
 	requireSignal(t, "undispatched", 100, r.Undispatched, 0)
@@ -98,7 +98,7 @@ func blockedWhileTooMuchIsHeld(t *testing.T, g *ground) {
 	r := w.await("dispatch to stop", func(r backlog.Reading) bool { return r.Blocked })
 	unacked, err := r.Unacked.Value()
 	require.NoError(t, err)
-	// The limit is looked at between reads of up to 100 entries (dispatcherMaxReadBatchSize).
+	// The broker checks the limit between reads of up to 100 entries (dispatcherMaxReadBatchSize).
 	t.Logf("SIGNAL %s: unacked when blocked at 50: read %g", t.Name(), unacked)
 	require.GreaterOrEqual(t, unacked, 50.0)
 	require.Less(t, unacked, 300.0)
@@ -106,7 +106,7 @@ func blockedWhileTooMuchIsHeld(t *testing.T, g *ground) {
 	requireSignal(t, "undispatched", 300-unacked, r.Undispatched, 0)
 
 	c.ack(held)
-	for range 25 { // dispatch goes on below half of the limit, and may stop again
+	for range 25 { // dispatch continues below half of the limit, and may stop again
 		c.ack(c.take(10))
 	}
 	r = w.fresh()
@@ -122,7 +122,7 @@ func delayedMessagesAreNotReady(t *testing.T, g *ground) {
 	w := g.watchTopics(t, topic)
 	r := w.fresh()
 	requireSignal(t, "total", 500, r.Total, 0)
-	// The dispatcher learns of a delay when it reads the message, for a consumer: until then the message looks ready.
+	// The dispatcher learns of a delay when it reads the message for a consumer. Until then the message looks ready.
 	require.False(t, r.Delayed.Known(), say(r.Delayed))
 	requireSignal(t, "ready before a consumer", 500, r.Ready, 0)
 
@@ -168,7 +168,7 @@ func delaysThatPassMakeMessagesReady(t *testing.T, g *ground) {
 	requireSignal(t, "total", 0, w.fresh().Total, 0)
 }
 
-// delaysThatPassWithoutAConsumerMakeMessagesReady, or the replicas that were taken away would never come back.
+// delaysThatPassWithoutAConsumerMakeMessagesReady, or a workload at zero would never start again.
 func delaysThatPassWithoutAConsumerMakeMessagesReady(t *testing.T, g *ground) {
 	topic := g.topic(t, "due-later", 0)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// publisher makes entries of exactly so many messages.
+// publisher makes entries of exactly that many messages.
 type publisher struct {
 	t        *testing.T
 	producer pulsar.Producer
@@ -25,7 +25,7 @@ func (g *ground) producer(t *testing.T, topic string, batch int) *publisher {
 	t.Helper()
 	producer, err := g.client.CreateProducer(pulsar.ProducerOptions{
 		Topic: topic, DisableBatching: batch == 1, BatchingMaxMessages: uint(max(2, batch)),
-		BatchingMaxPublishDelay:         time.Hour, // a batch ends when it is full, or is flushed
+		BatchingMaxPublishDelay:         time.Hour, // a batch ends when it is full or flushed
 		PartitionsAutoDiscoveryInterval: time.Second,
 	})
 	require.NoError(t, err)
@@ -33,13 +33,13 @@ func (g *ground) producer(t *testing.T, topic string, batch int) *publisher {
 	return &publisher{t: t, producer: producer, batch: batch}
 }
 
-// send publishes and returns when the broker has stored all.
+// send publishes, and returns when the broker has stored all messages.
 func (p *publisher) send(messages int) {
 	p.t.Helper()
 	p.sendAs(messages, func(int) *pulsar.ProducerMessage { return &pulsar.ProducerMessage{Payload: []byte("12345678")} })
 }
 
-// sendLater publishes messages that are to be delivered so much later; each is an entry of its own.
+// sendLater publishes messages with a delayed delivery; each is an entry.
 func (p *publisher) sendLater(messages int, delay time.Duration) {
 	p.t.Helper()
 	p.sendAs(messages, func(int) *pulsar.ProducerMessage {
@@ -70,14 +70,13 @@ func (p *publisher) sendAs(messages int, message func(i int) *pulsar.ProducerMes
 	}
 }
 
-// holder is a consumer that does with messages what the test says, and nothing else.
+// holder is a consumer under control of the test.
 type holder struct {
 	t        *testing.T
 	consumer pulsar.Consumer
 }
 
-// consumer subscribes to "s" of the topic. Acknowledgements are answered, so that their effect is there when ack
-// returns.
+// consumer subscribes to "s" of the topic. Acknowledgements are confirmed before ack returns.
 func (g *ground) consumer(t *testing.T, options pulsar.ConsumerOptions) *holder {
 	t.Helper()
 	options.SubscriptionInitialPosition = pulsar.SubscriptionPositionEarliest
@@ -92,7 +91,7 @@ func (g *ground) consumer(t *testing.T, options pulsar.ConsumerOptions) *holder 
 	return &holder{t: t, consumer: consumer}
 }
 
-// take receives so many messages and keeps them.
+// take receives that many messages and keeps them.
 func (h *holder) take(messages int) []pulsar.Message {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), groundPatience)
@@ -106,7 +105,7 @@ func (h *holder) take(messages int) []pulsar.Message {
 	return taken
 }
 
-// ack acknowledges and returns when the broker has taken it.
+// ack acknowledges, and returns when the broker has confirmed it.
 func (h *holder) ack(messages []pulsar.Message) {
 	h.t.Helper()
 	for _, message := range messages {
@@ -114,7 +113,7 @@ func (h *holder) ack(messages []pulsar.Message) {
 	}
 }
 
-// instance are the properties by which a Function's instance makes itself known.
+// instance has the properties by which Pulsar identifies a Function's instance.
 func instance(function string, id int) map[string]string {
 	return map[string]string{"application": "pulsar-function", "id": function, "instance_id": strconv.Itoa(id)}
 }

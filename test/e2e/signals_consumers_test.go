@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// typesAreKnown from what the broker reports, and what consumers hold where the broker counts it.
+// typesAreKnown from the broker's statistics, and so are unacknowledged messages where the broker counts them.
 func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, consumers int) signalsCase {
 	return func(t *testing.T, g *ground) {
 		const partitions, queue, published = 2, 100, 1000
@@ -43,7 +43,7 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 		require.Equal(t, []string{"public/default/f"}, r.Components)
 		require.Equal(t, partitions, r.Partitions)
 		switch want {
-		case backlog.Exclusive, backlog.Failover: // these are with consumers too, but Pulsar does not say how many
+		case backlog.Exclusive, backlog.Failover: // Pulsar does not count their unacknowledged messages
 			require.False(t, r.Unacked.Known(), say(r.Unacked))
 			require.False(t, r.Undispatched.Known(), say(r.Undispatched))
 			sample, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic},
@@ -54,7 +54,7 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 			}
 		case backlog.Shared, backlog.KeyShared:
 			held := float64(consumers * partitions * queue)
-			if want == backlog.KeyShared { // keys are spread over consumers by chance: some may have less than they take
+			if want == backlog.KeyShared { // keys are assigned by hash: some consumers may have few
 				r = w.await("messages to be dispatched", func(r backlog.Reading) bool { return atLeast(r.Unacked, 1) })
 				unacked, err := r.Unacked.Value()
 				require.NoError(t, err)
@@ -70,7 +70,7 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 	}
 }
 
-// topicsOfTwoTypesAreTold: on one somebody consumes in another way than the replicas ask for, so that it refuses them.
+// topicsOfTwoTypesAreTold: on one topic another consumer has another subscription type, so Pulsar rejects the replicas.
 func topicsOfTwoTypesAreTold(t *testing.T, g *ground) {
 	theirs, ours := g.topic(t, "two-types-a", 0), g.topic(t, "two-types-b", 2)
 	w := g.watchTopics(t, theirs, ours)
@@ -87,11 +87,11 @@ func topicsOfTwoTypesAreTold(t *testing.T, g *ground) {
 	require.Error(t, err, "what is told of: a replica cannot consume there")
 }
 
-// instancesAreCountedOnce however many topics and partitions each consumes.
+// instancesAreCountedOnce on any number of topics and partitions.
 func instancesAreCountedOnce(t *testing.T, g *ground) {
 	topics := []string{g.topic(t, "instances-a", 0), g.topic(t, "instances-b", 3)}
 	g.replicas(t, 3, replica.Instance{Name: "counted", Topics: topics})
-	w := g.watchTopics(t, topics...) // only now: the consumers of an idle subscription are looked at once a minute
+	w := g.watchTopics(t, topics...) // only now: consumers of an idle subscription are read once a minute
 	r := w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, 3) })
 	requireSignal(t, "consumers", 3, r.Consumers, 0)
 	steady := w.await("a window with the same consumers", func(r backlog.Reading) bool { return r.SteadyConsumers })
@@ -104,13 +104,13 @@ func functionsThatShareASubscriptionAreNamed(t *testing.T, g *ground) {
 	for i, function := range []string{"public/default/g", "public/default/f", "public/default/f"} {
 		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, Properties: instance(function, i)})
 	}
-	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared}) // no function
+	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared}) // not a function
 	w := g.watchTopics(t, topic)
 	r := w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, 4) })
 	require.Equal(t, []string{"public/default/f", "public/default/g"}, r.Components)
 }
 
-// aConsumerThatDiesFinishesNothing: what it held goes back.
+// aConsumerThatDiesFinishesNothing: its messages return to the subscription.
 func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 	topic := g.topic(t, "died", 0)
 	g.producer(t, topic, 1).send(200)
@@ -133,8 +133,8 @@ func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 	}
 }
 
-// aConsumerThatSeeksFinishesNothing: it is back under its name before anybody looks, and gets again what it held. What
-// is skipped by hand was not finished either.
+// aConsumerThatSeeksFinishesNothing: it reconnects under its name before the next poll, and receives its messages
+// again. Skipped messages are not processed either.
 func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 	topic := g.topic(t, "sought", 0)
 	g.producer(t, topic, 1).send(500)
@@ -160,7 +160,7 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 		r := w.await("a window after "+change.what, covered(since))
 		requireSignal(t, "total after "+change.what, change.left, r.Total, 0)
 	}
-	// Since 4.2 a broker takes what is skipped from what consumers hold, which is then as good as finished, once.
+	// Since 4.2 a broker removes skipped messages from consumers, so that they count as processed once.
 	most := 0.0
 	if g.Version() != broker.Version {
 		most = 100
@@ -170,8 +170,8 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 		if rate, err := l.reading.ProcessRate.Value(); err == nil {
 			bound := most
 			if !before.reading.ProcessRate.Known() {
-				// The first answer may have come in the middle of a dispatch: the broker counts what a consumer holds before
-				// it counts what it sent to it, and so many look finished in the next window.
+				// The first response may fall into a dispatch: the broker counts unacknowledged messages before it counts sent
+				// ones, so that many seem processed in the next window.
 				bound = 100
 			}
 			require.LessOrEqual(t, rate*l.reading.Window.Seconds(), bound, "nothing was acknowledged: %s\nafter %s", l, before)
@@ -180,13 +180,12 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 	}
 }
 
-// subscriptionPath is where the administrator finds the subscription "s" of a topic of public/default.
+// subscriptionPath is the admin path of the subscription "s" of a topic of public/default.
 func subscriptionPath(topic string) string {
 	return "/admin/v2/persistent/public/default/" + topic + "/subscription/s"
 }
 
-// consumersThatShareANameAreSeveral, on however many partitions: all pods of a Deployment have the name that it gives
-// them.
+// consumersThatShareANameAreSeveral on any number of partitions: all pods of a Deployment share its consumer name.
 func consumersThatShareANameAreSeveral(t *testing.T, g *ground) {
 	topic := g.topic(t, "namesakes", 2)
 	g.producer(t, partitionName(topic, 0), 1).send(100)
@@ -198,7 +197,7 @@ func consumersThatShareANameAreSeveral(t *testing.T, g *ground) {
 	requireSignal(t, "consumers of one name", 3, r.Consumers, 0)
 }
 
-// busyConsumersLeaveMessagesInReplay: the dispatcher reads ahead what nobody has room for.
+// busyConsumersLeaveMessagesInReplay: the dispatcher reads messages for which no consumer has room.
 func busyConsumersLeaveMessagesInReplay(t *testing.T, g *ground) {
 	topic := g.topic(t, "replayed", 0)
 	g.producer(t, topic, 50).send(1000)
@@ -246,7 +245,7 @@ func throttledWhileARateLimitHoldsDispatchBack(t *testing.T, g *ground) {
 	requireSignal(t, "delivery rate", perSecond, r.DeliveryRate, 0.5)
 }
 
-// failedMessagesAreRedelivered and count as finished each time: Pulsar does not tell an acknowledgement from a refusal.
+// failedMessagesAreRedelivered and count as processed each time: Pulsar does not distinguish negative acknowledgements.
 func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	const arriving, every = 100, 4
 	topic := g.topic(t, "failing", 0)

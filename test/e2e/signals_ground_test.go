@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	// groundWindow is what rates are measured over; the poller looks once a second.
+	// groundWindow is the window of rates; the poller polls once a second.
 	groundWindow = 3 * time.Second
-	// groundStale is longer than any hiccup of a busy machine.
+	// groundStale is longer than any stall of a busy machine.
 	groundStale = time.Minute
 	// groundPatience bounds each wait for a signal; the slowest comes with the next listing of a namespace, after 30 s.
 	groundPatience = 3 * time.Minute
 )
 
-// ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old),
-// and what the product reads it with, a Poller on a Source and a Store. No Kubernetes.
+// ground tests signals: a real broker with its default statistics (rates up to 60 s old), and the product's Poller with
+// a Source and a Store. There is no Kubernetes.
 type ground struct {
 	*broker.Broker
 	client  pulsar.Client
@@ -59,7 +59,7 @@ var theGround = shared.New("a real broker", newGround, func(g *ground) error {
 	return nil
 })
 
-// onGround begins a test of the signals.
+// onGround starts a test of the signals.
 func onGround(t *testing.T) *ground {
 	t.Helper()
 	return theGround.Need(t)
@@ -85,7 +85,7 @@ func newGround(ctx context.Context) (*ground, error) {
 	return g, nil
 }
 
-// begin connects, and starts the product's side.
+// begin connects, and starts the product's parts.
 func (g *ground) begin(ctx context.Context) (err error) {
 	if g.client, err = broker.Connect(g.ServiceURL(), ""); err != nil {
 		return err
@@ -114,20 +114,20 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Close ends everything.
+// Close stops everything.
 func (g *ground) Close() {
 	g.stop()
-	_ = g.group.Wait() // ends because it was told to
+	_ = g.group.Wait() // it was stopped
 	if g.source != nil {
 		g.source.Close()
 	}
 	if g.client != nil {
 		g.client.Close()
 	}
-	_ = g.Discard() // nothing is left to lose
+	_ = g.Discard() // the test has ended
 }
 
-// demand calls the admin API for the arrangement of a test.
+// demand calls the admin API for the set-up of a test.
 func (g *ground) demand(t *testing.T, method, path, body string) []byte {
 	t.Helper()
 	var content []byte
@@ -140,7 +140,7 @@ func (g *ground) demand(t *testing.T, method, path, body string) []byte {
 	return answer
 }
 
-// topic makes a topic of public/default and the subscription "s" at its beginning, and returns its complete name.
+// topic creates a topic of public/default with the subscription "s" at its start, and returns its complete name.
 func (g *ground) topic(t *testing.T, name string, partitions int) string {
 	t.Helper()
 	complete := broker.TopicName(name)
@@ -149,7 +149,7 @@ func (g *ground) topic(t *testing.T, name string, partitions int) string {
 	return complete
 }
 
-// policy sets a policy of a topic and waits until the broker names it: they travel through a topic of their own.
+// policy sets a topic policy, and waits until the broker returns it: topic policies travel through a system topic.
 func (g *ground) policy(t *testing.T, topic, name, value string) {
 	t.Helper()
 	path := "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/" + name
@@ -165,7 +165,7 @@ func partitionName(topic string, index int) string {
 	return fmt.Sprintf("%s-partition-%d", topic, index)
 }
 
-// partitionNames are what is published to, the topic itself when it has no partitions.
+// partitionNames are the topics to publish to: the partitions, or the topic itself.
 func partitionNames(topic string, partitions int) []string {
 	if partitions == 0 {
 		return []string{topic}

@@ -26,7 +26,7 @@ func missingTopicsAndSubscriptionsAreToldApart(partitions int) signalsCase {
 		require.NoError(t, g.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
 		p := g.producer(t, partitionNames(topic, partitions)[0], 1)
 		p.send(7)
-		p.producer.Close() // it would make the topic again
+		p.producer.Close() // it would recreate the topic
 		r := w.fresh()
 		requireSignal(t, "total", 7, r.Total, 0)
 		require.Equal(t, backlog.NoType, r.Type, "nobody has consumed yet")
@@ -64,7 +64,7 @@ func topicsThatAreUnknownLeaveTheOthers(t *testing.T, g *ground) {
 	g.producer(t, kept, 1).send(30)
 	p := g.producer(t, gone, 1)
 	p.send(12)
-	p.producer.Close() // it would make the topic again
+	p.producer.Close() // it would recreate the topic
 	w := g.watchTopics(t, kept, gone, "non-persistent://public/default/part-fleeting")
 	r := w.fresh()
 	requireSignal(t, "total", 42, r.Total, 0)

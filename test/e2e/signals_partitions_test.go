@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// covered says that all rates were measured after since.
+// covered reports whether all rates were measured after since.
 func covered(since time.Time) func(backlog.Reading) bool {
 	return func(r backlog.Reading) bool {
 		return r.PublishRate.Known() && r.Window > 0 && r.At.Add(-r.Window).After(since)
@@ -43,14 +43,14 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 	r = w.await("a window after the unload", covered(unloaded))
 	arriving.requirePublishRate(t, w, r, r.PublishRate)
 	published := arriving.stop()
-	// The producer sends again what was on its way when the partition went, so that some messages are there twice.
+	// The producer retries messages that were in flight when the partition was deleted, so that some are duplicates.
 	requireSignal(t, "total", 2000+float64(published), w.fresh().Total, 0.02)
 
 	before := 0.0
 	var last time.Time
 	for _, l := range w.all() {
 		if errors.Is(l.err, backlog.ErrNoData) {
-			continue // before the first answer
+			continue // before the first response
 		}
 		require.NoError(t, l.err)
 		total, err := l.reading.Total.Value()
@@ -74,7 +74,7 @@ func deletedPartitionsAreNoSmallerBacklog(t *testing.T, g *ground) {
 	for _, name := range partitionNames(topic, 4) {
 		p := g.producer(t, name, 1)
 		p.send(100)
-		p.producer.Close() // it would make the partition again
+		p.producer.Close() // it would recreate the partition
 	}
 	w := g.watchTopics(t, topic)
 	requireSignal(t, "total", 400, w.fresh().Total, 0)

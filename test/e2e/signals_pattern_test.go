@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// followed is a namespace of its own, and the subscription of all its topics that begin with in-.
+// followed is a namespace for the test, and the subscription of all its topics with the prefix in-.
 func (g *ground) followed(t *testing.T, namespace string) (prefix string, subscription backlog.Subscription) {
 	t.Helper()
 	g.demand(t, http.MethodPut, "/admin/v2/namespaces/public/"+namespace, "")
@@ -25,7 +25,7 @@ func (g *ground) followed(t *testing.T, namespace string) (prefix string, subscr
 	return prefix, backlog.NewSubscription(g.cluster, "s").WithPatterns(pattern)
 }
 
-// filled is a topic with the subscription and so many messages on each partition.
+// filled creates a topic with the subscription and that many messages on each partition.
 func (g *ground) filled(t *testing.T, topic string, partitions, messages int) {
 	t.Helper()
 	require.NoError(t, g.CreateTopic(t.Context(), topic, partitions))
@@ -33,18 +33,18 @@ func (g *ground) filled(t *testing.T, topic string, partitions, messages int) {
 	for _, name := range partitionNames(topic, partitions) {
 		p := g.producer(t, name, 1)
 		p.send(messages)
-		p.producer.Close() // it would make a deleted topic again
+		p.producer.Close() // it would recreate a deleted topic
 	}
 }
 
-// topicsOfAPatternAreFollowedAsTheyComeAndGo, in a namespace with topics of Pulsar's own.
+// topicsOfAPatternAreFollowedAsTheyComeAndGo in a namespace that also has system topics.
 func topicsOfAPatternAreFollowedAsTheyComeAndGo(t *testing.T, g *ground) {
 	prefix, subscription := g.followed(t, "followed")
 	g.filled(t, prefix+"in-a", 0, 100)
 	g.filled(t, prefix+"in-p", 3, 10)
 	g.filled(t, prefix+"out", 0, 1000)
 	require.NoError(t, g.CreateTopic(t.Context(), prefix+"in-unloaded", 2)) // and not subscribed
-	g.policy(t, prefix+"in-a", "maxUnackedMessagesOnSubscription", "5000")  // makes __change_events
+	g.policy(t, prefix+"in-a", "maxUnackedMessagesOnSubscription", "5000")  // creates __change_events
 	w := g.watch(t, subscription)
 	r := w.await("all topics", func(r backlog.Reading) bool { return r.Coverage.Complete() })
 	requireSignal(t, "total over a pattern", 130, r.Total, 0)
@@ -72,7 +72,7 @@ func topicsOfAPatternAreFollowedAsTheyComeAndGo(t *testing.T, g *ground) {
 	require.NoError(t, r.Trouble)
 }
 
-// aConsumerOfAPatternCountsOnce, on however many topics it is; those that it has not found yet are told.
+// aConsumerOfAPatternCountsOnce on any number of topics. The product reports topics that it has not discovered.
 func aConsumerOfAPatternCountsOnce(t *testing.T, g *ground) {
 	prefix, subscription := g.followed(t, "consumed")
 	for _, topic := range []string{"in-a", "in-b"} {

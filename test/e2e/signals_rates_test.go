@@ -23,10 +23,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// ratesWithin is how far the rate of work may be off: acknowledgements travel for 100 ms and longer on a busy machine.
+// ratesWithin is the tolerance of processing rates: acknowledgements take 100 ms, and longer on a busy machine.
 const ratesWithin = 0.3
 
-// feed publishes at a constant rate, and knows what was stored when.
+// feed publishes at a constant rate, and records when messages were stored.
 type feed struct {
 	stop func() (published int64)
 
@@ -35,14 +35,13 @@ type feed struct {
 	counts []published
 }
 
-// published is how many messages had been given to the client and how many had been confirmed at a time; the broker's
-// number is between them.
+// published has the messages given to the client and those confirmed at a time. The broker's number is between them.
 type published struct {
 	at              time.Time
 	sent, confirmed int64
 }
 
-// feed publishes to the topic until it is stopped, and at the latest until the test ends.
+// feed publishes to the topic until it is stopped or the test ends.
 func (g *ground) feed(t *testing.T, topic string, perSecond float64, batching load.Batching) *feed {
 	t.Helper()
 	p, err := load.New(load.Config{ServiceURL: g.ServiceURL(), Topic: topic, Batching: batching})
@@ -67,7 +66,7 @@ func (g *ground) feed(t *testing.T, topic string, perSecond float64, batching lo
 	return f
 }
 
-// count looks at the publisher a hundred times a second.
+// count records the publisher's numbers a hundred times a second.
 func (f *feed) count(ctx context.Context, p *load.Publisher) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -83,8 +82,8 @@ func (f *feed) count(ctx context.Context, p *load.Publisher) {
 	}
 }
 
-// at is how many messages the broker had at a time: at least those that were confirmed before, and at most those that
-// were sent when it was looked at next.
+// at bounds the number of messages on the broker at a time: at least those confirmed before, at most those sent at the
+// next record.
 func (f *feed) at(at time.Time) (least, most int64) {
 	for _, c := range f.counts {
 		most = c.sent
@@ -96,8 +95,8 @@ func (f *feed) at(at time.Time) (least, most int64) {
 	return least, most
 }
 
-// requirePublishRate compares with what the broker may have stored in the window of the last reading. Its answers are
-// as of some time between the request and when they were read.
+// requirePublishRate compares with the bounds for the window of the last reading. A response is as of some time between
+// the request and its end.
 func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got backlog.Measurement) {
 	t.Helper()
 	begin, end := r.At.Add(-r.Window), r.At
@@ -118,7 +117,7 @@ func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got
 	_, mostEnd := f.at(endRead)
 	f.mu.Unlock()
 	least := float64(leastEnd-mostBegin) / r.Window.Seconds()
-	// One more: a partition that was loaded again is measured over a window of its own, in whole messages.
+	// One more: a reloaded partition has its own window, in whole messages.
 	most := float64(mostEnd-leastBegin+1) / r.Window.Seconds()
 	value, err := got.Value()
 	require.NoError(t, err)
@@ -127,7 +126,7 @@ func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got
 	require.LessOrEqual(t, value, most*1.001)
 }
 
-// tally are replicas that work on messages one after another, and what they have finished.
+// tally counts the messages that replicas have processed.
 type tally struct {
 	replicas []replica.Replica
 
@@ -136,7 +135,7 @@ type tally struct {
 	done []time.Time
 }
 
-// replicas starts consumers and returns when all consume.
+// replicas starts consumers, and returns when all consume.
 func (g *ground) replicas(t *testing.T, count int, in replica.Instance) *tally {
 	t.Helper()
 	work := &tally{}
@@ -167,7 +166,7 @@ func (g *ground) replicas(t *testing.T, count int, in replica.Instance) *tally {
 	return work
 }
 
-// rate is what was finished in the window of a reading, in messages per second.
+// rate is the processing rate in the window of a reading, in messages per second.
 func (w *tally) rate(r backlog.Reading) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +179,7 @@ func (w *tally) rate(r backlog.Reading) float64 {
 	return float64(finished) / r.Window.Seconds()
 }
 
-// calls is how many messages the replicas were given, as they count them.
+// calls is the number of messages that the replicas received, by their own count.
 func (w *tally) calls(t *testing.T) (calls float64) {
 	t.Helper()
 	for _, r := range w.replicas {
@@ -198,9 +197,9 @@ func (w *tally) calls(t *testing.T) (calls float64) {
 	return calls
 }
 
-// ratesAreThoseOfTheLoad while less is finished than arrives.
+// ratesAreThoseOfTheLoad while more arrives than is processed.
 func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase {
-	const arriving, service, count, queue = 300, 20 * time.Millisecond, 2, 10 // 100 of 300 are finished each second
+	const arriving, service, count, queue = 300, 20 * time.Millisecond, 2, 10 // 100 of 300 are processed each second
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("rates-%d-%d", batching, partitions), partitions)
 		w := g.watchTopics(t, topic)
@@ -212,7 +211,7 @@ func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase 
 		r := w.await("a window under load", covered(saturated))
 		load.requirePublishRate(t, w, r, r.PublishRate)
 		requireSignal(t, "process rate", work.rate(r), r.ProcessRate, ratesWithin)
-		// A client asks for more when half of its queue on a partition is empty: that many may be more or less in the window.
+		// A client requests more when half of its queue on a partition is empty: the window may differ by that many.
 		lumps := float64(count*max(1, partitions)*queue/2) / r.Window.Seconds()
 		requireSignal(t, "delivery rate", work.rate(r), r.DeliveryRate, ratesWithin+lumps/work.rate(r))
 		requireSignal(t, "consumers", count, r.Consumers, 0)
@@ -227,13 +226,12 @@ func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase 
 	}
 }
 
-// ratesTimesTheirWindowAreMessages: over a window that begins before the load and ends after it, each rate has counted
-// every message, to the last one.
+// ratesTimesTheirWindowAreMessages: over a window that covers the whole load, each rate has counted every message.
 func ratesTimesTheirWindowAreMessages(partitions, batch int) signalsCase {
 	const messages = 400
 	failEvery := 4
 	if batch > 1 {
-		failEvery = 0 // a batch comes again as a whole, and the client drops what it has had of it
+		failEvery = 0 // a batch is redelivered as a whole, and the client drops duplicates
 	}
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("counted-%d-%d", partitions, batch), partitions)

@@ -13,15 +13,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
-// signalsCase publishes, holds, acknowledges and delays exactly so many messages, and compares what the product reads
-// with that. It has topics of its own.
+// signalsCase publishes, receives, acknowledges and delays a known number of messages on its own topics, and compares
+// the product's readings.
 type signalsCase func(t *testing.T, g *ground)
 
-// signalsAtOnce bounds the cases that run side by side: they mostly wait for the next answer.
+// signalsAtOnce bounds parallel cases: they mostly wait for the next response.
 const signalsAtOnce = 6
 
-// TestSignals proves each signal against the truth, on the version of Pulsar that PULSAR names (make e2e-signals: on
-// all).
+// TestSignals compares each signal with the truth, on the version of Pulsar in PULSAR (make e2e-signals: on all).
 func TestSignals(t *testing.T) {
 	g := onGround(t)
 	var group errgroup.Group
@@ -95,5 +94,5 @@ func TestSignals(t *testing.T) {
 			return nil
 		})
 	}
-	_ = group.Wait() // the cases tell t
+	_ = group.Wait() // the cases report to t
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// transactionsAtOnce is how many transactions are under way at any time.
+// transactionsAtOnce is the number of open transactions.
 const transactionsAtOnce = 4
 
-// transact publishes so many transactions of so many messages each, each message an entry, and commits them.
+// transact publishes and commits transactions of that many messages each, with an entry for each message.
 func (g *ground) transact(t *testing.T, topic string, transactions, messages int) {
 	t.Helper()
 	client, err := pulsar.NewClient(pulsar.ClientOptions{
@@ -52,7 +52,7 @@ func (g *ground) transact(t *testing.T, topic string, transactions, messages int
 	require.NoError(t, group.Wait())
 }
 
-// messagesOfTransactionsAreCounted though each transaction ends with a marker, which is an entry.
+// messagesOfTransactionsAreCounted without the markers at their ends, which are entries.
 func messagesOfTransactionsAreCounted(transactions, messages int) signalsCase {
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("transactions-%d", messages), 0)
@@ -60,7 +60,7 @@ func messagesOfTransactionsAreCounted(transactions, messages int) signalsCase {
 		w.fresh()
 		g.transact(t, topic, transactions, messages)
 		published := float64(transactions * messages)
-		// A poll sees transactions that are under way without their markers, and counts the markers with the next one.
+		// A poll counts markers of open transactions with the next poll.
 		within := 0.05 + 2*transactionsAtOnce/published
 		r := w.await("the messages without markers", func(r backlog.Reading) bool {
 			return atLeast(r.Total, published*(1-within)) && !atLeast(r.Total, published*(1+within))
@@ -73,7 +73,7 @@ func messagesOfTransactionsAreCounted(transactions, messages int) signalsCase {
 		c.consumer.Close()
 		since := time.Now()
 		w.fresh()
-		for _, l := range w.all() { // markers that are left would wake a replica again and again
+		for _, l := range w.all() { // leftover markers would wake a replica repeatedly
 			if l.at.After(since) {
 				requireSignal(t, "total without a consumer", 0, l.reading.Total, 0)
 			}
@@ -81,8 +81,8 @@ func messagesOfTransactionsAreCounted(transactions, messages int) signalsCase {
 	}
 }
 
-// markersThatAreLeftAreDoneOnce: transactions that were aborted leave entries that no consumer gets. They look like
-// work to a broker that has not read them, and are gone after the first consumer.
+// markersThatAreLeftAreDoneOnce: aborted transactions leave entries that no consumer receives. They look like backlog
+// to a broker that has not read them, until the first consumer.
 func markersThatAreLeftAreDoneOnce(t *testing.T, g *ground) {
 	topic := g.topic(t, "markers", 0)
 	w := g.watchTopics(t, topic)
@@ -105,8 +105,8 @@ func markersThatAreLeftAreDoneOnce(t *testing.T, g *ground) {
 	}
 }
 
-// aBacklogFromBeforeAnUnloadIsInMessages though Pulsar's counters begin again: who reads the topic for the first time
-// then looks at some of its entries.
+// aBacklogFromBeforeAnUnloadIsInMessages although Pulsar's counters restart: the first reading of the topic includes
+// some of its entries.
 func aBacklogFromBeforeAnUnloadIsInMessages(partitions int) signalsCase {
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("peeked-%d", partitions), partitions)

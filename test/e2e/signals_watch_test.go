@@ -17,14 +17,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// look is what the product said of a subscription after one answer or failure.
+// look is the product's state of a subscription after one response or failure.
 type look struct {
 	at      time.Time
 	reading backlog.Reading
 	err     error
 }
 
-// String names what is known, for messages.
+// String formats the known values.
 func (l look) String() string {
 	if l.err != nil {
 		return l.err.Error()
@@ -39,7 +39,7 @@ func (l look) String() string {
 	return text
 }
 
-// say is the number, or why there is none.
+// say formats the number, or why it is unknown.
 func say(m backlog.Measurement) string {
 	value, err := m.Value()
 	if err != nil {
@@ -54,7 +54,7 @@ type named struct {
 	value backlog.Measurement
 }
 
-// measurements are the signals of a reading that are numbers.
+// measurements are the numeric signals of a reading.
 func measurements(r backlog.Reading) []named {
 	return []named{
 		{"total", r.Total},
@@ -76,19 +76,19 @@ func measurements(r backlog.Reading) []named {
 	}
 }
 
-// watch follows a subscription as the product does, and keeps all it said.
+// watch follows a subscription as the product does, and keeps all states.
 type watch struct {
 	t            *testing.T
 	g            *ground
 	subscription backlog.Subscription
 
-	// mu guards looks and news, which is closed at the next look.
+	// mu guards looks and news, which is closed at the next state.
 	mu    sync.Mutex
 	looks []look
 	news  chan struct{}
 }
 
-// watch tracks the subscription until the test ends. At the end no number that was ever read may have been negative.
+// watch tracks the subscription until the test ends, and then checks that no number was ever negative.
 func (g *ground) watch(t *testing.T, subscription backlog.Subscription) *watch {
 	t.Helper()
 	w := &watch{t: t, g: g, subscription: subscription, news: make(chan struct{})}
@@ -119,7 +119,7 @@ func (g *ground) watchTopics(t *testing.T, topics ...string) *watch {
 	return g.watch(t, backlog.NewSubscription(g.cluster, "s", topics...))
 }
 
-// updated is told by the poller that there is news of a topic, or of a pattern.
+// updated is called by the poller after a change of a topic or a pattern.
 func (g *ground) updated(topic backlog.Topic) {
 	g.mu.Lock()
 	watchers := make([]*watch, 0, len(g.watchers))
@@ -144,14 +144,14 @@ func (w *watch) add(l look) {
 	w.news = make(chan struct{})
 }
 
-// all is what was said so far.
+// all returns the states so far.
 func (w *watch) all() []look {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.looks)
 }
 
-// until waits for the first look that holds and was measured, or failed, after since.
+// until waits for the first state that holds and was measured, or failed, after since.
 func (w *watch) until(what string, since time.Time, holds func(look) bool) look {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), groundPatience)
@@ -177,14 +177,14 @@ func (w *watch) until(what string, since time.Time, holds func(look) bool) look 
 	}
 }
 
-// fresh is the first reading whose every part was measured now or later: what is true now, it has to say.
+// fresh returns the first reading with every part measured from now on. It must be correct.
 func (w *watch) fresh() backlog.Reading {
 	w.t.Helper()
 	now := time.Now()
 	return w.until("a new reading", now, func(l look) bool { return l.err == nil && l.reading.At.After(now) }).reading
 }
 
-// await is fresh for what takes its time to become true.
+// await is fresh for a condition that needs time.
 func (w *watch) await(what string, holds func(backlog.Reading) bool) backlog.Reading {
 	w.t.Helper()
 	now := time.Now()
@@ -198,20 +198,20 @@ func (w *watch) awaitError(reason error) error {
 	return w.until(reason.Error(), time.Now(), func(l look) bool { return l.err != nil && errors.Is(l.err, reason) }).err
 }
 
-// is says whether a measurement is known and has the value.
+// is reports whether a measurement is known and has the value.
 func is(m backlog.Measurement, want float64) bool {
 	value, err := m.Value()
 	return err == nil && value == want
 }
 
-// atLeast says whether a measurement is known and not smaller.
+// atLeast reports whether a measurement is known and not smaller.
 func atLeast(m backlog.Measurement, least float64) bool {
 	value, err := m.Value()
 	return err == nil && value >= least
 }
 
-// requireSignal compares a signal with the truth and tells by how much it is off. The tolerance is a share of the
-// truth, 0 for exact.
+// requireSignal compares a signal with the truth, and logs the difference. The tolerance is a share of the truth, 0 for
+// exact.
 func requireSignal(t *testing.T, signal string, want float64, got backlog.Measurement, tolerance float64) {
 	t.Helper()
 	value, err := got.Value()

@@ -30,8 +30,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// podWorker is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for
-// that.
+// podWorker is a broker with a function worker that runs functions as StatefulSets of the stage's cluster, and the
+// nodes for them.
 type podWorker struct {
 	*workerBroker
 	nodes *kubelet.Kubelet
@@ -66,7 +66,8 @@ func onPodWorker(t *testing.T) *podWorker {
 	}
 }
 
-// addFunction makes a function, whose StatefulSet leaves with the test. The worker has ended by then.
+// addFunction creates a function and waits for its StatefulSet. Both are deleted after the test, before the worker
+// ends.
 func (o *podWorker) addFunction(t *testing.T, config map[string]any) {
 	t.Helper()
 	o.create(t, function.KindFunction, config)
@@ -91,7 +92,7 @@ func (o *podWorker) update(t *testing.T, name string, change map[string]any) {
 	require.NoError(t, o.UpdateComponent(t.Context(), component))
 }
 
-// awaitSet waits until the StatefulSet wants and has so many replicas, which all consume, and returns it.
+// awaitSet waits until the StatefulSet has that many replicas in spec and status, and all consume, and returns it.
 func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32,
 	not types.UID,
 ) *appsv1.StatefulSet {
@@ -110,8 +111,8 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 	return set
 }
 
-// TestScalingStatefulSetsOfTheFunctionWorker has a backlog that lasts for minutes: the function needs half a second for
-// a message.
+// TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes: the function takes half a second for a
+// message.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
 	o := onPodWorker(t)
@@ -143,7 +144,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	requireAskedOfSet(t, set.Name)
 	step("all 3 tell how busy they are, and the StatefulSet how much is ready")
 
-	// At an update the worker deletes the StatefulSet and makes it anew with its own parallelism.
+	// At an update the worker recreates the StatefulSet with its own parallelism.
 	before := learnedBy(t, p.Name)
 	o.update(t, name, map[string]any{"userConfig": slower(config, "400000")})
 	set = o.awaitSet(t, config, topic, 3, set.UID)
@@ -168,7 +169,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	step("1 is enough without a backlog")
 }
 
-// lastDecision is what the policy says of its last decision.
+// lastDecision is the decision in the policy's status.
 func lastDecision(ctx context.Context, name string) string {
 	p := &v1alpha1.AutoscalingPolicy{}
 	if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil ||
@@ -179,14 +180,14 @@ func lastDecision(ctx context.Context, name string) string {
 		p.Status.Signals)
 }
 
-// slower is the function's user configuration with another service time.
+// slower returns the function's user configuration with another service time.
 func slower(config map[string]any, micros string) map[string]any {
 	changed := maps.Clone(config["userConfig"].(map[string]any))
 	changed["serviceMicros"] = micros
 	return changed
 }
 
-// learnedBy is on how many observations the policy's capacity rests.
+// learnedBy is the number of observations of the policy's capacity.
 func learnedBy(t *testing.T, name string) int32 {
 	t.Helper()
 	p := &v1alpha1.AutoscalingPolicy{}
@@ -197,7 +198,7 @@ func learnedBy(t *testing.T, name string) int32 {
 	return p.Status.Capacity.Observations
 }
 
-// requireTimed waits until the pods of the policy's target are asked, and none is silent.
+// requireTimed waits until all pods of the policy's target have responded.
 func requireTimed(t *testing.T, name string) {
 	t.Helper()
 	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
@@ -220,7 +221,7 @@ func requireTimed(t *testing.T, name string) {
 	})
 }
 
-// requireAskedOfSet waits for the backlog on the StatefulSet itself.
+// requireAskedOfSet waits for the backlog metric of the StatefulSet itself.
 func requireAskedOfSet(t *testing.T, name string) {
 	t.Helper()
 	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name +
@@ -228,7 +229,7 @@ func requireAskedOfSet(t *testing.T, name string) {
 	poll(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
 		answer, err := ask(ctx, t, path)
 		if err != nil {
-			return false, err.Error(), nil // the first ones say that nothing is known yet
+			return false, err.Error(), nil // the first responses report unknown signals
 		}
 		var list cmv1beta2.MetricValueList
 		if err := json.Unmarshal(answer, &list); err != nil {

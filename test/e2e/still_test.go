@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// create makes an object that leaves with the test.
+// create creates an object and deletes it after the test.
 func create(t *testing.T, object client.Object) {
 	t.Helper()
 	require.NoError(t, scene.Client.Create(t.Context(), object))
@@ -36,8 +36,7 @@ func create(t *testing.T, object client.Object) {
 	})
 }
 
-// addStill puts a Function, Sink or Source there that has no replicas: what happens to its subscription is up to the
-// test.
+// addStill adds a Function, Sink or Source without replicas: the test controls its subscription.
 func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string]any) {
 	t.Helper()
 	create(t, mesh.PulsarConfig(stage.Namespace, name+"-pulsar", b.AdminURL(), b.ServiceURL()))
@@ -50,11 +49,11 @@ func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string
 	}
 	require.NoError(t, unstructured.SetNestedField(object.Object, name+"-pulsar", "spec", "pulsar", "pulsarConfig"))
 	create(t, object)
-	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)) // it cannot be created with none
+	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)) // it cannot be created with 0
 	require.NoError(t, scene.Client.Patch(t.Context(), object, none))
 }
 
-// advise adds a policy on a Function that changes nothing, with the connection of its own, if any.
+// advise adds a policy on a Function that changes nothing, with its own connection, if any.
 func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 	t.Helper()
 	p := newPolicy(name)
@@ -62,7 +61,7 @@ func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 	create(t, p)
 }
 
-// poll waits until the condition holds; on a time-out it shows the adapter's log.
+// poll waits for a condition; after a timeout it shows the adapter's log.
 func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -72,13 +71,13 @@ func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, stri
 	}
 }
 
-// pollPolicy waits for something about the policy of this name.
+// pollPolicy waits for a condition about the policy of this name.
 func pollPolicy(t *testing.T, name, what string, holds func(p *v1alpha1.AutoscalingPolicy) (bool, string)) {
 	t.Helper()
 	poll(t, "policy "+name+": "+what, func(ctx context.Context) (bool, string, error) {
 		p := &v1alpha1.AutoscalingPolicy{}
 		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil {
-			return false, err.Error(), nil // of the end of the wait, too
+			return false, err.Error(), nil // also at the end of the wait
 		}
 		held, last := holds(p)
 		return held, last, nil
@@ -104,16 +103,16 @@ func pollCondition(t *testing.T, name, conditionType string, status metav1.Condi
 
 const readyMessages = "pulsar_function_backlog_ready_messages"
 
-// metricPath is where a metric of a Function, Sink or Source is served.
+// metricPath is the path of a metric of a Function, Sink or Source.
 func metricPath(kind, name, metric string) string {
 	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + strings.ToLower(kind) + "s." +
 		mesh.Group + "/" + name + "/" + metric
 }
 
-// asker answers for a path of the metrics API.
+// asker requests a path of the metrics API.
 type asker func(ctx context.Context, path string) ([]byte, error)
 
-// aggregated asks as everybody does.
+// aggregated requests through the aggregator.
 func aggregated(t *testing.T) asker {
 	t.Helper()
 	return func(ctx context.Context, path string) ([]byte, error) { return ask(ctx, t, path) }
@@ -134,14 +133,14 @@ func (by asker) value(ctx context.Context, kind, name, metric string) (cmv1beta2
 	return list.Items[0], nil
 }
 
-// awaits waits until the object has exactly so many ready messages.
+// awaits waits until the object has exactly that many ready messages.
 func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
 	t.Helper()
 	poll(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name),
 		func(ctx context.Context) (bool, string, error) {
 			value, err := by.value(ctx, kind, name, readyMessages)
 			if err != nil {
-				return false, err.Error(), nil // the first ones say that nothing is known yet
+				return false, err.Error(), nil // the first responses report unknown signals
 			}
 			return value.Value.Value() == messages, value.Value.String(), nil
 		})
@@ -156,11 +155,11 @@ func pulsarClient(t *testing.T, b *broker.Broker, token string) pulsar.Client {
 	return connected
 }
 
-// fill publishes messages that are an entry each, and returns when the broker has stored them.
+// fill publishes messages of one entry each, and returns when the broker has stored them.
 func fill(t *testing.T, to pulsar.Client, topic string, messages int) {
 	t.Helper()
 	producer, err := to.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
 	require.NoError(t, err)
-	defer producer.Close() // it would make a deleted topic again
+	defer producer.Close() // it would recreate a deleted topic
 	(&publisher{t: t, producer: producer, batch: 1}).send(messages)
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitEntryMax waits until the first entry of the mesh and the Function that is made of it have this maxReplicas; nil
-// for none.
+// awaitEntryMax waits until the first entry of the mesh and its Function have this maxReplicas; nil for none.
 func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 	t.Helper()
 	f := m.Functions[0]

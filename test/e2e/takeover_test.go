@@ -21,12 +21,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// autoscalerNamed is a HorizontalPodAutoscaler to read into.
+// autoscalerNamed returns an empty HorizontalPodAutoscaler to read into.
 func autoscalerNamed(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
 }
 
-// setConflictPolicy as a user would.
+// setConflictPolicy sets the field as a user does.
 func setConflictPolicy(t *testing.T, name string, to v1alpha1.ConflictPolicy) {
 	t.Helper()
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
@@ -34,7 +34,7 @@ func setConflictPolicy(t *testing.T, name string, to v1alpha1.ConflictPolicy) {
 	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
 }
 
-// maxReplicasOf a Function; nil when it has none.
+// maxReplicasOf returns that of a Function; nil without one.
 func maxReplicasOf(ctx context.Context, name string) (any, error) {
 	function := &unstructured.Unstructured{}
 	function.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
@@ -43,7 +43,7 @@ func maxReplicasOf(ctx context.Context, name string) (any, error) {
 	return value, err
 }
 
-// awaitAutoscalers waits until of these autoscalers just the ones that are true exist.
+// awaitAutoscalers waits until exactly the autoscalers with true exist.
 func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 	t.Helper()
 	await(t, f, fmt.Sprintf("autoscalers %v", want), patience, func(ctx context.Context) (bool, string, error) {

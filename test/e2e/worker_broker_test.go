@@ -22,14 +22,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// workerBroker is a broker with a function worker that runs functions as threads, and what the product reads it with.
+// workerBroker is a broker with a function worker that runs functions as threads, and the product's readers of it.
 type workerBroker struct {
 	*broker.Broker
 	source  *pulsaredge.Source
 	worker  *pulsaredge.Worker
 	cluster backlog.Cluster
 	client  pulsar.Client
-	// jar has the functions; collector takes what they report, and forgets it.
+	// jar has the functions; collector receives their reports and discards them.
 	jar       string
 	collector string
 }
@@ -47,7 +47,7 @@ func onWorker(t *testing.T, config broker.Config) *workerBroker {
 	return newWorkerBroker(t, b, config.Worker)
 }
 
-// newWorkerBroker is on a broker that runs already.
+// newWorkerBroker uses a running broker.
 func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *workerBroker {
 	t.Helper()
 	source, err := pulsaredge.New(pulsaredge.Config{
@@ -85,7 +85,7 @@ func (w *workerBroker) function(name string, inputs ...string) map[string]any {
 	}
 }
 
-// create makes a function, sink or source as pulsar-admin does, and deletes it at the end.
+// create creates a function, sink or source as pulsar-admin does, and deletes it at the end.
 func (w *workerBroker) create(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	component := broker.Component{Kind: string(kind), Config: config, Jar: w.jar}
@@ -113,7 +113,7 @@ func (w *workerBroker) publish(t *testing.T, topic string, messages int) {
 	}
 }
 
-// inTurn gives every partition as many messages as the next.
+// inTurn publishes the same number of messages to every partition.
 func inTurn() func(*pulsar.ProducerMessage, pulsar.TopicMetadata) int {
 	next := -1
 	return func(_ *pulsar.ProducerMessage, topic pulsar.TopicMetadata) int {
@@ -129,7 +129,7 @@ func (w *workerBroker) describe(t *testing.T, kind function.Kind, name string) f
 	return config
 }
 
-// instances reads the component's instances until they are as wanted.
+// instances reads the component's instances until they are as expected.
 func (w *workerBroker) instances(t *testing.T, kind function.Kind, name string,
 	wanted func(backlog.InstancesSample) bool,
 ) (sample backlog.InstancesSample) {
@@ -145,8 +145,8 @@ func (w *workerBroker) instances(t *testing.T, kind function.Kind, name string,
 	return sample
 }
 
-// consumed waits until every partition of the topic has so many consumers of the subscription, and returns the first
-// partition's.
+// consumed waits until every partition of the topic has that many consumers of the subscription, and returns those of
+// the first partition.
 func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 	consumers int,
 ) (first backlog.SubscriptionSample) {
@@ -172,7 +172,7 @@ func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 	return first
 }
 
-// until looks again and again, for a minute; look says what it has seen, and whether that is it.
+// until repeats look for a minute, until it returns true; its text is for the error.
 func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

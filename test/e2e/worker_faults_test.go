@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// stoppedInstancesAreSilent has one function that was stopped and one that cannot start.
+// stoppedInstancesAreSilent has a stopped function and one that cannot start.
 func stoppedInstancesAreSilent(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "stopped-in", 0))
 	require.NoError(t, w.CreateTopic(t.Context(), "broken-in", 0))
@@ -25,7 +25,7 @@ func stoppedInstancesAreSilent(t *testing.T, w *workerBroker) {
 	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/stopped/stop")
 
 	broken := w.function("broken", "broken-in")
-	broken["userConfig"].(map[string]any)["collector"] = "127.0.0.1:1" // where nobody listens
+	broken["userConfig"].(map[string]any)["collector"] = "127.0.0.1:1" // a closed port
 	w.create(t, function.KindFunction, broken)
 	for _, name := range []string{"stopped", "broken"} {
 		sample := w.instances(t, function.KindFunction, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
@@ -49,8 +49,8 @@ func missingComponents(t *testing.T, w *workerBroker) {
 	require.ErrorIs(t, err, backlog.ErrFunctionNotFound, "a function is no sink")
 }
 
-// workersThatAreAway asks all the time while the broker starts again: the worker refuses (503) from when the web server
-// answers until it has read its functions. How long that is nobody knows, so that it is seen is not demanded.
+// workersThatAreAway reads continuously during a restart of the broker: the worker responds with 503 from the start of
+// the web server until it has read its functions. That may be too short to be seen, so the test does not require it.
 func workersThatAreAway(t *testing.T, w *workerBroker) {
 	component := w.component(function.KindFunction, "shared")
 	restarted := make(chan error, 1)
@@ -74,7 +74,7 @@ func workersThatAreAway(t *testing.T, w *workerBroker) {
 		}
 	}
 	t.Log("while the broker started again:", seen)
-	// The broker is back, and asked one request at a time until one is answered, which is at most half a minute away.
+	// After the restart, requests are made one at a time until one succeeds, within half a minute.
 	var config function.Description
 	require.Eventually(t, func() bool {
 		var err error
@@ -90,7 +90,7 @@ func workersThatAreAway(t *testing.T, w *workerBroker) {
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 }
 
-// isAway says that the error is about the worker and not about the function.
+// isAway reports whether the error is about the worker and not about the function.
 func isAway(err error) bool {
 	return errors.Is(err, backlog.ErrUnreachable) || errors.Is(err, backlog.ErrUnavailable)
 }

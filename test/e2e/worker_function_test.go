@@ -24,8 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestScalingWorkers scales what the function worker of the stage's broker runs as threads: there is nothing in
-// Kubernetes but the policies.
+// TestScalingWorkers scales threads of the function worker in the stage's broker. Kubernetes has only the policies.
 func TestScalingWorkers(t *testing.T) {
 	onStage(t)
 	t.Parallel()
@@ -39,7 +38,7 @@ func TestScalingWorkers(t *testing.T) {
 		{"a stopped function is left alone until it is started", aStoppedFunctionIsLeftAlone},
 		{"what is not there, and what is in Kubernetes", workersTargetsThatAreNone},
 	} {
-		// One after the other: while the worker restarts one function it does not say how the others are.
+		// One after another: while the worker restarts one function it does not report on the others.
 		t.Run(c.name, func(t *testing.T) { c.run(t, w) })
 	}
 }
@@ -58,8 +57,8 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
-	// One instance takes 20 s for them. The policy may decide on the first of them, and then waits for four times a start,
-	// which takes a busy worker half a minute: more come until it decides again.
+	// One instance takes 20 s for them. The policy may decide on the first messages and then waits for four times a start,
+	// which takes a busy worker half a minute: more messages follow until it decides again.
 	var published time.Time
 	poll(t, "three instances", func(ctx context.Context) (bool, string, error) {
 		if time.Since(published) > 30*time.Second {
@@ -75,13 +74,13 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	restarts := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionScalesWithoutRestart)
 	require.Equal(t, "WorkerRestartsAll", restarts.Reason)
 
-	// Between two changes that restart all of them four times a start has to pass.
+	// Between two changes that restart all instances, four times a start must pass.
 	w.awaitParallelism(t, function.KindFunction, name, 1)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 }
 
-// aWorkersSinkIsBroughtWithinBounds has no load: the controller brings the replicas up to minReplicas.
+// aWorkersSinkIsBroughtWithinBounds has no load: the controller raises the replicas to minReplicas.
 func aWorkersSinkIsBroughtWithinBounds(t *testing.T, w *workerBroker) {
 	const name = "poured"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
@@ -114,7 +113,7 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workerBroker) {
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 0)
 	p := workerPolicy(name, v1alpha1.WorkloadFunction)
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
-	p.Spec.MinReplicas = new(int32(2)) // which would be reason enough to write
+	p.Spec.MinReplicas = new(int32(2)) // would cause a write
 	create(t, p)
 
 	message := awaitPolicy(t, name, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "Stopped")
@@ -157,7 +156,7 @@ func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
 	require.Contains(t, message, "kind StatefulSet, name pf-public-default-in-kubernetes")
 }
 
-// workerPolicy holds one instance for each 40 messages that wait, from 1 to 3.
+// workerPolicy needs one instance for each 40 messages of backlog, from 1 to 3.
 func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.AutoscalingPolicy {
 	p := newPolicy(name)
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
@@ -169,8 +168,8 @@ func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.Autoscaling
 	return p
 }
 
-// createForNow makes a component that leaves with the test. Its topic stays until the stage goes: to delete it while
-// the worker deletes its subscription was seen to take half a minute.
+// createForNow creates a component and deletes it after the test. Its topic stays until the stage ends: its deletion
+// while the worker deletes the subscription took half a minute.
 func (w *workerBroker) createForNow(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	name := fmt.Sprint(config["name"])
@@ -184,7 +183,7 @@ func (w *workerBroker) createForNow(t *testing.T, kind function.Kind, config map
 	})
 }
 
-// awaitParallelism waits until the worker was told to run so many instances.
+// awaitParallelism waits until the worker's configuration has that many instances.
 func (w *workerBroker) awaitParallelism(t *testing.T, kind function.Kind, name string, parallelism int) {
 	t.Helper()
 	last := ""

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// aPartitionIsReadBack: an input may be one partition of a topic, which is consumed and read as a topic by itself.
+// aPartitionIsReadBack: an input may be one partition of a topic. It is consumed and read as a topic.
 func aPartitionIsReadBack(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "thirds", 3))
 	w.create(t, function.KindFunction, w.function("third", "thirds-partition-2"))
@@ -29,7 +29,7 @@ func aPartitionIsReadBack(t *testing.T, w *workerBroker) {
 	require.Equal(t, backlog.NotPartitioned, sample.Partitions[0].Index)
 }
 
-// theWorkersOwnURLIsAsked where the brokers cannot be asked for functions: there is nothing at their URL here.
+// theWorkersOwnURLIsAsked if the brokers serve no functions API: nothing listens at their URL here.
 func theWorkersOwnURLIsAsked(t *testing.T, w *workerBroker) {
 	component := w.component(function.KindFunction, "shared")
 	component.Cluster.AdminURL = "http://127.0.0.1:1"
@@ -46,8 +46,8 @@ func theWorkersOwnURLIsAsked(t *testing.T, w *workerBroker) {
 	require.Len(t, sample.Instances, 2)
 }
 
-// propertiesAreReadBack: consumer properties come last when a consumer is made. Workers show those of sinks, and
-// those of functions in 4.2.4 alone: of others the broker alone knows.
+// propertiesAreReadBack: consumer properties override other settings of a consumer. Workers return those of sinks, and
+// only 4.2.4 those of functions; otherwise only the broker knows them.
 func propertiesAreReadBack(t *testing.T, w *workerBroker) {
 	specs := func(topic string) map[string]any {
 		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))
@@ -70,7 +70,7 @@ func propertiesAreReadBack(t *testing.T, w *workerBroker) {
 	config["inputSpecs"] = specs("nameless-in")
 	w.create(t, function.KindFunction, config)
 	w.consumed(t, broker.TopicName("nameless-in"), "by property", 2)
-	shown := "public/default/nameless" // for the worker does not say
+	shown := "public/default/nameless" // the worker does not return it
 	if w.Version() == "4.2.4" {
 		shown = "by property"
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// TestSignalsWorker reads real functions, sinks and sources of a real worker back. The last case takes the broker down.
+// TestSignalsWorker reads back the functions, sinks and sources of a real worker. The last case stops the broker.
 func TestSignalsWorker(t *testing.T) {
 	t.Parallel()
 	w := onWorker(t, broker.Config{})
@@ -41,7 +41,7 @@ func TestSignalsWorker(t *testing.T) {
 	}
 }
 
-// aFunctionIsReadBack compares the configuration with what the broker says of the consumers.
+// aFunctionIsReadBack compares the configuration with the broker's consumers.
 func aFunctionIsReadBack(t *testing.T, w *workerBroker) {
 	for _, tt := range []struct {
 		name   string
@@ -87,7 +87,7 @@ func aFunctionIsReadBack(t *testing.T, w *workerBroker) {
 	}
 }
 
-// inputsAreReadBack has a topic and a pattern in one function; the pattern's topics are really subscribed.
+// inputsAreReadBack has a topic and a pattern in one function, and checks the subscriptions of the pattern's topics.
 func inputsAreReadBack(t *testing.T, w *workerBroker) {
 	for _, topic := range []string{"rx-a", "rx-b", "literal"} {
 		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))

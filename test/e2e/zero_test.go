@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// idlePolicy may go to zero, after so many seconds.
+// idlePolicy may scale to zero after that many idle seconds.
 func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) *v1alpha1.AutoscalingPolicy {
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32), actuator
@@ -32,7 +32,7 @@ func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) 
 	return p
 }
 
-// publishFor publishes for a while and returns when that is over.
+// publishFor publishes for a duration and returns at its end.
 func publishFor(t *testing.T, f *stage.Function, perSecond float64, during time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), during)
@@ -58,10 +58,10 @@ func scaleByHand(t *testing.T, name string, replicas int32) {
 	object.SetName(name)
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch,
-		client.FieldOwner("kubectl"))) // which the API server calls it by its user agent
+		client.FieldOwner("kubectl"))) // as the API server derives it from the user agent
 }
 
-// desiredSince lists what spec.replicas became after the given time. A replica that ends is a sample, and no change.
+// desiredSince lists the values of spec.replicas after the given time, without samples that only end a replica.
 func desiredSince(name string, since time.Time) (desired []int) {
 	last := -1
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
@@ -73,12 +73,12 @@ func desiredSince(name string, since time.Time) (desired []int) {
 	return desired
 }
 
-// zeroAndBack is the way to zero, and back twice: for a few messages, and for many.
+// zeroAndBack scales to zero and back twice: for a few messages, and for many.
 func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
-	const each = 200 * time.Millisecond // a replica does 5/s
+	const each = 200 * time.Millisecond // a replica processes 5/s
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: each, Replicas: 2, Objective: objective})
 	p := idlePolicy(name, actuator, 3)
-	// of 30 messages each: the first replica may prefetch all there are
+	// of 30 messages each: the first replica may prefetch all messages
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	publishFor(t, f, 7, 12*time.Second)
@@ -91,7 +91,7 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0, patience)
 
-	// In mode Paused they gather, so that the first look sees them all.
+	// In mode Paused the messages accumulate, so that the first reading has all of them.
 	setMode(t, f, v1alpha1.ModePaused)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonPaused)
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
@@ -110,7 +110,7 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	t.Logf("woke and went: %v", desired)
 }
 
-// atZero says how it looks there.
+// atZero describes the state at zero.
 func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	t.Helper()
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
@@ -167,7 +167,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		if name[:5] == "out-d" {
 			actuator = v1alpha1.ActuatorDirect
 		}
-		create(t, idlePolicy(name, actuator, 60)) // long enough for the outage to come first
+		create(t, idlePolicy(name, actuator, 60)) // long enough for the outage to start first
 	}
 	steady := func() {
 		for name, count := range replicas {
