@@ -67,13 +67,13 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	}
 }
 
-// TestAClientWithGoTypesWritesWhatAPersonWould: structs that are empty must not be sent as half a target.
+// TestAClientWithGoTypesWritesWhatAPersonWould: empty structs must not be sent as half a target.
 func TestAClientWithGoTypesWritesWhatAPersonWould(t *testing.T) {
 	onControlPlane(t)
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = namespace, "typed"
 	p.Spec.PulsarFunctionRef.Name, p.Spec.MaxReplicas = "resize", 5
-	// Go's zero duration is no default: it is sent, and refused.
+	// Go's zero duration is not omitted: it is sent, and rejected.
 	require.ErrorContains(t, people.Create(t.Context(), p.DeepCopy(), client.DryRunAll),
 		"latencyObjective must be from 1s to 24h")
 	p.Spec.LatencyObjective.Duration = 60e9
@@ -83,9 +83,8 @@ func TestAClientWithGoTypesWritesWhatAPersonWould(t *testing.T) {
 	require.Equal(t, int32(1), *p.Spec.MinReplicas)
 }
 
-// TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults: defaults are filled in when an object is read, so a
-// policy of an older definition needs no migration, and rules that it breaks do not stop what has nothing to do with
-// them.
+// TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults: defaults are set when an object is read, so a policy
+// of an older definition needs no migration, and violated rules do not block unrelated changes.
 func TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults(t *testing.T) {
 	onControlPlane(t)
 	const crd = "autoscalingpolicies.pulsar-autoscaler.io"

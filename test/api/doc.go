@@ -1,10 +1,9 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests what the real API server makes of the AutoscalingPolicy's definition: that it takes it at all, its
-// rules and defaults, the scale subresource, the words that people read about fields, and the table that they see; and
-// that it takes the examples, and the policies of the docs.
+// Package api tests the AutoscalingPolicy's definition on the real API server: rules and defaults, the scale
+// subresource, kubectl's texts and table, the examples, and the policies of the docs.
 //
-// Floor 3. It has a control plane of its own, 5 s to start, with neither Pulsar nor the adapter: nobody but the tests
-// writes.
+// Floor 3. It has its own control plane, which takes 5 s to start, without Pulsar and without the adapter: only the
+// tests write.
 package api
