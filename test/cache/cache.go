@@ -43,11 +43,10 @@ func Dir() (string, error) {
 	return dir, nil
 }
 
-// Fill returns the directory of the cache that is called key, a single path element that names the content with its
-// version, e.g. "kubernetes-v1.36.3-2f1c9a". If it is not there yet, build fills an empty directory dir, which becomes
-// visible under its final path only once build has returned nil: build must not write down dir itself. One process
-// builds at a time; the others wait and say so on progress (nil for silence). Fill writes to progress only before and
-// after build.
+// Fill returns the cache directory of key, a single path element with the name and version of the content, e.g.
+// "kubernetes-v1.36.3-2f1c9a". If it is missing, build fills an empty directory dir, which is moved to its final path
+// once build has returned nil: build must not record dir. One process builds at a time; the others wait and report that
+// to progress (nil for none). Fill writes to progress only before and after build.
 func Fill(ctx context.Context, key string, progress io.Writer,
 	build func(ctx context.Context, dir string) error,
 ) (dir string, err error) {
@@ -77,7 +76,7 @@ func Fill(ctx context.Context, key string, progress io.Writer,
 	return dir, nil
 }
 
-// fill runs under the lock, so a partial directory that exists was left by a process that was killed.
+// fill runs under the lock, so a partial directory is a leftover of a killed process.
 func fill(ctx context.Context, dir string, build func(ctx context.Context, dir string) error) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
@@ -100,8 +99,8 @@ func complete(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lock waits for the lock file. The kernel drops the lock with its owner, so a killed process blocks nobody; the file
-// itself stays, since removing it would let two processes lock two files of the same name.
+// lock waits for the lock file. The kernel releases the lock with its owner, so a killed process blocks no other; the
+// file itself stays, because its removal would let two processes lock two files of the same name.
 func lock(ctx context.Context, path, key string, progress io.Writer) (unlock func() error, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -130,8 +129,8 @@ func lock(ctx context.Context, path, key string, progress io.Writer) (unlock fun
 	}
 }
 
-// Announce runs work and tells about it on progress (nil for silence): what at once, e.g. "building etcd: about 1
-// minute on 2 cores", the time it has taken every 20 s, and the end. Announce alone writes to progress while work runs.
+// Announce runs work and reports it to progress (nil for none): what at once, e.g. "building etcd: about 1 minute on 2
+// cores", the elapsed time every 20 s, and the end. Only Announce writes to progress while work runs.
 func Announce(ctx context.Context, progress io.Writer, what string, work func(ctx context.Context) error) error {
 	progress = orDiscard(progress)
 	say(progress, "%s", what)
