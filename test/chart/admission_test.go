@@ -21,7 +21,7 @@ import (
 
 type fields = map[string]any
 
-// policyOf is a policy, or a set whose template has the spec.
+// policyOf returns a policy, or a set with the spec as its template.
 func policyOf(kind string, spec fields) *unstructured.Unstructured {
 	whole := fields{"maxReplicas": int64(5)}
 	for key, value := range spec {
@@ -44,7 +44,7 @@ func policyOf(kind string, spec fields) *unstructured.Unstructured {
 	return object
 }
 
-// as is a client of a user with the rights of an administrator, and of a group.
+// as returns a client of a user with the permissions of an administrator, in a group.
 func as(t *testing.T, user, group string) client.Client {
 	t.Helper()
 	config := controlPlane.Need(t).RESTConfig()
@@ -130,7 +130,7 @@ func TestAdmissionPoliciesDenyWhatTheySay(t *testing.T) {
 	})
 }
 
-// awaitAdmission waits until the API server enforces all four policies, a second or so after they were written.
+// awaitAdmission waits until the API server enforces all four policies, about a second after they were written.
 func awaitAdmission(t *testing.T, people client.Client) {
 	t.Helper()
 	for denial, spec := range map[string]fields{

@@ -1,10 +1,9 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart checks deploy/chart: that its README has every value, that the programs take the flags that it renders,
-// that a real API server takes every object, that the admission policies deny what they say, and that what the guides
-// in docs/guides have users run is taken.
+// Package chart checks deploy/chart: its README has every value, the programs accept its flags, a real API server
+// accepts every object, the admission policies deny what they name, and the commands of docs/guides work.
 //
-// Floor 3. It only has tests. All but the README's need helm. The definitions of cert-manager and the Prometheus
-// operator are those of the Go modules that ./operators pins, and KEDA's those of the KEDA that tests run.
+// Floor 3. It only has tests. All but the README's need helm. The Go modules pinned by ./operators have the definitions
+// of cert-manager and the Prometheus operator; KEDA's are those of the tested KEDA.
 package chart

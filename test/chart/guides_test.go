@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recorder stands for a program: it writes down where it was called and with what, and nothing else.
+// recorder replaces a program: it records its directory and its arguments.
 const recorder = `#!/bin/sh
 call="$RECORDED/${0##*/}.$$"
 printf '%s\0' "$PWD" "$@" > "$call"
@@ -35,15 +35,15 @@ var (
 	aChart     = regexp.MustCompile(`^(deploy/chart|pulsar-autoscaler-[0-9.]+\.tgz)$`)
 )
 
-// call of a program, in a directory.
+// call is a call of a program in a directory.
 type call struct {
 	dir   string
 	args  []string
 	stdin []byte
 }
 
-// TestTheGuidesAreTaken runs the commands of each page with recorders in place of the programs. What helm would get
-// renders with flags that the programs know, and what kubectl would apply is taken by a real API server.
+// TestTheGuidesAreTaken runs the commands of each page with recorders in place of the programs. The helm calls render
+// with flags that the programs know, and a real API server accepts the objects of kubectl apply.
 func TestTheGuidesAreTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm and a real control plane")
@@ -116,7 +116,7 @@ func callsIn(t *testing.T, record string) map[string][]call {
 	return calls
 }
 
-// releases are the flags of calls that render the chart. All calls are about the one release.
+// releases returns the flags of calls that render the chart. All calls are about one release.
 func releases(t *testing.T, calls []call) (all [][]string) {
 	t.Helper()
 	for _, one := range calls {
@@ -129,7 +129,7 @@ func releases(t *testing.T, calls []call) (all [][]string) {
 		var flags []string
 		for i, flag := range one.args[3:] {
 			switch {
-			case flag == "--create-namespace": // template knows none
+			case flag == "--create-namespace": // helm template has no such flag
 			case one.args[2+i] == "--values":
 				flags = append(flags, filepath.Join(one.dir, flag))
 			default:
@@ -142,7 +142,7 @@ func releases(t *testing.T, calls []call) (all [][]string) {
 	return all
 }
 
-// valuesIn are the flags for each block of values.
+// valuesIn returns the flags for each block of values.
 func valuesIn(t *testing.T, page string) (all [][]string) {
 	t.Helper()
 	for _, block := range yamlBlock.FindAllStringSubmatch(page, -1) {
@@ -175,7 +175,7 @@ func guides(t *testing.T) []string {
 	return pages
 }
 
-// requirePoliciesApplied fails when a command names a policy that the page does not apply.
+// requirePoliciesApplied fails if a command names a policy that the page does not apply.
 func requirePoliciesApplied(t *testing.T, calls []call, policies []*unstructured.Unstructured) {
 	t.Helper()
 	applied := map[string]bool{}
@@ -191,7 +191,7 @@ func requirePoliciesApplied(t *testing.T, calls []call, policies []*unstructured
 	}
 }
 
-// requireTaken has the API server judge each object strictly.
+// requireTaken has the API server validate each object strictly.
 func requireTaken(t *testing.T, people client.Client, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {

@@ -40,7 +40,8 @@ func TestTheReadmeHasEveryValue(t *testing.T) {
 	require.Equal(t, wanted, string(text), "write it with: go test ./test/chart -run TestTheReadmeHasEveryValue -update")
 }
 
-// describe returns a row for each value: what has a comment above, as all must, and no value below it that has one.
+// describe returns a row for each value: one with a comment above, without values below it that have one. Every value
+// needs a comment.
 func describe(t *testing.T, prefix string, values *yaml.Node) (rows []string) {
 	t.Helper()
 	for i := 0; i < len(values.Content); i += 2 {

@@ -26,7 +26,7 @@ func namespaceOf(name string) *corev1.Namespace {
 	}}}
 }
 
-// administrator may do everything on the control plane.
+// administrator returns a client with all permissions on the control plane.
 func administrator(t *testing.T) client.Client {
 	t.Helper()
 	people, err := client.New(controlPlane.Need(t).RESTConfig(), client.Options{})
@@ -34,8 +34,8 @@ func administrator(t *testing.T) client.Client {
 	return people
 }
 
-// TestTheAPIServerTakesEveryObject strictly, those of other projects by their definitions, and the pods in a namespace
-// that enforces Pod Security "restricted".
+// TestTheAPIServerTakesEveryObject validates strictly, other projects' objects by their definitions, and the pods in a
+// namespace that enforces Pod Security "restricted".
 func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm and a real control plane")
@@ -56,7 +56,7 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	}
 }
 
-// requireRestricted has the API server judge a pod of the Deployment.
+// requireRestricted has the API server validate a pod of the Deployment.
 func requireRestricted(t *testing.T, people client.Client, deployment *unstructured.Unstructured) {
 	t.Helper()
 	template, found, err := unstructured.NestedMap(deployment.Object, "spec", "template")
@@ -73,7 +73,7 @@ func requireRestricted(t *testing.T, people client.Client, deployment *unstructu
 	require.ErrorContains(t, people.Create(t.Context(), pod, client.DryRunAll), "violates PodSecurity")
 }
 
-// TestTheProgramsTakeTheirFlags: they fail, outside of a cluster, after they have checked all of them.
+// TestTheProgramsTakeTheirFlags: outside of a cluster they fail, but only after they have validated all flags.
 func TestTheProgramsTakeTheirFlags(t *testing.T) {
 	for name, values := range valueFiles(t) {
 		t.Run(name, func(t *testing.T) { requireFlagsTaken(t, render(t, values)) })
@@ -98,7 +98,7 @@ func requireFlagsTaken(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// TestHelmUnittest runs what is in deploy/chart/tests.
+// TestHelmUnittest runs the tests in deploy/chart/tests.
 func TestHelmUnittest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm-unittest, which takes minutes to build")
