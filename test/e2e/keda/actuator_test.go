@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestActuatorKEDAGoesToZeroAndBack: the adapter wakes the target at the size that the backlog asks for, and KEDA does
-// not come first with 1.
+// TestActuatorKEDAGoesToZeroAndBack: the adapter wakes the target with the replicas for the backlog, before KEDA sets
+// 1.
 func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	t.Parallel()
 	const name = "woken"
@@ -54,7 +54,7 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	awaitScaledObject(t, o, false)
 }
 
-// wake is what was decided last for the Function when it had no replicas.
+// wake is the last decision for the Function at zero replicas.
 func wake(t *testing.T, f *stage.Function) int32 {
 	t.Helper()
 	var list eventsv1.EventList
@@ -73,7 +73,7 @@ func wake(t *testing.T, f *stage.Function) int32 {
 	return 0
 }
 
-// TestActuatorsAreExchangedUnderLoadWithoutAJump goes from the HorizontalPodAutoscaler to KEDA and back.
+// TestActuatorsAreExchangedUnderLoadWithoutAJump switches from the HorizontalPodAutoscaler to KEDA and back.
 func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "exchanged", 3
@@ -116,7 +116,7 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	require.Equal(t, []int{replicas}, desiredSince(name, since))
 }
 
-// awaitScaledObject waits until there is one, or none.
+// awaitScaledObject waits until a ScaledObject exists, or does not.
 func awaitScaledObject(t *testing.T, o *stage.ScaledObject, there bool) {
 	t.Helper()
 	await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there),

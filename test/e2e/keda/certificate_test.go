@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// kedasSecret and scalersSecret are those of --serving-certificate=Self by default.
+	// kedasSecret and scalersSecret are the defaults of --serving-certificate=Self.
 	kedasSecret, scalersSecret = "keda/pulsar-autoscaler-scaler", "pulsar-autoscaler/scaler-serving"
-	// authentication is the ClusterTriggerAuthentication that names the former.
+	// authentication is the ClusterTriggerAuthentication with kedasSecret.
 	authentication = "pulsar-autoscaler-scaler"
 )
 
-// TestAScalerThatOnlyKEDAMayCall creates its certificates itself, and KEDA follows when the authority is replaced.
+// TestAScalerThatOnlyKEDAMayCall creates its certificates itself, and KEDA follows a new authority.
 func TestAScalerThatOnlyKEDAMayCall(t *testing.T) {
 	t.Parallel()
 	const name = "guarded"
@@ -76,7 +76,7 @@ func TestAScalerThatOnlyKEDAMayCall(t *testing.T) {
 	require.NotContains(t, events, "KEDAScalerFailed", "KEDA reads its certificate again before it gives up")
 }
 
-// selfCertified starts a scaler with certificates of its own, and has KEDA know where its own is.
+// selfCertified starts a scaler that creates its certificates, and configures KEDA's Secret.
 func selfCertified(t *testing.T) *stage.Scaler {
 	t.Helper()
 	require.NoError(t, scene.Cluster.ApplyFiles(t.Context(),
@@ -120,7 +120,7 @@ func secretData(t *testing.T, name string) map[string][]byte {
 	return secret.Data
 }
 
-// handshake is that of a client without a certificate.
+// handshake connects as a client without a certificate.
 func handshake(t *testing.T, scaler *stage.Scaler, authorities []byte) error {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -133,6 +133,6 @@ func handshake(t *testing.T, scaler *stage.Scaler, authorities []byte) error {
 		return err
 	}
 	defer connection.Close()
-	_, err = connection.Read(make([]byte, 1)) // where a server of TLS 1.3 refuses
+	_, err = connection.Read(make([]byte, 1)) // TLS 1.3 rejects clients after the handshake
 	return err
 }

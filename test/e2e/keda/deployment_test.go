@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestDeploymentThroughKEDAGoesToZeroAndBack: KEDA makes its HorizontalPodAutoscaler on the Deployment, and the adapter
-// takes it to zero and back.
+// TestDeploymentThroughKEDAGoesToZeroAndBack: KEDA creates its HorizontalPodAutoscaler for the Deployment, and the
+// adapter scales it to zero and back.
 func TestDeploymentThroughKEDAGoesToZeroAndBack(t *testing.T) {
 	t.Parallel()
 	const name = "payments"

@@ -19,19 +19,19 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// loaded is a Function at 50/s with a replica for each 20/s: 3 of them, from then on.
+// loaded is a Function at 50/s with a replica for each 20/s: 3 from then on.
 type loaded struct {
 	*stage.Function
 	object *stage.ScaledObject
 	stop   func()
 }
 
-// cooldown is after how long of nothing to do KEDA takes the last replica. What is held is held for longer here; errors
-// and silence end sooner, for KEDA was seen to take them for nothing to do once they last as long as that.
+// cooldown is the idle time after which KEDA removes the last replica. Holds last longer here. Errors and silence end
+// sooner: KEDA takes them for idleness after that time.
 const cooldown = 12 * time.Second
 
-// TestFaults has one part after the other fail under load, and comes before the tests that run side by side: what fails
-// is shared. One Function follows a policy, by push, the other the rate on its topic, by pull.
+// TestFaults makes one part after another fail under load. It runs before the parallel tests, because it breaks shared
+// parts. One Function follows a policy, by push, the other the rate on its topic, by pull.
 func TestFaults(t *testing.T) {
 	onStage(t)
 	decided, measured := underLoad(t, "decided"), underLoad(t, "measured")
@@ -89,7 +89,7 @@ func underLoad(t *testing.T, name string) *loaded {
 	return &loaded{Function: f, stop: publish(t, f, 50)}
 }
 
-// awaitHealthy waits until KEDA has seen both triggers active so long from now on, and has nothing to complain about.
+// awaitHealthy waits until KEDA has seen both triggers active for that long from now on, without errors.
 func awaitHealthy(t *testing.T, both []*loaded, after time.Duration) {
 	t.Helper()
 	since := time.Now().Add(after)
@@ -117,10 +117,10 @@ func awaitPolicy(t *testing.T, f *stage.Function, conditionType string, status m
 		})
 }
 
-// aBrokerThatHangs: KEDA goes on getting the last answers, so it sees no error at all.
+// aBrokerThatHangs: KEDA gets the last values and sees no error.
 func aBrokerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Broker.Pause())
-	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed
+	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
 	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
 	awaitHealthy(t, both, cooldown+time.Second)
 	require.NoError(t, scene.Broker.Resume())
@@ -130,7 +130,7 @@ func aBrokerThatHangs(t *testing.T, both []*loaded) {
 	}
 }
 
-// noDecisionMaker: neither does it see one when nobody decides any more.
+// noDecisionMaker: KEDA sees no error either when no adapter decides.
 func noDecisionMaker(t *testing.T, both []*loaded) {
 	before, err := both[0].Policy(t.Context())
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func noDecisionMaker(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, 0)
 }
 
-// aScalerThatHangs: KEDA has no deadline of its own, so a metric is answered when the scaler goes on, or by the API
+// aScalerThatHangs: KEDA has no deadline, so a metric is served when the scaler continues, or fails after the API
 // server's 60 s.
 func aScalerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Scaler.Pause())
@@ -160,8 +160,7 @@ func aScalerThatHangs(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, 0)
 }
 
-// metric asks as a HorizontalPodAutoscaler does, waits a third of the cooldown for the answer, and returns why there is
-// none.
+// metric requests a metric as a HorizontalPodAutoscaler does, waits a third of the cooldown, and returns the error.
 func metric(ctx context.Context, t *testing.T, o *stage.ScaledObject) error {
 	t.Helper()
 	status, err := o.Status(ctx)
@@ -176,8 +175,7 @@ func metric(ctx context.Context, t *testing.T, o *stage.ScaledObject) error {
 		Param("labelSelector", "scaledobject.keda.sh/name="+o.Name).Do(ctx).Error()
 }
 
-// aScalerThatCrashes forgets what it knew of topics; until it is back KEDA gets errors, and after that the push stream
-// works again.
+// aScalerThatCrashes loses its readings. KEDA gets errors until it restarts, and then the push stream works again.
 func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	pushed := sleeping(t, "pushed")
 	scene.Scaler.Kill()
@@ -190,7 +188,7 @@ func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	awaitReplicas(t, pushed, 1, 10)
 }
 
-// aScalerThatStartsDuringAnOutage knows nothing of a topic but the replicas that run for it.
+// aScalerThatStartsDuringAnOutage knows only the running replicas of a topic.
 func aScalerThatStartsDuringAnOutage(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() })
@@ -202,7 +200,7 @@ func aScalerThatStartsDuringAnOutage(t *testing.T, both []*loaded) {
 	}
 }
 
-// sleeping is a Function without replicas that nothing but a push wakes.
+// sleeping is a Function without replicas that only a push wakes.
 func sleeping(t *testing.T, name string) *stage.Function {
 	t.Helper()
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
@@ -228,7 +226,7 @@ func aMetricsServerThatCrashes(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, 0)
 }
 
-// aPolicyThatIsDeleted: what was decided last is held, for as long as --hold-for.
+// aPolicyThatIsDeleted: the last decision is held for --hold-for.
 func aPolicyThatIsDeleted(t *testing.T, both []*loaded) {
 	p, err := both[0].Policy(t.Context())
 	require.NoError(t, err)

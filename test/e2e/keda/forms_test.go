@@ -19,11 +19,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// never is a pollingInterval that no test waits for: KEDA looks once when the ScaledObject is new, and what wakes it
-// after that was pushed.
+// never is a pollingInterval longer than any test: KEDA polls a new ScaledObject once, and later wakes come from
+// pushes.
 const never = 3600
 
-// perReplica is how many messages one replica is for in these tests, and burst asks for 4 of them.
+// perReplica is the number of messages for one replica in these tests, and burst needs 4 replicas.
 const (
 	perReplica = 20
 	burst      = 4 * perReplica
@@ -31,7 +31,7 @@ const (
 	leastForBurst = 3
 )
 
-// TestZeroToManyAndBack has a Function of 2 messages/s a replica, whose replicas take 5 s to start.
+// TestZeroToManyAndBack has a Function of 2 messages/s per replica. A replica takes 5 s to start.
 func TestZeroToManyAndBack(t *testing.T) {
 	onStage(t)
 	topic := func(_ *testing.T, f *stage.Function) map[string]string {
@@ -77,7 +77,7 @@ func TestZeroToManyAndBack(t *testing.T) {
 	}
 }
 
-// scalerFor is one of its own where it is talked to with TLS, which ends with the test.
+// scalerFor returns a scaler for the test if it uses TLS, and nil for the stage's otherwise.
 func scalerFor(t *testing.T, name string, security stage.Security) *stage.Scaler {
 	t.Helper()
 	if security == stage.Plain {
@@ -89,13 +89,12 @@ func scalerFor(t *testing.T, name string, security stage.Security) *stage.Scaler
 	return s
 }
 
-// addAsleep adds a ScaledObject whose target has no replicas, where it pushes one that is not looked at again: nothing
-// but a push wakes the target. KEDA itself takes the replicas that there are, and asleep waits for that.
+// addAsleep adds a ScaledObject for a target without replicas. With push, KEDA does not poll it again: only a push
+// wakes the target. KEDA itself removes existing replicas, and asleep waits for that.
 //
-// That is done by another ScaledObject of the same name, for one that is changed is looked at only once more: KEDA's
-// old loop closes the scalers of the new one whenever it comes to it. A look at them then counts as nothing to do, even
-// after a push, and a connection that no other trigger uses is closed with them until the next look, and so are its
-// streams.
+// Another ScaledObject of the same name does it, because KEDA polls a changed one only once more: KEDA's old loop
+// closes the scalers of the new one. A poll of them then counts as idle, even after a push, and closes a connection
+// that no other trigger uses, with its streams, until the next poll.
 func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *stage.ScaledObject {
 	t.Helper()
 	if config.Pull {
@@ -111,7 +110,7 @@ func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *st
 	require.NoError(t, err)
 	require.NotNil(t, hpa)
 	require.NoError(t, o.Remove(t.Context()))
-	// Were it still there, KEDA would begin anew once it goes.
+	// If it still existed, KEDA would restart its loop at its deletion.
 	await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)
 		return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
@@ -122,8 +121,8 @@ func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *st
 	return o
 }
 
-// awaitLook waits until KEDA has looked at the trigger and has found nothing to do. It says so in two places, for its
-// controller may write conditions as it read them before that look.
+// awaitLook waits until KEDA has polled the trigger and found it idle, in two places: its controller may write
+// conditions that it read before that poll.
 func awaitLook(t *testing.T, o *stage.ScaledObject) {
 	t.Helper()
 	await(t, "KEDA to look at "+o.Name, func(ctx context.Context) (bool, string, error) {
@@ -133,14 +132,14 @@ func awaitLook(t *testing.T, o *stage.ScaledObject) {
 	})
 }
 
-// repoll changes the pollingInterval, whereupon KEDA begins anew: it closes its streams, opens others, and looks once.
+// repoll changes the pollingInterval, after which KEDA restarts: it closes its streams, opens others, and polls once.
 func repoll(t *testing.T, o *stage.ScaledObject, seconds int) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"pollingInterval":%d}}`, seconds)
 	require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// upAndDown publishes a burst for a Function without replicas, and sees it done.
+// upAndDown publishes a burst for a Function without replicas, and waits until it is processed.
 func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject) {
 	t.Helper()
 	since := time.Now()
@@ -153,9 +152,8 @@ func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject) {
 		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), leastForBurst)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	desired := fromZero(t, f.Name, since)
-	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop
-	// closes the cache of the new one, which takes the error for nothing to do, and its last look is longer ago than the
-	// cooldown.
+	// With never it would not scale down. A changed ScaledObject may make KEDA write 0, and 1 again: its old loop closes
+	// the cache of the new one, which takes the error for idleness after a cooldown without polls.
 	repoll(t, o, 2)
 	awaitReplicas(t, f, 0, 0)
 	tellTimeline(t, f.Name, since)

@@ -17,10 +17,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// scene is the one stage of this package's tests; set by openStage.
+// scene is the stage of all tests of this package; openStage sets it.
 var scene *stage.Stage
 
-// How fast the parts look at each other, so that tests take seconds; HPAs of real clusters look every 15 s.
+// Intervals of the parts, short so that tests take seconds; HPAs of real clusters sync every 15 s.
 const (
 	pollInterval = time.Second
 	staleAfter   = 8 * time.Second
@@ -50,14 +50,14 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 		AdapterFlags: append([]string{"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s"},
 			measuring...),
 		ScalerFlags: append([]string{"--hold-for=5m"}, measuring...),
-		// KEDA's own limit of 20 requests a second is what 20 ScaledObjects that are polled every 2 s need.
+		// KEDA's limit of 20 requests a second is exhausted by 20 ScaledObjects that are polled every 2 s.
 		KEDA:     &keda.Config{OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"}},
 		Progress: os.Stderr,
 	})
 	return scene, err
 }
 
-// onStage begins a test that needs the whole scene.
+// onStage starts a test that needs the whole stage.
 func onStage(t *testing.T) {
 	t.Helper()
 	theStage.Need(t)

@@ -17,8 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestBadMetadataAreToldInTheReadyCondition: the text of the scaler is in the condition, and the target stays as it is.
-// There is no event: KEDA writes its message as the action of the event too, of which the API server takes 128 bytes.
+// TestBadMetadataAreToldInTheReadyCondition: the condition has the scaler's message, and the target stays as it is.
+// There is no event: KEDA also writes its message as the action of the event, for which the API server accepts 128
+// bytes.
 func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 	onStage(t)
 	for name, c := range map[string]struct {
@@ -51,7 +52,7 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 				require.Nil(t, hpa)
 				require.Equal(t, []int{2}, desiredSince(f.Name, since))
 
-				// Correcting them is all it takes.
+				// A correction is enough.
 				corrected := `{"spec":{"triggers":[{"type":"external","metadata":{"scalerAddress":%q,"target":"Function/%s","messagesPerReplica":"10"}}]}}`
 				patch := fmt.Appendf(nil, corrected, scene.Scaler.Address, name)
 				require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
@@ -62,9 +63,9 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatIsNotThereIsToldInAnEvent: it may come yet, so KEDA goes on asking, and says in conditions only that
-// something is wrong. When both of its readers fail at the same moment, one of them counts as nothing to do, which
-// takes what was never seen active to zero at once: initialCooldownPeriod is what keeps it.
+// TestAPolicyThatIsNotThereIsToldInAnEvent: the policy may be created later, so KEDA continues to poll, and its
+// conditions only report an error. When both of its readers fail at the same moment, one of them counts as idle, which
+// scales a target that was never active to zero at once, except with initialCooldownPeriod.
 func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 	t.Parallel()
 	const name = "no-policy"

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// patience for what takes seconds on a machine that does nothing else.
+	// patience is for conditions that take seconds on an idle machine.
 	patience = 5 * time.Minute
 	often    = 200 * time.Millisecond
 )
@@ -39,7 +39,7 @@ func leaving(t *testing.T, leave func(ctx context.Context) error) {
 	})
 }
 
-// addFunction puts a Function on the stage that leaves with the test.
+// addFunction adds a Function to the stage and deletes it after the test.
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
@@ -51,7 +51,7 @@ func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	return f
 }
 
-// addScaledObject makes one that leaves with the test, before what it scales does.
+// addScaledObject creates a ScaledObject and deletes it after the test, before its target.
 func addScaledObject(t *testing.T, config stage.ScaledObjectConfig) *stage.ScaledObject {
 	t.Helper()
 	o, err := scene.AddScaledObject(t.Context(), config)
@@ -60,8 +60,8 @@ func addScaledObject(t *testing.T, config stage.ScaledObjectConfig) *stage.Scale
 	return o
 }
 
-// newPolicy decides for the Function of its name by one strategy, from 0 to 10 replicas, and 3 s after the last message
-// for none.
+// newPolicy decides for the Function of its name by one strategy, from 0 to 10 replicas, and scales to zero 3 s after
+// the last message.
 func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPolicy {
 	short := int32(3)
 	return &v1alpha1.AutoscalingPolicy{
@@ -81,7 +81,7 @@ func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPol
 	}
 }
 
-// addPolicy makes one that leaves with the Function.
+// addPolicy creates a policy and deletes it with the Function.
 func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
 	t.Helper()
 	require.NoError(t, scene.Client.Create(t.Context(), p))
@@ -94,7 +94,7 @@ func patchPolicy(t *testing.T, name, patch string) {
 	require.NoError(t, scene.Client.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// publish keeps the load up until the test ends, or until stop is called.
+// publish publishes the load until the test ends or stop is called.
 func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +108,7 @@ func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
 	return stop
 }
 
-// await waits until the condition holds; on a time-out it shows what KEDA and the scaler say.
+// await waits for a condition; after a timeout it shows the state of KEDA and the scaler.
 func await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -127,7 +127,7 @@ func awaitReplicas(t *testing.T, f *stage.Function, least, most int64) {
 	})
 }
 
-// awaitDone waits until so many more messages are done.
+// awaitDone waits until that many more messages are processed.
 func awaitDone(t *testing.T, f *stage.Function, more int) {
 	t.Helper()
 	before, _ := f.Score.Totals()
@@ -159,7 +159,7 @@ func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, s
 	return message
 }
 
-// awaitActiveAgain waits until KEDA has seen the trigger active so long after since.
+// awaitActiveAgain waits until KEDA has seen the trigger active that long after since.
 func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
 	t.Helper()
 	await(t, "KEDA to see "+o.Name+" active", func(ctx context.Context) (bool, string, error) {
@@ -169,7 +169,7 @@ func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
 	})
 }
 
-// tellTimeline logs how it went, for whoever runs a single test with -v.
+// tellTimeline logs the timeline for go test -v.
 func tellTimeline(t *testing.T, name string, since time.Time) {
 	t.Helper()
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
@@ -178,7 +178,7 @@ func tellTimeline(t *testing.T, name string, since time.Time) {
 	}
 }
 
-// fromZero is the same from the first zero on: what the API server says is seen later by those who watch it.
+// fromZero is the timeline from the first zero on: watchers see changes later than the API server.
 func fromZero(t *testing.T, name string, since time.Time) []int {
 	t.Helper()
 	desired := desiredSince(name, since)
@@ -187,7 +187,8 @@ func fromZero(t *testing.T, name string, since time.Time) []int {
 	return desired[at:]
 }
 
-// desiredSince lists what spec.replicas was from the given time on, each change once, with what it was then.
+// desiredSince lists the values of spec.replicas from the given time on, each change once, first the value at that
+// time.
 func desiredSince(name string, since time.Time) (desired []int) {
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
 		if !sample.Time.After(since) {

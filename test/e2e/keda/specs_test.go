@@ -47,7 +47,7 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 	require.NoError(t, err)
 	require.Equal(t, before.GetGeneration(), after.GetGeneration())
 
-	// What is streamed is what is asked for: neither a restart of the scaler nor a new look of KEDA turns it back.
+	// KEDA keeps the streamed target, also after a restart of the scaler and a new poll.
 	require.NoError(t,
 		o.Patch(t.Context(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pollingInterval":2}}`))))
 	require.NoError(t, f.PublishBurst(t.Context(), 4))

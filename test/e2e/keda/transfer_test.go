@@ -19,8 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse: the ScaledObject stays until KEDA lets it go, and replicas
-// stay where they are. It comes before the tests that run side by side, which need the operator.
+// TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse: the ScaledObject stays until KEDA removes its finalizer, and
+// replicas do not change. It runs before the parallel tests, which need the operator.
 func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	onStage(t)
 	const name, replicas = "transferred", 3
@@ -61,7 +61,7 @@ func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	require.Equal(t, []int{replicas}, desiredSince(name, since))
 }
 
-// applies are the lines of the adapter's metrics that count what it applied.
+// applies are the lines of the adapter's metrics that count its applies.
 func applies(t *testing.T) (lines []string) {
 	t.Helper()
 	text, err := scene.Ask(t.Context(), scene.Adapter, "/metrics")

@@ -24,8 +24,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function that the broker's worker
-// runs: while the function is stopped its messages wait, and once it is started it works them off.
+// TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function in the broker's worker.
+// The stopped function accumulates messages, and processes them after its start.
 func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
 	onStage(t)
 	for name, pull := range map[string]bool{"push-function": false, "pull-function": true} {
@@ -48,8 +48,7 @@ func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
 	}
 }
 
-// createFunction makes a function of one instance that takes 50 ms for each message, and waits until it has its
-// subscription.
+// createFunction creates a function of one instance that takes 50 ms for each message, and waits for its subscription.
 func createFunction(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), name+"-in", 0))
@@ -73,16 +72,16 @@ func createFunction(t *testing.T, name string) {
 
 const functionsPath = "/admin/v3/functions/public/default/"
 
-// workerDo tells the worker something about its functions.
+// workerDo sends a command for a function to the worker.
 func workerDo(t *testing.T, method, path string) {
 	t.Helper()
 	await(t, method+" "+path, func(ctx context.Context) (bool, string, error) {
 		status, answer, err := scene.Broker.Admin(ctx, method, functionsPath+path, nil)
-		return status/100 == 2, fmt.Sprintf("%d: %s", status, answer), err // 503 while it is still about the last thing
+		return status/100 == 2, fmt.Sprintf("%d: %s", status, answer), err // 503 during the previous command
 	})
 }
 
-// publishTo publishes so many messages, or a few more, to a topic that no Function of the stage has.
+// publishTo publishes at least that many messages to a topic that no Function of the stage has.
 func publishTo(t *testing.T, topic string, messages int64) {
 	t.Helper()
 	publisher, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: broker.TopicName(topic)})
@@ -100,7 +99,7 @@ func publishTo(t *testing.T, topic string, messages int64) {
 	require.GreaterOrEqual(t, publisher.Published(), messages)
 }
 
-// addDeployment makes one of one replica, whose pods nobody runs.
+// addDeployment creates a Deployment of one replica. Its pods do not run.
 func addDeployment(t *testing.T, name string) {
 	t.Helper()
 	labels := map[string]string{"app": name}
