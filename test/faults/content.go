@@ -15,14 +15,14 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// ask returns the body of the true answer.
+// ask returns the body of the correct response.
 func ask(r *http.Request, broker http.Handler) []byte {
 	truth := httptest.NewRecorder()
 	broker.ServeHTTP(truth, r)
 	return truth.Body.Bytes()
 }
 
-// Edits answers with the truth about each topic or partition edited.
+// Edits edits each topic or partition of the correct response.
 func Edits(edit func(topic object)) Fault {
 	return Fault{On: Stats, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
 		answer := decoded(ask(r, broker))
@@ -39,7 +39,7 @@ func EditsSubscriptions(edit func(subscription object)) Fault {
 	return Edits(func(topic object) { eachSubscription(topic, edit) })
 }
 
-// Counters edits what is counted since the topic was loaded.
+// Counters edits the counters since the load of the topic.
 func Counters(edit func(value int64) int64) Fault {
 	return Edits(func(topic object) {
 		change(topic, "msgInCounter", edit)
@@ -58,13 +58,13 @@ func CountersAndBacklog(edit func(value int64) int64) Fault {
 	})
 }
 
-// Constant is what a falsified number always is.
+// Constant makes a number constant.
 func Constant(number int64) func(int64) int64 { return func(int64) int64 { return number } }
 
-// Plus is what a falsified number is more than the true one.
+// Plus adds to a number.
 func Plus(number int64) func(int64) int64 { return func(value int64) int64 { return value + number } }
 
-// EverySixth of the requests is answered wrongly.
+// EverySixth request gets the fault.
 func EverySixth(fault Fault) Fault {
 	seen, on := 0, fault.On
 	fault.On = func(r *http.Request) bool {
@@ -77,8 +77,8 @@ func EverySixth(fault Fault) Fault {
 	return fault
 }
 
-// Freezes repeats the first answer to each kind of requests for statistics without the age, as a cache in between does
-// that leaves out the others.
+// Freezes repeats the first response to each kind of request for statistics without the age, as a partial cache in
+// between does.
 func Freezes() Fault {
 	frozen := map[string][]byte{} // requests of one topic come one after the other
 	return Fault{
@@ -94,14 +94,14 @@ func Freezes() Fault {
 	}
 }
 
-// Crowds puts so many more consumers on each subscription.
+// Crowds adds that many consumers to each subscription.
 func Crowds(count int) Fault {
 	return stretches(func(topic object) {
 		eachSubscription(topic, func(subscription object) { subscription["consumers"] = []any{mark} })
 	}, `"`+mark+`"`, count, `{"consumerName":"crowd-%07d"}`)
 }
 
-// Litters puts so many other subscriptions on the topic.
+// Litters adds that many other subscriptions to the topic.
 func Litters(count int) Fault {
 	return stretches(func(topic object) {
 		if subscriptions, ok := topic["subscriptions"].(object); ok {
@@ -110,10 +110,10 @@ func Litters(count int) Fault {
 	}, `"`+mark+`":true`, count, `"litter-%07d":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0}`)
 }
 
-// mark is where an answer is stretched.
+// mark is where a response is stretched.
 const mark = "@here@"
 
-// stretches replaces the first mark that the edit puts into the truth by so many pieces.
+// stretches replaces the first mark, which the edit puts into the response, by that many pieces.
 func stretches(edit func(topic object), marked string, count int, piece string) Fault {
 	var stretch bytes.Buffer
 	for i := range count {
@@ -135,13 +135,13 @@ func stretches(edit func(topic object), marked string, count int, piece string) 
 		w.Header().Set("Content-Type", "application/json")
 		for _, part := range [][]byte{head, stretch.Bytes(), bytes.ReplaceAll(tail, []byte(`"`+mark+`"`), nil)} {
 			if _, err := w.Write(part); err != nil {
-				return // the client has enough
+				return // the client has disconnected
 			}
 		}
 	}}
 }
 
-// Partitions answers with another number of partitions, in the metadata and in the statistics.
+// Partitions responds with another number of partitions, in the metadata and in the statistics.
 func Partitions(count int) Fault {
 	return Fault{
 		On: func(r *http.Request) bool {
@@ -166,7 +166,7 @@ func Partitions(count int) Fault {
 	}
 }
 
-// decoded is nil for what is not an object, of which nothing is to be edited.
+// decoded is nil for anything but an object, which is not edited.
 func decoded(body []byte) object {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -177,7 +177,7 @@ func decoded(body []byte) object {
 	return answer
 }
 
-// topics are the partitions of an answer, or its one topic.
+// topics are the partitions of a response, or its one topic.
 func topics(answer object) []object {
 	all, partitioned := answer["partitions"].(object)
 	if !partitioned {

@@ -11,31 +11,31 @@ import (
 	"sync"
 )
 
-// Fault answers a request in place of the broker, which it may ask for the truth.
+// Fault responds to requests in place of the broker, and may call the broker.
 type Fault struct {
-	// On says which requests are answered wrongly.
+	// On selects the requests.
 	On func(r *http.Request) bool
-	// Answer is the wrong answer.
+	// Answer is the faulty response.
 	Answer func(w http.ResponseWriter, r *http.Request, broker http.Handler)
 }
 
-// Always is how often a fault may be told to answer for as long as it lasts.
+// Always is the number of responses of a fault without a limit.
 const Always = -1
 
-// Proxy stands before a broker's admin service. It is honest until Falsify.
+// Proxy forwards to a broker's admin service, correctly until Falsify.
 type Proxy struct {
 	broker http.Handler
 
-	// mu guards the rest.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	fault *Fault
-	// left is how many answers the fault has, or Always.
+	// left is the number of responses left to the fault, or Always.
 	left int
-	// told is how many wrong answers were given.
+	// told is the number of faulty responses.
 	told int
 }
 
-// NewProxy returns a proxy before the admin URL.
+// NewProxy returns a proxy for the admin URL.
 func NewProxy(adminURL string) (*Proxy, error) {
 	base, err := url.Parse(adminURL)
 	if err != nil {
@@ -43,18 +43,18 @@ func NewProxy(adminURL string) (*Proxy, error) {
 	}
 	return &Proxy{broker: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(base)
-		r.Out.Header.Del("Accept-Encoding") // faults edit plain answers
+		r.Out.Header.Del("Accept-Encoding") // faults edit uncompressed responses
 	}}}, nil
 }
 
-// Falsify has the fault answer so many requests, or all of them with Always.
+// Falsify starts a fault for that many responses, or for all of them with Always.
 func (p *Proxy) Falsify(fault Fault, answers int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault, p.left, p.told = &fault, answers, 0
 }
 
-// Tell the truth again; it returns how many wrong answers there were.
+// Tell ends the fault, and returns the number of its responses.
 func (p *Proxy) Tell() (wrong int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Proxy) Tell() (wrong int) {
 	return p.told
 }
 
-// Told is how many wrong answers there were since Falsify.
+// Told is the number of faulty responses since Falsify.
 func (p *Proxy) Told() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.broker.ServeHTTP(w, r)
 }
 
-// take uses up one of the fault's answers.
+// take uses one of the fault's responses.
 func (p *Proxy) take(r *http.Request) *Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,30 +27,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// mode is a fault with what may become of it.
+// mode is a fault with its tolerated effects.
 type mode struct {
 	fault faults.Fault
-	// answers is how many are wrong, and lasts how long the fault does where that is faults.Always.
+	// answers is the number of faulty responses, and lasts the duration of the fault for faults.Always.
 	answers int
 	lasts   time.Duration
 	// partitions of the topic; 0 is a topic without partitions.
 	partitions int
 	// topics are how many inputs the Function has; 0 is one.
 	topics int
-	// text is what a condition says meanwhile; empty when nothing has to.
+	// text is in a condition during the fault; empty if none is required.
 	text string
-	// often says that it is one of those that are always run, alone that no other runs beside it.
+	// often modes run without -all, and alone modes run without others beside them.
 	often, alone bool
 }
 
 const (
-	// watched is for how long replicas are watched after the fault.
+	// watched is how long replicas are watched after the fault.
 	watched = 15 * time.Second
-	// recovery ends at the latest with the circuit breaker's last probe, which is 30 s after the one before.
+	// recovery ends at the latest with the circuit breaker's last probe, 30 s after the previous one.
 	recovery = 45*time.Second - watched
-	// apart is how far they may get from the twin's, which moves by itself by one.
+	// apart is the largest difference to the twin's replicas, which vary by one.
 	apart = 2
-	// memory is what the adapter may take in all modes together.
+	// memory is the limit for the adapter in all modes together.
 	memory = 200 << 20
 )
 
@@ -158,7 +158,7 @@ func (s *subject) describe(ctx context.Context) string {
 	return fmt.Sprintf("%s %v\n%s", status, err, text)
 }
 
-// settled says whether both have learned their capacity, and as many replicas as each other.
+// settled reports whether both have learned their capacity, and have the same number of replicas.
 func (s *subject) settled(ctx context.Context) (bool, string, error) {
 	var spec [2]int64
 	for i, f := range []*stage.Function{s.twin, s.Function} {
@@ -202,7 +202,7 @@ func (s *subject) conditions(ctx context.Context) (string, error) {
 	return text.String(), nil
 }
 
-// watch fails when replicas get too far from the twin's, or the adapter takes too much memory.
+// watch fails if replicas differ too much from the twin's, or the adapter uses too much memory.
 func (s *subject) watch(t *testing.T, length time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(length); time.Now().Before(end); {

@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// Stats are the requests for the state of a topic.
+// Stats selects requests for the state of a topic.
 func Stats(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, "/stats") || strings.HasSuffix(r.URL.Path, "/partitioned-stats")
 }
 
-// Everything is all requests.
+// Everything selects all requests.
 func Everything(*http.Request) bool { return true }
 
-// Hangs never answers.
+// Hangs never responds.
 func Hangs() Fault {
 	return Fault{On: Everything, Answer: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 		<-r.Context().Done()
 	}}
 }
 
-// Delays answers truly and later.
+// Delays responds correctly and late.
 func Delays(length time.Duration) Fault {
 	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
 		select {
@@ -39,7 +39,7 @@ func Delays(length time.Duration) Fault {
 	}}
 }
 
-// Cuts ends the connection in the middle of the answer.
+// Cuts closes the connection within the response.
 func Cuts() Fault {
 	return Fault{On: Stats, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
 		truth := ask(r, broker)
@@ -50,7 +50,7 @@ func Cuts() Fault {
 	}}
 }
 
-// Says answers with a status, a content type and a body.
+// Says responds with a status, a content type and a body.
 func Says(status int, contentType, body string) Fault {
 	return Fault{On: Everything, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", contentType)
@@ -59,7 +59,7 @@ func Says(status int, contentType, body string) Fault {
 	}}
 }
 
-// Refuses answers in Pulsar's JSON.
+// Refuses responds with an error in Pulsar's JSON.
 func Refuses(status int, reason string) Fault {
 	return Says(status, "application/json", `{"reason":"`+reason+`"}`)
 }
@@ -80,10 +80,10 @@ func RedirectsToItself() Fault {
 	}}
 }
 
-// bombBytes is what a bomb is when it is unpacked.
+// bombBytes is the unpacked size of a bomb.
 const bombBytes = 400 << 20
 
-// Bomb is a small answer that unpacks to a huge one.
+// Bomb is a small response that unpacks to a huge one.
 func Bomb() Fault {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -99,7 +99,7 @@ func Bomb() Fault {
 	}}
 }
 
-// Nests values as deep as an answer may be long.
+// Nests values as deep as the size of a response allows.
 func Nests() Fault {
 	return Fault{On: Stats, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
