@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// root is the folder of the repository, argoCD what is there for Argo CD, and healthChecks its health checks by kind.
+// root is the folder of the repository, argoCD the files for Argo CD, and healthChecks its health checks by kind.
 var (
 	root         = filepath.Join("..", "..")
 	argoCD       = filepath.Join(root, "deploy", "gitops", "argocd")
@@ -60,7 +60,7 @@ func recordedObject(t *testing.T, path string) *unstructured.Unstructured {
 	return object
 }
 
-// TestKstatusAndArgoCDSayTheSame of each recorded status: what health_test.yaml has.
+// TestKstatusAndArgoCDSayTheSame of each recorded status, as health_test.yaml has it.
 func TestKstatusAndArgoCDSayTheSame(t *testing.T) {
 	same := map[status.Status]string{
 		status.CurrentStatus: "Healthy", status.InProgressStatus: "Progressing", status.FailedStatus: "Degraded",
@@ -142,7 +142,7 @@ func runHealth(t *testing.T, script string, object *unstructured.Unstructured) (
 	return h
 }
 
-// luaValue is a value of an object in Lua.
+// luaValue converts a value of an object to Lua.
 func luaValue(l *lua.LState, value any) lua.LValue {
 	switch v := value.(type) {
 	case map[string]any:

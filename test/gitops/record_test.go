@@ -29,10 +29,10 @@ import (
 
 var update = flag.Bool("update", false, "record statuses and write argocd-cm.yaml instead of comparing them")
 
-// every is how often the policies here are reconciled.
+// every is the interval at which the policies here are reconciled.
 const every = 10 * time.Second
 
-// observed is a policy with 3 replicas, which are enough, and its HorizontalPodAutoscaler.
+// observed returns a policy with 3 replicas, which are enough, and its HorizontalPodAutoscaler.
 func observed(t *testing.T) plan.Observed {
 	t.Helper()
 	p := fixture.Policy()
@@ -60,7 +60,7 @@ func observed(t *testing.T) plan.Observed {
 	return o
 }
 
-// reconciled is the policy after it was reconciled for so long, with what is observed then.
+// reconciled returns the policy after reconciles for that long, and the observed state then.
 func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
 	var state policy.State
 	for end := o.Now.Add(d); !o.Now.After(end); o.Now = o.Now.Add(every) {
@@ -78,7 +78,7 @@ func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, 
 		o.Policy.Status = plan.Status(o, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
 	}
 	p := o.Policy.DeepCopy()
-	p.Status.Checkpoint = "" // is no API
+	p.Status.Checkpoint = "" // is not part of the API
 	return p, o
 }
 
@@ -152,7 +152,7 @@ func policySets(t *testing.T) map[string]client.Object {
 	}
 }
 
-// members are Functions that a set selects, and its policies for them, with their condition Ready.
+// members returns Functions that a set selects, and its policies for them, with their condition Ready.
 func members(set *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
 	neighbors plan.Neighbors, objects []plan.Selectable,
 ) {
@@ -170,7 +170,7 @@ func members(set *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus)
 	return neighbors, objects
 }
 
-// withDefaults is the object as the API server shows it before the adapter reads it.
+// withDefaults returns the object as the API server returns it before the adapter reads it.
 func withDefaults(t *testing.T, object client.Object) client.Object {
 	t.Helper()
 	plural := map[string]string{
@@ -194,7 +194,7 @@ func withDefaults(t *testing.T, object client.Object) client.Object {
 	return object
 }
 
-// TestTheRecordedStatusesAreThoseOfTheController compares each file with what the controller's code computes today.
+// TestTheRecordedStatusesAreThoseOfTheController compares each file with the result of the controller's code.
 func TestTheRecordedStatusesAreThoseOfTheController(t *testing.T) {
 	for kind, objects := range map[string]map[string]client.Object{
 		v1alpha1.KindAutoscalingPolicy: policies(t), v1alpha1.KindAutoscalingPolicySet: policySets(t),
