@@ -30,8 +30,8 @@ func TestBothReplicasServeTheSameNumber(t *testing.T) {
 	require.Zero(t, passes, "two must not decide")
 }
 
-// takeOver ends the leader, and waits until the other decides. At every look on the way the other has to serve the same
-// number: what it serves is in the status, which is nobody's alone.
+// takeOver ends the leader, and waits until the other adapter decides. Meanwhile the other must serve the same number,
+// which is in the status.
 func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
 	t.Helper()
 	leader, other := s.roles(t)
@@ -71,7 +71,7 @@ func TestALeaderThatIsStoppedHandsOverAndNothingElseChanges(t *testing.T) {
 		require.Contains(t, leader.LogTail(), "msg=stopped")
 	})
 	since := time.Now()
-	s.settle(t) // which starts it again
+	s.settle(t) // restarts it
 	want := s.desired(t)
 	for _, a := range s.adapters {
 		got, err := s.answer(t.Context(), a)
@@ -81,8 +81,8 @@ func TestALeaderThatIsStoppedHandsOverAndNothingElseChanges(t *testing.T) {
 	s.requireUnchanged(t, since)
 }
 
-// TestALeaderThatStoodStillWritesNoMore: when it continues, all that it measured is stale and another one leads. It has
-// to end before it reports that, or writes any replicas.
+// TestALeaderThatStoodStillWritesNoMore: when it continues, its readings are stale and the other adapter leads. It must
+// end before it reports that, or writes replicas.
 func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 	s := onScene(t)
 	var stopped *stage.Adapter
@@ -105,7 +105,7 @@ func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 	s.requireUnchanged(t, since)
 }
 
-// TestAnAPIServerThatIsKilledComesBackToTheSame: nobody can be asked or told anything meanwhile; messages go on.
+// TestAnAPIServerThatIsKilledComesBackToTheSame: meanwhile only messages are processed.
 func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	s := onScene(t)
 	before, since := s.capacity(t), time.Now()
@@ -124,7 +124,7 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 		return now > done+calm, fmt.Sprint(now-done, " more"), nil
 	})
 
-	// And a load that rises is still followed.
+	// And replicas still follow a higher load.
 	s.perSecond.Store(3 * calm)
 	s.await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
 		now, err := s.function.Replicas(ctx)

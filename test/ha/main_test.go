@@ -23,14 +23,14 @@ import (
 
 const (
 	name = "kept"
-	// replicas of the Function, of 25/s each, for calm messages per second: two could never catch up with what they
-	// missed, so nothing that is known makes fewer of them right.
+	// replicas of the Function, of 25/s each, for calm messages per second: two could never drain a backlog, so every
+	// decision is at least this.
 	replicas = 3
 	calm     = 50
-	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: so long is no
-	// hiccup of a busy machine. It ships with 15 s and 10 s.
+	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: longer than
+	// stalls of a busy machine. The shipped values are 15 s and 10 s.
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
-	// staleAfter is when a reading is stale.
+	// staleAfter is the age at which a reading is stale.
 	staleAfter = 20 * time.Second
 	// patience bounds every wait: a machine may be busy.
 	patience = 3 * time.Minute
@@ -123,7 +123,7 @@ func (s *scene) close() error {
 	return nil
 }
 
-// onScene returns the scene with both adapters up, one of them deciding, and the capacity learned.
+// onScene returns the scene with both adapters running, one of them deciding, and the capacity learned.
 func onScene(t *testing.T) *scene {
 	t.Helper()
 	s := theScene.Need(t)

@@ -33,7 +33,7 @@ import (
 const metricPath = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
 	"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/pulsar_function_desired_replicas"
 
-// await looks until something holds; when it does not, it shows what a person would look at.
+// await waits for a condition; after a timeout it shows the state for a person.
 func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -48,7 +48,7 @@ func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context)
 	}
 }
 
-// answer is the number that an adapter serves, asked past the aggregator.
+// answer is the number that an adapter serves, without the aggregator.
 func (s *scene) answer(ctx context.Context, a *stage.Adapter) (int64, error) {
 	body, err := s.Ask(ctx, a, metricPath)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *scene) answer(ctx context.Context, a *stage.Adapter) (int64, error) {
 	return list.Items[0].Value.Value(), nil
 }
 
-// passes are how many policies an adapter has decided for, which only the holder of the Lease does.
+// passes counts the policies that an adapter has decided for, which only the holder of the Lease does.
 func (s *scene) passes(ctx context.Context, a *stage.Adapter) (float64, error) {
 	body, err := s.Ask(ctx, a, "/metrics")
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *scene) roles(t *testing.T) (leader, other *stage.Adapter) {
 	return leader, other
 }
 
-// route makes the aggregator ask the given adapter, as a Service does when the pod of another is no longer ready.
+// route makes the aggregator call the given adapter, as a Service does when the other's pod is not ready.
 func (s *scene) route(t *testing.T, a *stage.Adapter) {
 	t.Helper()
 	address, err := url.Parse(a.URL)
@@ -120,7 +120,7 @@ func (s *scene) route(t *testing.T, a *stage.Adapter) {
 	}
 }
 
-// settle brings up what has ended, as a kubelet does, and waits until everything is as it should be.
+// settle restarts adapters that ended, as a kubelet does, and waits for the normal state.
 func (s *scene) settle(t *testing.T) {
 	t.Helper()
 	for _, a := range s.adapters {
@@ -156,7 +156,7 @@ func (s *scene) awaitActive(t *testing.T) {
 	})
 }
 
-// desired is what the status says.
+// desired is the number in the status.
 func (s *scene) desired(t *testing.T) int64 {
 	t.Helper()
 	p, err := s.function.Policy(t.Context())
@@ -165,7 +165,7 @@ func (s *scene) desired(t *testing.T) int64 {
 	return int64(*p.Status.DesiredReplicas)
 }
 
-// requireUnchanged fails when spec.replicas changed since a time.
+// requireUnchanged fails if spec.replicas changed since a time.
 func (s *scene) requireUnchanged(t *testing.T, since time.Time) {
 	t.Helper()
 	before, all := 0, s.Mesh.Timeline(stage.Namespace, name)
@@ -179,7 +179,7 @@ func (s *scene) requireUnchanged(t *testing.T, since time.Time) {
 	require.Positive(t, before)
 }
 
-// requireRemembered makes whoever decides write a status anew, and fails when what was learned is not in it.
+// requireRemembered makes the leader write a new status, and fails if the learned capacity is not in it.
 func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
 	t.Helper()
 	p, err := s.function.Policy(t.Context())
