@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm runs the pinned helm on the chart in deploy/chart, for tests and for what is rendered of it.
+// Package helm runs the pinned helm on the chart in deploy/chart, for tests and for generated manifests.
 //
 // Floor 3. The tools are those of the module tools/helm. Go builds each on first use, which takes minutes, and caches
 // it.

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Tools are the names that Tool knows.
+// Tools are the names for Tool.
 func Tools() []string { return []string{"helm", "helm-unittest"} }
 
-// Tool returns the path of a tool of tools/helm, which it builds first unless it is cached.
+// Tool returns the path of a tool of tools/helm, and builds it unless it is cached.
 func Tool(ctx context.Context, name string) (string, error) {
 	root, err := Checkout()
 	if err != nil {
@@ -39,7 +39,7 @@ func Chart() (string, error) {
 	return filepath.Join(root, "deploy", "chart"), err
 }
 
-// Template renders the chart for a release of its own name in a namespace of that name: no cluster is asked.
+// Template renders the chart for a release with a namespace of the same name, without a cluster.
 func Template(ctx context.Context, args ...string) ([]byte, error) {
 	tool, err := Tool(ctx, "helm")
 	if err != nil {
@@ -64,7 +64,7 @@ func run(command *exec.Cmd) ([]byte, error) {
 	return out, nil
 }
 
-// Checkout is the root of the source tree that the working directory belongs to.
+// Checkout is the root of the source tree of the working directory.
 func Checkout() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
