@@ -36,7 +36,7 @@ func DataURL(content string) string {
 	return "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }
 
-// NewAuthority makes an authority of the given name.
+// NewAuthority returns an authority of the given name.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *Authority) Server(name string) (Pair, error) {
 	return a.issue(template)
 }
 
-// Client issues a certificate for a client; its name is the role that Pulsar sees.
+// Client issues a client certificate; its name is the role in Pulsar.
 func (a *Authority) Client(role string) (Pair, error) {
 	template := newTemplate(role)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}

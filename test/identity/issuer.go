@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Issuer is an OAuth2 issuer for client credentials, over TLS, with discovery and keys as OpenID Connect has them.
+// Issuer is an OAuth2 issuer for client credentials, over TLS, with discovery and keys of OpenID Connect.
 type Issuer struct {
 	*Signer
 
@@ -26,8 +26,8 @@ type Issuer struct {
 	issued int
 }
 
-// NewIssuer starts an issuer that knows the clients by name and secret. Its tokens name the client as their subject,
-// and the audience that was asked for. It runs until Close.
+// NewIssuer starts an issuer that knows the clients by name and secret. Its tokens have the client as subject, and the
+// requested audience. It runs until Close.
 func NewIssuer(authority *Authority, signer *Signer, secrets map[string]string) (*Issuer, error) {
 	pair, err := authority.Server("issuer")
 	if err != nil {
@@ -54,14 +54,14 @@ func (i *Issuer) URL() string { return i.server.URL }
 // Close stops it.
 func (i *Issuer) Close() { i.server.Close() }
 
-// Issued is how many tokens it has handed out.
+// Issued is the number of issued tokens.
 func (i *Issuer) Issued() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.issued
 }
 
-// SetLife sets how long further tokens are good.
+// SetLife sets the lifetime of further tokens.
 func (i *Issuer) SetLife(life time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -96,8 +96,8 @@ func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
 	i.issued++
 	i.mu.Unlock()
 	now := time.Now()
-	// A broker's AuthenticationProviderOpenID demands all of these, nbf too. Times are whole seconds: the end is rounded
-	// up, so that the token is good for as long as is said.
+	// A broker's AuthenticationProviderOpenID requires all of these, including nbf. Times are in whole seconds: the end is
+	// rounded up, so that the token lives at least that long.
 	signed, err := i.Sign(map[string]any{
 		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(life).Unix() + 1,
 	})
@@ -112,5 +112,5 @@ func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the other side sees what is missing
+	_ = json.NewEncoder(w).Encode(body) // the client notices an incomplete response
 }

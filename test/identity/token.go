@@ -31,7 +31,7 @@ func NewSigner() (*Signer, error) {
 	return &Signer{key: key}, nil
 }
 
-// PublicKey is the key that checks tokens, as a broker's tokenPublicKey: a data: URL of its X.509 form.
+// PublicKey is the verification key of tokens, as a broker's tokenPublicKey: a data: URL of its X.509 form.
 func (s *Signer) PublicKey() (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(s.key.Public())
 	if err != nil {
@@ -40,12 +40,12 @@ func (s *Signer) PublicKey() (string, error) {
 	return "data:;base64," + base64.StdEncoding.EncodeToString(der), nil
 }
 
-// Token signs a token for the role that is good for the given time, which may be negative.
+// Token signs a token for the role with the given lifetime, which may be negative.
 func (s *Signer) Token(role string, life time.Duration) (string, error) {
 	return s.Sign(map[string]any{"sub": role, "exp": time.Now().Add(life).Unix()})
 }
 
-// Sign makes a token of the claims.
+// Sign signs a token with the claims.
 //
 // Source: RFC 7515 and 7519.
 func (s *Signer) Sign(claims map[string]any) (string, error) {
