@@ -19,15 +19,15 @@ import (
 const oldest = 17
 
 var (
-	// ErrNoJDK says that no usable JDK was found.
+	// ErrNoJDK means that no usable JDK was found.
 	ErrNoJDK = errors.New("no JDK found")
-	// ErrNoMaven says that the mvn command was not found.
+	// ErrNoMaven means that the mvn command was not found.
 	ErrNoMaven = errors.New("no Maven found")
 )
 
 // JDK is an installed Java development kit.
 type JDK struct {
-	// Home is its directory, the one that JAVA_HOME names.
+	// Home is its directory, as in JAVA_HOME.
 	Home string
 	// Version is its JAVA_VERSION, e.g. "17.0.15" or "25".
 	Version string
@@ -42,7 +42,7 @@ func (j JDK) Javac() string { return filepath.Join(j.Home, "bin", "javac") }
 // Jar is the path of the jar command.
 func (j JDK) Jar() string { return filepath.Join(j.Home, "bin", "jar") }
 
-// Major is the feature release, e.g. 25; 0 when the version cannot be read.
+// Major is the feature release, e.g. 25; 0 if the version cannot be parsed.
 func (j JDK) Major() int {
 	parts := numbers(j.Version)
 	if len(parts) == 0 {
@@ -105,7 +105,7 @@ func usual(home string) []string {
 	)
 }
 
-// newest picks among directories, most of which need not be JDKs.
+// newest returns the newest JDK of the directories, most of which need not be JDKs.
 func newest(candidates []string) (JDK, error) {
 	var best JDK
 	var refused []string
@@ -133,7 +133,7 @@ func newest(candidates []string) (JDK, error) {
 
 var versionLine = regexp.MustCompile(`(?m)^JAVA_VERSION="([^"]+)"`)
 
-// read takes the version from the release file that every JDK since 7 carries, and wants java and javac beside it.
+// read reads the version from the release file that every JDK since 7 has, and requires java and javac beside it.
 func read(dir string) (JDK, error) {
 	if dir == "" {
 		return JDK{}, errors.New("no directory")
