@@ -5,6 +5,6 @@
 // plane of package cluster, with the flags of its manifests except where they need a pod.
 //
 // Floor 3, used by end-to-end tests and bench. The binaries are built once per machine from KEDA's Go module
-// (test/cluster/build/keda) and kept in the cache. It runs no admission webhooks, so what they refuse is accepted here.
-// It never changes an object of the cluster but those that KEDA is installed with.
+// (test/cluster/build/keda) and cached. Without admission webhooks, invalid objects are accepted. It writes only the
+// objects of KEDA's installation.
 package keda

@@ -32,21 +32,21 @@ const (
 	logLines = 25
 )
 
-// Config says how KEDA runs. The zero value is KEDA with its own defaults.
+// Config configures KEDA. The zero value has KEDA's own defaults.
 type Config struct {
-	// Binaries are what runs; without them, what cluster.KEDABinaries returns.
+	// Binaries are the programs; empty is what cluster.KEDABinaries returns.
 	Binaries cluster.KEDABins
-	// OperatorFlags and MetricsServerFlags come last on the command lines, so they win, e.g. "--kube-api-qps=50".
+	// OperatorFlags and MetricsServerFlags come last and override earlier ones, e.g. "--kube-api-qps=50".
 	OperatorFlags, MetricsServerFlags []string
 	// OperatorEnv entries ("KEY=value") are the operator's, e.g. "KEDA_HTTP_DEFAULT_TIMEOUT=1000".
 	OperatorEnv []string
-	// Progress is told about a build of the binaries; nil is silence.
+	// Progress gets the progress of a build of the binaries; nil is none.
 	Progress io.Writer
 }
 
 // KEDA is a running KEDA.
 type KEDA struct {
-	// Operator reads triggers and activates; MetricsServer stands between it and HorizontalPodAutoscalers.
+	// Operator polls triggers and activates targets; MetricsServer serves the metrics to HorizontalPodAutoscalers.
 	Operator, MetricsServer *Program
 	// Version of KEDA, e.g. "v2.21.0".
 	Version string
@@ -59,9 +59,9 @@ type KEDA struct {
 type ports struct{ metrics, health, service, serverSecure, serverMetrics int }
 
 // Start installs KEDA in the cluster and returns when both programs work, from the aggregator to the operator: 10 to 20
-// s on 2 cores once the binaries are built. Build them before what has a time limit. KEDA lives until Stop or the end
-// of ctx, or of the cluster that it works for; after an error nothing of it is running. Its definitions are better in
-// cluster.Config.CRDs as well: the HPA controller needs 30 s to see kinds that come later.
+// s on 2 cores once the binaries are built. Build them before a step with a timeout. KEDA lives until Stop, or the end
+// of ctx or of its cluster; after an error nothing of it runs. Add its definitions to cluster.Config.CRDs as well: the
+// HPA controller takes 30 s to see later kinds.
 func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err error) {
 	if config.Binaries.Operator == "" {
 		if config.Binaries, err = cluster.KEDABinaries(ctx, config.Progress); err != nil {
@@ -129,11 +129,11 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 
 // certificates are those of one KEDA.
 type certificates struct {
-	dir       string // with which operator and metrics server talk to each other
-	cert, key string // with which the aggregator is answered
+	dir       string // for connections between operator and metrics server
+	cert, key string // for connections from the aggregator
 }
 
-// register makes the namespace, the Service, the APIService and the certificates.
+// register creates the namespace, the Service, the APIService and the certificates.
 func register(ctx context.Context, c *cluster.Cluster, port ports) (serving certificates, err error) {
 	serving.cert, serving.key, err = c.RegisterMetricsAPI(ctx, cluster.MetricsAPI{
 		Namespace: namespace, Service: service, Port: port.serverSecure, Versions: cluster.ExternalMetrics(),
@@ -173,8 +173,8 @@ func metricsServerFlags(c *cluster.Cluster, port ports, serving certificates) []
 
 func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// metricsServerReady asks for a metric of nobody through the aggregator: the answer that there is no such ScaledObject
-// comes from the operator.
+// metricsServerReady requests a metric of a missing ScaledObject through the aggregator. That it does not exist is a
+// response of the operator.
 func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
 		clientset, err := kubernetes.NewForConfig(c.RESTConfig())
@@ -192,7 +192,7 @@ func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, str
 	}
 }
 
-// Stop ends both programs and returns when they are gone. It may be called again.
+// Stop stops both programs and returns when they have ended. It may be called again.
 func (k *KEDA) Stop() {
 	k.stopOnce.Do(func() {
 		k.MetricsServer.Kill()

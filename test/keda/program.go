@@ -20,9 +20,9 @@ import (
 type Program struct {
 	config proc.Config
 	ready  func(ctx context.Context) (bool, string, error)
-	// lifetime is that of KEDA: a process that a test starts again must outlive the test.
+	// lifetime is that of KEDA: a restarted process must outlive the test.
 	lifetime context.Context //nolint:containedctx // see above
-	// MetricsURL is where it tells of itself, in Prometheus' format.
+	// MetricsURL serves its metrics in Prometheus' format.
 	MetricsURL string
 
 	// mu guards process.
@@ -58,7 +58,7 @@ func (p *Program) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Restart starts the process again after Kill or Stop, or kills it first, and returns when it works.
+// Restart restarts the process, also a running one, and returns when it works.
 func (p *Program) Restart(ctx context.Context) error {
 	p.Kill()
 	if err := p.launch(); err != nil {
@@ -73,29 +73,29 @@ func (p *Program) current() *proc.Process {
 	return p.process
 }
 
-// Kill ends the process by SIGKILL, as a crash does.
+// Kill kills the process, as a crash does.
 func (p *Program) Kill() {
 	if process := p.current(); process != nil {
 		process.Kill()
 	}
 }
 
-// Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after 15 s.
+// Stop ends the process by SIGTERM, as a rollout does; it fails if the process had to be killed after 15 s.
 func (p *Program) Stop() error {
 	const grace = 15 * time.Second
 	return p.current().Stop(grace)
 }
 
-// Pause stops the process by SIGSTOP: its sockets stay open and nobody answers.
+// Pause stops the process by SIGSTOP: its sockets stay open and it does not respond.
 func (p *Program) Pause() error { return p.current().Pause() }
 
-// Resume lets it go on.
+// Resume continues a paused process.
 func (p *Program) Resume() error { return p.current().Resume() }
 
 // LogTail returns the last n lines of this run of the process.
 func (p *Program) LogTail(n int) string { return p.current().LogTail(n) }
 
-// operatorReady asks for the operator's readiness, and whether it listens for the metrics server.
+// operatorReady checks the operator's readiness, and that it listens for the metrics server.
 func operatorReady(port ports) func(ctx context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(port.health)+"/readyz", http.NoBody)
