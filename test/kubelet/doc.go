@@ -1,11 +1,10 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubelet stands in for the nodes of a cluster without any: the pods that Pulsar's own function worker asks for
-// become processes of this machine.
+// Package kubelet replaces the nodes of a cluster without nodes: the pods of Pulsar's own function worker become
+// processes of this machine.
 //
-// Floor 3, used by the tests with real parts. A pod's own command runs, in a real shell and to the letter; what a
-// container would have is laid out in a directory: Pulsar's jars, a pulsar-admin that has the package at hand, and a
-// java that takes the ports and the memory of this machine in place of a container's. It never decides how many pods
-// there are, and leaves nothing running and nothing on disk.
+// Floor 3, used by the tests with real parts. A pod's own command runs in a real shell. A directory has the content of
+// its container: Pulsar's jars, a pulsar-admin that returns a local package, and a java with ports and memory for this
+// machine. It does not decide on the number of pods, and leaves no processes and no files.
 package kubelet

@@ -29,15 +29,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// ofWorkers selects the pods that run here: those of Pulsar's function worker, and none of Function Mesh's.
+// ofWorkers selects pods of Pulsar's function worker, and not Function Mesh's.
 const ofWorkers = "component in (function,sink,source),tenant,!compute.functionmesh.io/component"
 
-// restartAfter is the pause before a process that ended by itself is started again.
+// restartAfter is the pause before the restart of a process that ended by itself.
 const restartAfter = time.Second
 
-// Config says what pods run with. All fields are required.
+// Config configures the pods. All fields are required.
 type Config struct {
-	// REST is the way to the API server.
+	// REST is the configuration of a client of the API server.
 	REST *rest.Config
 	// Dist has the Java instance: that of broker.Version, which works with brokers of all Versions.
 	Dist broker.Dist
@@ -56,7 +56,7 @@ type Kubelet struct {
 	pods map[types.NamespacedName]*pod
 }
 
-// pod is the process of one, through all its restarts.
+// pod is the process of a pod, across its restarts.
 type pod struct {
 	uid      types.UID
 	process  *proc.Process
@@ -65,7 +65,7 @@ type pod struct {
 	restarts int32
 }
 
-// New makes the directory that pods have; Run runs them and removes it.
+// New creates the directory of the pods. Run runs them and removes it.
 func New(c Config) (*Kubelet, error) {
 	if c.REST == nil || c.Dist.InstanceJar == "" || c.Jar == "" {
 		return nil, errors.New("kubelet.Config: REST, Dist (with its InstanceJar) and Jar must be set")
@@ -74,7 +74,7 @@ func New(c Config) (*Kubelet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting pods: %w", err)
 	}
-	again := true // the names of controllers are of this process, in which others may be
+	again := true // controller names are per process, which may run several clusters
 	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
 		Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
@@ -97,10 +97,10 @@ func New(c Config) (*Kubelet, error) {
 	return k, err
 }
 
-// Root is the directory that Pulsar is in, for broker.Kubernetes.
+// Root is the directory of Pulsar, for broker.Kubernetes.
 func (k *Kubelet) Root() string { return k.root.dir }
 
-// Run runs pods until ctx is done, and returns when none is left.
+// Run runs pods until ctx ends, and returns when none is left.
 func (k *Kubelet) Run(ctx context.Context) error {
 	err := k.manager.Start(ctx)
 	k.mu.Lock()
@@ -112,7 +112,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(k.root.dir))
 }
 
-// LogTail returns the last n lines that the process of the pod has printed; empty when there is none.
+// LogTail returns the last n lines of the pod's process; empty without a process.
 func (k *Kubelet) LogTail(namespace, name string, n int) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +122,7 @@ func (k *Kubelet) LogTail(namespace, name string, n int) string {
 	return ""
 }
 
-// Reconcile makes processes follow pods. Pods have no grace when they are deleted: the worker's say so.
+// Reconcile makes processes follow pods. The worker deletes its pods without a grace period.
 func (k *Kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var object corev1.Pod
 	err := k.client.Get(ctx, request.NamespacedName, &object)
@@ -137,8 +137,7 @@ func (k *Kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: wait}, k.report(ctx, &object, *running)
 }
 
-// follow starts and ends the process of a pod, and returns a copy of what is known of it; nil for nothing. After wait
-// there is more to do.
+// follow starts and ends the process of a pod, and returns a copy of its state; nil for none. Call it again after wait.
 func (k *Kubelet) follow(ctx context.Context, key types.NamespacedName, object *corev1.Pod, gone bool) (now *pod,
 	wait time.Duration, err error,
 ) {
@@ -183,7 +182,7 @@ func ended(p *proc.Process) bool {
 	}
 }
 
-// start runs the command of the pod's container. The caller's ctx only lends its values.
+// start runs the command of the pod's container. Only values of the caller's ctx are used, not its end.
 func (k *Kubelet) start(ctx context.Context, p *pod, object *corev1.Pod) error {
 	command := object.Spec.Containers[0].Command
 	if len(command) == 0 {
@@ -203,7 +202,7 @@ func (k *Kubelet) start(ctx context.Context, p *pod, object *corev1.Pod) error {
 		<-process.Done()
 		select {
 		case k.changed <- again:
-		default: // whoever is told so many things looks anyway
+		default: // the channel is full: its reader reads the state anyway
 		}
 	}()
 	return nil

@@ -20,13 +20,13 @@ import (
 //go:embed root
 var files embed.FS
 
-// root is what the containers of all pods have on disk.
+// root is the file system of all pods' containers.
 type root struct {
 	dir, jar string
 	kit      jdk.JDK
 }
 
-// layOut makes the directory, as Pulsar's image has it as far as instances need it.
+// layOut creates the directory with the part of Pulsar's image that instances need.
 func layOut(dist broker.Dist, jar string) (_ root, err error) {
 	r := root{jar: jar}
 	if r.kit, err = jdk.Find(); err != nil {
@@ -67,7 +67,7 @@ func (r root) fill(dist broker.Dist) error {
 		os.Symlink(dist.InstanceJar, r.path("instances", "java-instance.jar")))
 }
 
-// environment of a pod's container, whose metrics are at the second port.
+// environment returns the variables of a pod's container. The second port serves its metrics.
 func (r root) environment(pod string, ports []int) []string {
 	flags := append(broker.JVMFlags(r.kit),
 		"-Xms16m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k", "-Djava.io.tmpdir="+r.path(
@@ -83,7 +83,7 @@ func (r root) environment(pod string, ports []int) []string {
 	}
 }
 
-// config is how to run a pod's command.
+// config returns how to run a pod's command.
 func (r root) config(pod string, command []string, ports []int) proc.Config {
 	return proc.Config{Name: "pod " + pod, Path: command[0], Args: command[1:], Env: r.environment(pod, ports), Dir: r.dir}
 }

@@ -21,7 +21,7 @@ const (
 	annotationPort = "prometheus.io/port"
 )
 
-// report writes what is known of a pod where that differs.
+// report writes the state of a pod if it differs.
 func (k *Kubelet) report(ctx context.Context, object *corev1.Pod, p pod) error {
 	announced := object.DeepCopy()
 	metav1.SetMetaDataAnnotation(&announced.ObjectMeta, annotationPort, strconv.Itoa(p.metrics))
@@ -41,7 +41,7 @@ func (k *Kubelet) report(ctx context.Context, object *corev1.Pod, p pod) error {
 	return nil
 }
 
-// status is what a kubelet would say: the worker's pods have no probes, so they are ready as soon as they run.
+// status is the status that a kubelet would write: the worker's pods have no probes, so they are ready once they run.
 func status(object *corev1.Pod, p pod) corev1.PodStatus {
 	next := *object.Status.DeepCopy()
 	began := metav1.NewTime(p.started.Truncate(time.Second))
