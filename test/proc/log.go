@@ -14,14 +14,14 @@ import (
 // tailBytes bounds LogTail: a stack dump of an API server is about 40 KiB.
 const tailBytes = 64 << 10
 
-// logFile is what one run of a child prints.
+// logFile is the output of one run of a child.
 type logFile struct {
 	file  *os.File
-	start int64 // where this run begins: a named log is appended to
+	start int64 // offset of this run: a named log is appended to
 }
 
-// openLog opens the file at path for appending; without a path a temporary file that has lost its name already, so that
-// nobody has to remove it.
+// openLog opens the file at path for appending; without a path a temporary file that is already unlinked, so that it
+// needs no removal.
 func openLog(path string) (*logFile, error) {
 	if path == "" {
 		file, err := os.CreateTemp("", "pulsar-autoscaler-*.log")
@@ -54,7 +54,7 @@ func (l *logFile) tail(n int) string {
 	if err != nil {
 		return fmt.Sprintf("(reading the log: %v)", err)
 	}
-	if from > l.start { // cut: begin with a whole line, unless there is only one
+	if from > l.start { // cut: start with a whole line, unless there is only one
 		if _, whole, found := bytes.Cut(text, []byte("\n")); found {
 			text = whole
 		}

@@ -17,15 +17,15 @@ import (
 	"syscall"
 )
 
-// Free ports come from below the range that Linux (32768) and darwin (49152) give to outgoing connections: a port from
-// that range may be taken by any client between being found free and being listened on.
+// Free ports are below the range that Linux (32768) and darwin (49152) use for outgoing connections: a client may take
+// a port from that range before a server listens on it.
 const (
 	portFirst = 15000
 	portCount = 17000
 	portTries = 500
 )
 
-// FreePort finds a TCP port that nobody listens on at 127.0.0.1, as FreePorts does.
+// FreePort finds a TCP port without a listener at 127.0.0.1, as FreePorts does.
 func FreePort() (int, error) {
 	ports, err := FreePorts(1)
 	if err != nil {
@@ -34,9 +34,9 @@ func FreePort() (int, error) {
 	return ports[0], nil
 }
 
-// FreePorts finds n distinct TCP ports that nobody listens on at 127.0.0.1. They are free now; nothing keeps them so
-// but that nobody else gets them here, in any process of the user, before all others of the range had their turn: a
-// broker takes ten seconds until it listens, and others find hundreds of ports meanwhile.
+// FreePorts finds n distinct TCP ports without listeners at 127.0.0.1. They are not reserved, but no process of the
+// user finds them again here before all others of the range: a broker takes ten seconds until it listens, and other
+// processes find hundreds of ports meanwhile.
 func FreePorts(n int) (ports []int, err error) {
 	if n < 1 {
 		return nil, fmt.Errorf("finding %d free ports: the number must be 1 or more", n)
@@ -69,13 +69,14 @@ func tryPort(port int) error {
 	return l.Close()
 }
 
-// turn is the right to find ports, which one caller of all processes has at a time, and where the last one stopped.
+// turn is the permission to find ports, which one caller of all processes has at a time, with the position of the last
+// one.
 type turn struct {
 	file *os.File
 	at   int
 }
 
-// takeTurn waits for the others, each of which takes milliseconds.
+// takeTurn waits for other callers, each of which takes milliseconds.
 func takeTurn() (*turn, error) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("pulsar-autoscaler-ports-%d", os.Getuid()))
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -90,7 +91,7 @@ func takeTurn() (*turn, error) {
 		return nil, errors.Join(fmt.Errorf("reading %s: %w", path, err), file.Close())
 	}
 	at, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || at < 0 || at >= portCount { // nobody was here yet
+	if err != nil || at < 0 || at >= portCount { // the first caller
 		at = rand.IntN(portCount)
 	}
 	return &turn{file: file, at: at}, nil
@@ -102,7 +103,7 @@ func (t *turn) next() int {
 	return port
 }
 
-// end writes down where the next one goes on.
+// end records the position for the next caller.
 func (t *turn) end() error {
 	_, err := t.file.WriteAt([]byte(fmt.Sprintf("%-8d", t.at)), 0)
 	return errors.Join(err, t.file.Close()) // which unlocks it

@@ -33,7 +33,7 @@ func TestFreePortsRefusesANumberBelowOne(t *testing.T) {
 	require.ErrorContains(t, err, "finding 0 free ports: the number must be 1 or more")
 }
 
-// Nobody listens yet on those that others have just been given.
+// The other callers' ports have no listeners yet.
 func TestFreePortsAreGivenToNobodyElseForLong(t *testing.T) {
 	var group errgroup.Group
 	given := make([][]int, 100)

@@ -15,31 +15,30 @@ import (
 	"time"
 )
 
-// defaultGrace is how long a child may take to end after SIGTERM when its context is done. An API server with open
-// watches needs about 1 s, a JVM broker up to 4 s.
+// defaultGrace is the grace period of a child when its context ends. An API server with open watches needs about 1 s, a
+// JVM broker up to 4 s.
 const defaultGrace = 5 * time.Second
 
-// ErrKilled says that SIGTERM was not enough: the process is gone, but by SIGKILL.
+// ErrKilled means that SIGTERM was not enough, and SIGKILL ended the process.
 var ErrKilled = errors.New("the process had to be killed")
 
-// Config says what to run. Name and Path are required.
+// Config configures a child. Name and Path are required.
 type Config struct {
-	// Name stands in errors, e.g. "kube-apiserver".
+	// Name is used in errors, e.g. "kube-apiserver".
 	Name string
 	// Path is the executable; a name without a slash is looked up in PATH.
 	Path string
 	// Args are the arguments without the program's own name.
 	Args []string
-	// Env entries ("KEY=value") are added to the environment of this process and win over it.
+	// Env entries ("KEY=value") are added to the environment of this process and override it.
 	Env []string
 	// Dir is the working directory; empty is the one of this process.
 	Dir string
-	// LogPath is the file that gets stdout and stderr, appended. Empty is a nameless temporary file, so that LogTail
-	// works all the same.
+	// LogPath is the file for stdout and stderr, which are appended. Empty is an unlinked temporary file, for LogTail.
 	LogPath string
-	// Grace is the time between SIGTERM and SIGKILL when the context of Start is done; 0 is 5 s.
+	// Grace is the time between SIGTERM and SIGKILL after the context of Start ends; 0 is 5 s.
 	Grace time.Duration
-	// Isolate changes how the child is started, such as its namespaces; nil is for no change.
+	// Isolate changes how the child is started, such as its namespaces; nil changes nothing.
 	Isolate func(*syscall.SysProcAttr)
 }
 
@@ -65,12 +64,12 @@ type Process struct {
 	err    error         // written before done is closed, read after
 
 	mu      sync.Mutex // guards gone and stopped
-	gone    bool       // the child was, or is about to be, reaped: its process id may belong to somebody else
-	stopped bool       // the end was asked for
+	gone    bool       // the child was, or is about to be, reaped: its process id may be reused
+	stopped bool       // an end was requested
 }
 
-// Start runs the child in a process group of its own, with stdin empty. When ctx is done the child is stopped as Stop
-// does, so ctx must live as long as the child shall. An error means that nothing is running.
+// Start runs the child in its own process group, with stdin empty. When ctx ends the child is stopped as by Stop, so
+// ctx must live as long as the child. After an error nothing runs.
 func Start(ctx context.Context, config Config) (*Process, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -125,9 +124,9 @@ func (p *Process) run(started chan<- error) {
 	close(p.done)
 }
 
-// wait returns when the child is gone, and what is left of its group with it.
+// wait returns when the child and the rest of its group have ended.
 func (p *Process) wait() error {
-	// Only a child that is not reaped yet keeps its process id, and so the id of its group, from being reused.
+	// Until the child is reaped, its process id, and so the id of its group, is not reused.
 	unreaped := awaitExit(p.pid)
 	var err error
 	if !unreaped {
@@ -135,7 +134,7 @@ func (p *Process) wait() error {
 	}
 	p.mu.Lock()
 	p.gone = true
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // ESRCH is the good case: nothing was left
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // ESRCH is normal: nothing was left
 	p.mu.Unlock()
 	if unreaped {
 		err = p.cmd.Wait()
@@ -159,14 +158,14 @@ func (p *Process) signal(stop bool, signals ...syscall.Signal) error {
 	return nil
 }
 
-// terminate asks the group to end. A paused process would only see SIGTERM after SIGCONT.
+// terminate sends SIGTERM to the group, and SIGCONT: a paused process sees SIGTERM only after it continues.
 func (p *Process) terminate() error {
 	return p.signal(true, syscall.SIGTERM, syscall.SIGCONT)
 }
 
-// Stop sends SIGTERM to the process group, waits up to grace and then sends SIGKILL; it returns when the process is
-// gone. It works on a paused process and may be called again. The error is nil for a process that ended by itself or by
-// SIGTERM and wraps ErrKilled when SIGKILL was needed; grace 0 kills at once, which is no error.
+// Stop sends SIGTERM to the process group, waits up to grace and then sends SIGKILL; it returns when the process has
+// ended. It works on a paused process and may be called again. The error is nil for a process that ended by itself or
+// by SIGTERM and wraps ErrKilled if SIGKILL was needed; grace 0 kills at once, which is no error.
 func (p *Process) Stop(grace time.Duration) error {
 	if grace <= 0 || p.terminate() != nil {
 		p.Kill()
@@ -183,31 +182,31 @@ func (p *Process) Stop(grace time.Duration) error {
 	}
 }
 
-// Kill sends SIGKILL to the process group and returns when the process is gone. It works on a paused process and may be
-// called again.
+// Kill sends SIGKILL to the process group and returns when the process has ended. It works on a paused process and may
+// be called again.
 func (p *Process) Kill() {
-	_ = p.signal(true, syscall.SIGKILL) // the one possible error is that it is gone already
+	_ = p.signal(true, syscall.SIGKILL) // the only possible error is that it has ended
 	<-p.done
 }
 
-// Pause stops the whole process group with SIGSTOP: its sockets stay open and nobody answers, as on a frozen machine.
-// The error wraps os.ErrProcessDone when the process is gone.
+// Pause stops the whole process group with SIGSTOP: its sockets stay open and do not respond, as on a frozen machine.
+// The error wraps os.ErrProcessDone if the process has ended.
 func (p *Process) Pause() error {
 	return p.signal(false, syscall.SIGSTOP)
 }
 
-// Resume continues a paused process group. The error wraps os.ErrProcessDone when the process is gone.
+// Resume continues a paused process group. The error wraps os.ErrProcessDone if the process has ended.
 func (p *Process) Resume() error {
 	return p.signal(false, syscall.SIGCONT)
 }
 
-// Done is closed when the process is gone, for whatever reason.
+// Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
-// Err says why the process ended by itself: nil while it runs, after exit status 0, and after an end that was asked for
-// by Stop, Kill or the context of Start; otherwise an error wrapping *exec.ExitError.
+// Err is why the process ended by itself: nil while it runs, after exit status 0, and after an end requested by Stop,
+// Kill or the context of Start; otherwise an error wrapping *exec.ExitError.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:

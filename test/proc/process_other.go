@@ -7,11 +7,11 @@ package proc
 
 import "syscall"
 
-// attributes puts the child in a group of its own. Only Linux has a parent-death signal: elsewhere a child outlives a
+// attributes puts the child into its own group. Only Linux has a parent-death signal: elsewhere a child outlives a
 // parent that is killed with SIGKILL.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// awaitExit leaves waiting to os/exec: waitid is not usable for this on darwin.
+// awaitExit leaves waiting to os/exec: waitid does not work for this on darwin.
 func awaitExit(int) bool { return false }

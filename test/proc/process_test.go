@@ -23,7 +23,7 @@ import (
 // roleVariable turns the test binary into a child of a test.
 const roleVariable = "PULSAR_AUTOSCALER_PROC_TEST_ROLE"
 
-// patience bounds waits for what comes at once on an idle machine.
+// patience bounds waits for events that are immediate on an idle machine.
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
@@ -100,7 +100,7 @@ func requireSays(t *testing.T, p *Process, line string) {
 	}, patience, time.Millisecond, "%s never said %q", p.Name(), line)
 }
 
-// alive tells whether a process runs; one that waits for init to reap it does not.
+// alive reports whether a process runs; one that waits for init to reap it does not.
 func alive(t *testing.T, pid int) bool {
 	t.Helper()
 	if syscall.Kill(pid, 0) != nil {
