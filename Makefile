@@ -168,7 +168,7 @@ generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
 	$$(cd tools/apidocs && $(GO) tool -n crd-ref-docs) --log-level error --config tools/apidocs/config.yaml --templates-dir tools/apidocs \
 	  --renderer markdown --source-path api --output-path docs/api.md
-	$(GO) test -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update
+	$(GO) test -p 1 -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update
 
 # Not a part of generate, which must not need helm: a test compares the manifests with what is rendered.
 .PHONY: manifests
