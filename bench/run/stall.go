@@ -67,7 +67,8 @@ func (r *runner) stalled(ctx context.Context, s subject, now Sample, after time.
 		return ""
 	}
 	return fmt.Sprintf("no result came for %s, with %d ready replicas and %d messages without a result; %s; "+
-		"run it again, with more CPU if the machine was busy", after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
+		"run it again, with more CPU if the machine was busy",
+		after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
 }
 
 // subscription reads its stats once.
