@@ -33,7 +33,7 @@ pulsar: {adminURL: '%s', serviceURL: '%s'}
 load: {duration: %ds, constant: {rate: 40}, arrivals: Poisson, seed: 1}
 function: {serviceTime: 20ms, image: of-no-meaning-here}
 latencyObjective: 10s
-watchAfter: 3s
+watchAfter: 6s
 %s`, scene.Broker.AdminURL(), scene.Broker.ServiceURL(), seconds, rest), 0o600))
 	return path
 }
