@@ -106,7 +106,8 @@ func (s *scene) adapters(t *testing.T, flags ...string) {
 		require.NoError(t, err)
 		t.Cleanup(func() {
 			const grace = 10 * time.Second
-			require.NoError(t, replica.Stop(grace)) // the Lease is free for the next test
+			err := replica.Stop(grace) // the Lease is free for the next test
+			require.NoError(t, err, replica.LogTail(60))
 		})
 		s.replicas = append(s.replicas, replica)
 	}
