@@ -62,7 +62,7 @@ release: ## What users install, into dist/, from a tagged commit: make release V
 	$(call release) -version '$(VERSION)' -registry '$(REGISTRY)'
 
 .PHONY: unit
-unit: ## Tests that need nothing but Go, in some 3 minutes
+unit: ## Tests that need nothing but Go: seconds, and minutes where they are not built yet
 	$(GO) test -short -timeout $(TIMEOUT) ./...
 	cd tools/release && $(GO) test -short ./...
 
