@@ -273,6 +273,12 @@ func (f *fleet) replicaTime(function client.ObjectKey, now time.Time) time.Durat
 	return f.ledger(function).replicaTime(now)
 }
 
+func (f *fleet) last(function client.ObjectKey) Sample {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ledger(function).last()
+}
+
 func (f *fleet) timeline(function client.ObjectKey) []Sample {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -44,12 +44,12 @@ func TestFleetRunsOneReplicaPerPodAndAccountsForItsTime(t *testing.T) {
 		startPod(t, f, "f-function-1", "b", 1) // the same pod again
 		synctest.Wait()
 		require.ElementsMatch(t, []int{0, 1}, runner.alive("f"))
-		require.Equal(t, Sample{Time: begin, Desired: 2, Started: 2, Ready: 2}, last(f))
+		require.Equal(t, Sample{Time: begin, Desired: 2, Started: 2, Ready: 2}, f.last(function))
 
 		time.Sleep(10 * time.Second)
 		f.stop(pod("f-function-1"))
 		synctest.Wait()
-		require.Equal(t, Sample{Time: begin.Add(10 * time.Second), Desired: 2, Started: 2, Ready: 1}, last(f),
+		require.Equal(t, Sample{Time: begin.Add(10 * time.Second), Desired: 2, Started: 2, Ready: 1}, f.last(function),
 			"a replica that finishes its message no longer counts as ready, but it is still paid for")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []int{0}, runner.alive("f"))
@@ -65,11 +65,6 @@ func TestFleetRunsOneReplicaPerPodAndAccountsForItsTime(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, runner.alive("f"), "a closed fleet starts nothing")
 	})
-}
-
-func last(f *fleet) Sample {
-	samples := f.timeline(function)
-	return samples[len(samples)-1]
 }
 
 func TestFleetRestartsAReplicaThatEndsByItself(t *testing.T) {
@@ -150,11 +145,11 @@ func TestFleetDoesNotCallAReplicaReadyThatNeverConsumed(t *testing.T) {
 		f := testFleet(runner)
 		startPod(t, f, "f-function-0", "a", 0)
 		time.Sleep(time.Minute)
-		require.Equal(t, 1, last(f).Started)
-		require.Zero(t, last(f).Ready)
+		require.Equal(t, 1, f.last(function).Started)
+		require.Zero(t, f.last(function).Ready)
 		f.close()
-		require.Zero(t, last(f).Started)
-		require.Zero(t, last(f).Ready)
+		require.Zero(t, f.last(function).Started)
+		require.Zero(t, f.last(function).Ready)
 	})
 }
 

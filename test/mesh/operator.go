@@ -167,17 +167,13 @@ func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
 }
 
 // Running counts the replicas of the Function that consume.
-func (o *Operator) Running(namespace, name string) int { return o.now(namespace, name).Ready }
+func (o *Operator) Running(namespace, name string) int {
+	return o.fleet.last(client.ObjectKey{Namespace: namespace, Name: name}).Ready
+}
 
 // Started counts the replicas of the Function that have not ended, which may consume still.
-func (o *Operator) Started(namespace, name string) int { return o.now(namespace, name).Started }
-
-func (o *Operator) now(namespace, name string) Sample {
-	samples := o.Timeline(namespace, name)
-	if len(samples) == 0 {
-		return Sample{}
-	}
-	return samples[len(samples)-1]
+func (o *Operator) Started(namespace, name string) int {
+	return o.fleet.last(client.ObjectKey{Namespace: namespace, Name: name}).Started
 }
 
 // Timeline is the history of the Function, one Sample per change.
