@@ -153,7 +153,6 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 			sample = g.read(sample)
 			if s.subscription != "" && c.Stalled == "" && stalls.isAt(sample) {
 				c.Stalled = r.stalled(ctx, s, sample, stalls.after)
-				stalls.begun = sample
 			}
 			return sample
 		})

@@ -23,6 +23,7 @@ type stall struct {
 }
 
 // isAt reports whether there was no result for that long, with ready replicas and messages without a result all along.
+// After a report the time starts again.
 func (s *stall) isAt(now Sample) bool {
 	isWaiting := now.Done != nil && now.Published > *now.Done && now.ReadyReplicas != nil && *now.ReadyReplicas > 0
 	if !isWaiting || s.begun.Done == nil || *now.Done != *s.begun.Done {
@@ -32,7 +33,11 @@ func (s *stall) isAt(now Sample) bool {
 		}
 		return false
 	}
-	return now.Seconds-s.begun.Seconds >= s.after.Seconds()
+	if now.Seconds-s.begun.Seconds < s.after.Seconds() {
+		return false
+	}
+	s.begun = now
+	return true
 }
 
 // subscriptionStats are those of a subscription, of one topic or of all its partitions.
