@@ -54,7 +54,7 @@ func (r release) run(ctx context.Context) (err error) {
 	if err := os.RemoveAll(r.dist); err != nil {
 		return fmt.Errorf("emptying %s: %w", r.dist, err)
 	}
-	digests, err := r.writeImages(ctx, binaries)
+	digests, err := r.writeImages(ctx, names, binaries)
 	if err != nil || r.version == "" {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r release) checkVersion(b binary) error {
 
 // writeImages writes an image of each program that runs in a cluster, and prints their digests. It returns those of
 // programs that the chart deploys.
-func (r release) writeImages(ctx context.Context, binaries []binary) (map[string]string, error) {
+func (r release) writeImages(ctx context.Context, names []string, binaries []binary) (map[string]string, error) {
 	goroot, err := r.goTool(ctx, serverPlatforms()[0], "env", "GOROOT")
 	if err != nil {
 		return nil, err
@@ -115,10 +115,6 @@ func (r release) writeImages(ctx context.Context, binaries []binary) (map[string
 		if slices.Contains(serverPlatforms(), b.platform) {
 			byProgram[b.program] = append(byProgram[b.program], b)
 		}
-	}
-	names, err := r.programs()
-	if err != nil {
-		return nil, err
 	}
 	digests := map[string]string{}
 	for _, name := range names {
