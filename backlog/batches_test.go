@@ -106,7 +106,8 @@ func TestUnwrittenMessagesMakeABacklogLookLarger(t *testing.T) {
 	require.InDelta(t, 3200, 3200*b.mean(3200), 0.1)
 }
 
-// The other way round, an observation lacks messages whose entries it has, and none follow that would make up for them.
+// An observation may have entries without their messages, if these were counted first. Where nothing is published
+// afterwards, no later observation makes up for it.
 func TestMessagesWithoutEntriesBelongToTheLastObservation(t *testing.T) {
 	var b batches
 	b.record(counted(173_400, 4000), signs{published: 173_400})
