@@ -7,12 +7,15 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // consumers are the consumers of a subscription of one topic at the last full answer. Its slices are immutable, so
 // readings may share them.
 type consumers struct {
 	known bool
+	// since is the first full answer with these consumers.
+	since time.Time
 	// ids and components are sorted and distinct.
 	ids, components []string
 	// most is the number on the partition with the most consumers if they are too many to distinguish; else 0.
@@ -36,10 +39,15 @@ func (c connection) compare(other connection) int {
 	return cmp.Or(cmp.Compare(c.name, other.name), cmp.Compare(c.since, other.since))
 }
 
+// steady reports whether the same consumers were connected since then: a replica that restarted is another one.
+func (c consumers) steady(since time.Time) bool {
+	return c.known && c.most == 0 && !c.since.After(since)
+}
+
 // observe records the consumers of a full answer, and reports whether some left since the last one.
-func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
+func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
-	*c = consumers{known: true}
+	*c = consumers{known: true, since: before.since}
 	var ids, components []string
 	var connections []connection
 	for _, one := range answer {
@@ -65,6 +73,9 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 	}
 	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
 	c.connections = distinct(connections, before.connections, connection.compare)
+	if !before.known || !slices.Equal(c.ids, before.ids) || !slices.Equal(c.connections, before.connections) {
+		c.since = at
+	}
 	for _, one := range before.connections {
 		if _, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare); !stayed {
 			return true

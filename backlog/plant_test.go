@@ -153,7 +153,7 @@ func (p *plant) answer() backlog.TopicSample {
 // rates are the true rates on one partition over the window, over the valid pairs of answers.
 func (p *plant) rates(i int) (published, delivered, finished float64, known, finishedKnown bool) {
 	var seen, finishedSeen time.Duration
-	for n := len(p.looks) - 1; n > 0 && p.looks[n].at.After(p.at.Add(-rateWindow)); n-- {
+	for n := len(p.looks) - 1; n > 0 && p.looks[n].at.After(p.at.Add(-rateWindow*9/10)); n-- { // with a tenth of slack
 		now, before := p.looks[n], p.looks[n-1]
 		if i >= len(now.partitions) {
 			break

@@ -78,7 +78,7 @@ type Reading struct {
 	// is a backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At:
 	// by a minute, or by QuietInterval.
 	Consumers Measurement
-	// SteadyConsumers is true if the same number was connected throughout Window.
+	// SteadyConsumers is true if the same consumers were connected throughout Window.
 	SteadyConsumers bool
 	// Components are the functions that the consumers name as theirs (tenant/namespace/name), sorted and distinct. Several
 	// functions share the subscription's messages.

@@ -87,9 +87,6 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			continue
 		}
 		state.history.add(state.point(sample, on, meanBatch), window)
-		if sample.Detail.Has(Consumers) {
-			state.history.addConsumers(consumerCount{at: sample.At, count: state.consumers.count()}, window)
-		}
 	}
 	t.answeredAt, t.shrunkAt = sample.At, time.Time{}
 	t.failure, t.incomplete = nil, sample.Incomplete
@@ -159,7 +156,7 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 		// A subscription that is created again starts without data.
 		s.history, s.consumers, s.age, s.exactAt = history{}, consumers{}, age{}, time.Time{}
 	} else if sample.Detail.Has(Consumers) {
-		left = s.consumers.observe(answer, meanBatch)
+		left = s.consumers.observe(sample.At, answer, meanBatch)
 	}
 	var first []partitionTotals
 	if len(s.history.points) > 0 {

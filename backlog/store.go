@@ -47,8 +47,12 @@ type clusterState struct {
 	bulkAt time.Time // of the last bulk answer
 }
 
-// NewStore returns an empty store. Rates are measured over at least rateWindow if answers are more frequent than that;
-// an answer older than staleAfter is no longer served.
+// windowSlack is the share of rateWindow that a window may be too short. rateWindow is one poll interval by default, and
+// polls are not exact to the millisecond: without slack about every second rate would be measured over two of them.
+const windowSlack = 10
+
+// NewStore returns an empty store. Rates are measured over at least nine tenths of rateWindow if answers are more
+// frequent than that; an answer older than staleAfter is no longer served.
 func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	if rateWindow < time.Second || rateWindow > 10*time.Minute {
 		return nil, fmt.Errorf("rateWindow is %s, must be from 1s to 10m", rateWindow)
@@ -57,7 +61,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		return nil, fmt.Errorf("staleAfter is %s, must not be shorter than rateWindow (%s)", staleAfter, rateWindow)
 	}
 	return &Store{tracked: tracked{
-		rateWindow: rateWindow, staleAfter: staleAfter,
+		rateWindow: rateWindow - rateWindow/windowSlack, staleAfter: staleAfter,
 		owners: map[string]*interest{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},

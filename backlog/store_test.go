@@ -38,10 +38,12 @@ func topic(name string) backlog.Topic { return backlog.Topic{Cluster: cluster(),
 // answer builds a full answer of one partition with one consumer.
 type answer struct {
 	at                                 int // seconds after start
+	early                              time.Duration
 	published, entries, backlogEntries int64
 	delayed, unacked, delivered        int64
 	subscriptionType                   backlog.SubscriptionType
 	consumers                          int
+	connected                          int64 // of all consumers, in seconds
 	slim, noSubscription               bool
 }
 
@@ -55,13 +57,13 @@ func (a answer) sample() backlog.TopicSample {
 		UnackedMessages: a.unacked, DeliveredMessages: a.delivered,
 	}
 	partition := backlog.PartitionSample{Index: backlog.NotPartitioned, PublishedMessages: a.published}
-	sample := backlog.TopicSample{At: start().Add(time.Duration(a.at) * time.Second), Detail: backlog.Full}
+	sample := backlog.TopicSample{At: start().Add(time.Duration(a.at)*time.Second - a.early), Detail: backlog.Full}
 	if a.slim {
 		sample.Detail = backlog.Slim
 	} else {
 		for i := range a.consumers {
 			subscription.Consumers = append(subscription.Consumers,
-				backlog.ConsumerSample{ID: fmt.Sprintf("%s#%d", function, i)})
+				backlog.ConsumerSample{ID: fmt.Sprintf("%s#%d", function, i), ConnectedSince: time.Unix(a.connected, 0)})
 		}
 		entries := a.entries
 		partition.AddedEntries = &entries
@@ -271,6 +273,26 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				{at: 10, published: 3, entries: 3, consumers: 4},
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.False(t, r.SteadyConsumers) },
+		},
+		"does not call consumers steady after one was replaced": {
+			answers: []answer{
+				{at: 0, published: 1, entries: 1, consumers: 1},
+				{at: 10, published: 1, slim: true},
+				{at: 20, published: 1, slim: true},
+				{at: 30, published: 3, entries: 3, consumers: 1, connected: 24},
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.False(t, r.SteadyConsumers) },
+		},
+		"measures over one poll that came some milliseconds early": {
+			answers: []answer{
+				{at: 0, published: 1000, entries: 1000},
+				{at: 10, published: 2000, entries: 2000},
+				{at: 20, early: 5 * time.Millisecond, published: 4000, entries: 4000},
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.Equal(t, 9995*time.Millisecond, r.Window)
+				require.InDelta(t, 2000/9.995, known(t, r.PublishRate), 1e-9)
+			},
 		},
 		"does not know consumers from slim answers": {
 			answers: []answer{{at: 0, published: 1, slim: true}},

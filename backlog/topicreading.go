@@ -35,7 +35,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	s.readLeast(&r)
 	r.consumers = s.consumers
 	r.countConsumers()
-	r.SteadyConsumers = s.history.steadyConsumers(first.at) && s.consumers.most == 0
+	r.SteadyConsumers = s.consumers.steady(first.at)
 	if t.incomplete != nil {
 		return r.lowerBounds(t.incomplete)
 	}

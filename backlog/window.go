@@ -46,27 +46,13 @@ func readyMessages(entries, delayed int64, meanBatch float64) float64 {
 func (p point) undispatched() float64 { return max(0, p.ready()-float64(p.unacked)) }
 
 // history is the recent answers about one subscription of one topic, oldest first.
-type history struct {
-	points []point
-	// consumers is the number connected at each full answer, oldest first; slim answers do not have it.
-	consumers []consumerCount
-}
-
-type consumerCount struct {
-	at    time.Time
-	count int
-}
+type history struct{ points []point }
 
 // add appends a point and drops the points that the window no longer needs: all before the newest one that is at least
 // as old as the window.
 func (h *history) add(p point, window time.Duration) {
 	h.points = append(h.points, p)
 	h.points = dropBefore(h.points, p.at.Add(-window), func(q point) time.Time { return q.at })
-}
-
-func (h *history) addConsumers(c consumerCount, window time.Duration) {
-	h.consumers = append(h.consumers, c)
-	h.consumers = dropBefore(h.consumers, c.at.Add(-window), func(q consumerCount) time.Time { return q.at })
 }
 
 // dropBefore keeps the last element at or before the bound and everything after it. It moves elements to the front
@@ -85,19 +71,6 @@ func dropBefore[T any](elements []T, bound time.Time, at func(T) time.Time) []T 
 }
 
 func (h *history) last() point { return h.points[len(h.points)-1] }
-
-// steadyConsumers reports whether the number of consumers is known and constant since the given time.
-func (h *history) steadyConsumers(since time.Time) bool {
-	if len(h.consumers) == 0 || h.consumers[0].at.After(since) {
-		return false
-	}
-	for _, c := range h.consumers {
-		if c.count != h.consumers[0].count {
-			return false
-		}
-	}
-	return true
-}
 
 // flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
 // reset between them adds to neither, so a partition that was loaded again does not reduce a rate over a window.
