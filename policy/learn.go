@@ -65,6 +65,8 @@ const (
 	// was saturated: an asynchronous replica may show less below its limit.
 	saturatedShare = 0.88
 	minBusy        = 0.1
+	// alignedShare is more than the noise of a rate over a poll, which is up to 15 % at three deviations.
+	alignedShare = 0.8
 	// fallsBehindShare: replicas with a backlog that process less than this share of the arrivals are saturated, whatever
 	// they report. With very short calls they report at most half of their busy time.
 	fallsBehindShare = 0.85
@@ -108,9 +110,10 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	case !saturated:
 		return before.disproved(tally, l.in.Now), Tally{}, false, true
 	}
-	after = before.observe(tally.Messages/tally.ReplicaSeconds, max(saturatedVariance, 1/tally.Messages), l.in.Now)
+	rate := tally.Messages / tally.ReplicaSeconds
+	after = before.observe(rate, max(saturatedVariance, 1/tally.Messages), l.in.Now)
 	if timed {
-		after.Coverage = updatedCoverage(before, r, busy)
+		after.Coverage = updatedCoverage(before, r, covered(rate, serviceTime, busy))
 	}
 	return after, Tally{}, true, true
 }
@@ -260,17 +263,27 @@ func (c *LearnedCapacity) cautious(in Input) float64 {
 	return c.planned() * math.Exp(-math.Sqrt(min(c.Variance, resumedVariance)))
 }
 
-// updatedCoverage is the coverage after a saturated pool was this busy. The first clear measurement replaces the
+// covered is the share of its time that a saturated replica measures: its busy share. That may be of another time, in
+// which it did not consume yet, since metrics are not read when the topic is. Then it is clearly less than the rate times
+// the mean time of a call, which is the same share with more noise.
+func covered(rate, serviceTime, busy float64) float64 {
+	if share := min(1, rate*serviceTime); busy < alignedShare*share {
+		return share
+	}
+	return busy
+}
+
+// updatedCoverage is the coverage after a saturated pool showed this one. The first clear measurement replaces the
 // estimate.
-func updatedCoverage(before *LearnedCapacity, r backlog.Reading, busy float64) float64 {
+func updatedCoverage(before *LearnedCapacity, r backlog.Reading, shown float64) float64 {
 	coverage, weight := before.coverage(), coverageFall
 	switch {
-	case before.coverageUnknown() && (busy > coverage || fallsBehind(r)):
+	case before.coverageUnknown() && (shown > coverage || fallsBehind(r)):
 		weight = 1
-	case before.coverageUnknown() || busy > coverage:
+	case before.coverageUnknown() || shown > coverage:
 		weight = coverageRise
 	}
-	return min(1, coverage+weight*(busy-coverage))
+	return min(1, coverage+weight*(shown-coverage))
 }
 
 // UncertaintyPercent is one standard deviation in percent, at least 1.

@@ -213,6 +213,23 @@ func TestCapacityIsLearned(t *testing.T) {
 	}
 }
 
+// A replica that has just started was busy for a part of the time between two reads of its metrics. A coverage of that
+// part made its capacity a third, once it was no longer saturated.
+func TestCoverageIsThatOfTheTimeInWhichAReplicaConsumed(t *testing.T) {
+	started := showing(1, 50, 0.27, true)
+	started.Reading.PublishRate = backlog.Known(200)
+	started.Reading.Instances.ServiceTime = backlog.Known(0.019)
+	_, state := policy.Decide(started, policy.State{})
+	require.InDelta(t, 50, state.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 0.95, state.Capacity.Coverage, 1e-9)
+	for poll := range 5 {
+		idle := showing(2+poll, 16, 0.3, false)
+		idle.Reading.Instances.ServiceTime = backlog.Known(0.019)
+		_, state = policy.Decide(idle, state)
+	}
+	require.InDelta(t, 50, state.Capacity.MessagesPerSecond, 0.1)
+}
+
 // For a Failover subscription Pulsar counts sent messages, which are more while receive queues fill.
 func TestTheRateOfAFailoverSubscriptionIsThatOfItsInstances(t *testing.T) {
 	in := showing(1, 300, 0.9, true)
