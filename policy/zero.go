@@ -35,6 +35,9 @@ const (
 	firstBackoff, longestBackoff = 30 * time.Second, time.Hour
 	// retryAfter is the minimum time before replicas retry messages that they did not process: the cause may be fixed.
 	retryAfter = 10 * time.Minute
+	// firstWake replicas at most wake while the capacity is unknown: as many as a HorizontalPodAutoscaler adds at once by
+	// default. messagesToLearn occupy one replica long enough to learn from it: calls of 10 ms are busy for a tenth of a poll.
+	firstWake, messagesToLearn = 4, 100
 )
 
 // learn learns from a poll.
@@ -189,7 +192,10 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 	if work < 1 {
 		return 0, ""
 	}
-	if s.Capacity != nil && s.Arrivals != nil {
+	switch {
+	case s.Capacity == nil:
+		replicas, equation = s.wakeReplicasToLearn(in, work)
+	case s.Arrivals != nil:
 		var needed float64
 		needed, equation = s.wakeReplicasByCapacity(in, work)
 		replicas = replicasFor(needed)
@@ -213,4 +219,15 @@ func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, e
 		fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(arriving),
 			short(work), drain,
 			short(s.Capacity.MessagesPerSecond), needed)
+}
+
+// wakeReplicasToLearn is the number of replicas to wake while the capacity is unknown, if the objective is too short to
+// learn it from one replica first.
+func (s State) wakeReplicasToLearn(in Input, work float64) (replicas int32, equation string) {
+	if LatencyObjective(in.Spec).Seconds() >= s.Start.react(in) {
+		return 0, ""
+	}
+	replicas = max(1, int32(min(work/messagesToLearn, firstWake)))
+	return replicas, fmt.Sprintf("woken from zero: %s backlog / %d while the capacity of a replica is unknown, at most %d = %d",
+		short(work), messagesToLearn, firstWake, replicas)
 }

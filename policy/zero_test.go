@@ -154,6 +154,10 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		in.Reading.Consumers = backlog.Known(0)
 		return in
 	}
+	shortly := func(in policy.Input) policy.Input {
+		in.Spec.LatencyObjective.Duration = 30 * time.Second
+		return in
+	}
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
 	tests := map[string]struct {
 		in    policy.Input
@@ -161,9 +165,16 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		want  int32
 		hold  string
 	}{
-		"stays at zero without a backlog":                       {in: waiting(0), state: known},
-		"wakes one for one message":                             {in: waiting(1), state: known, want: 1},
-		"wakes one without a learned state":                     {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
+		"stays at zero without a backlog":   {in: waiting(0), state: known},
+		"wakes one for one message":         {in: waiting(1), state: known, want: 1},
+		"wakes one without a learned state": {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
+		"wakes several if the objective is too short to learn first": {
+			in: shortly(waiting(1e6)), want: 4, hold: policy.HoldLearning,
+		},
+		"wakes no more of them than messages occupy": {
+			in: shortly(waiting(250)), want: 2, hold: policy.HoldLearning,
+		},
+		"wakes one of them for few messages":                    {in: shortly(waiting(20)), want: 1, hold: policy.HoldLearning},
 		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: 10},
 		"adds replicas for the arrivals until then": {
 			in:    waiting(36_000),
