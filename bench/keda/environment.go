@@ -156,7 +156,7 @@ func (e *environment) waitForReadings(ctx context.Context, jobs []job) error {
 			known := map[string]bool{}
 			for i := range policies.Items {
 				p := &policies.Items[i]
-				known[p.Name] = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+				known[p.Name] = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionBacklogKnown)
 			}
 			for _, j := range jobs {
 				if j.contender == ours && !known[j.function] {
