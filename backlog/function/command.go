@@ -42,6 +42,7 @@ type detailsSource struct {
 type detailsSink struct {
 	ClassName string `json:"className"`
 	Builtin   string `json:"builtin"`
+	Topic     string `json:"topic"`
 }
 
 // Pulsar's own classes.
@@ -149,7 +150,7 @@ func (d details) function() Function {
 		Kind: d.kind(), Tenant: d.Tenant, Namespace: d.Namespace, Name: d.Name, Runtime: Java,
 		SubscriptionName: d.Source.SubscriptionName, SubscriptionType: d.subscriptionType(),
 		NeverAcknowledges: delivery{guarantees: d.ProcessingGuarantees, window: d.window()}.neverAcknowledges(),
-		JobName:           d.jobName(),
+		JobName:           d.jobName(), Output: d.Sink.Topic,
 	}
 	if d.Runtime == Python || d.Runtime == Go {
 		f.Runtime = d.Runtime

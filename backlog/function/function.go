@@ -34,7 +34,7 @@ const (
 	Generic Runtime = "GENERIC"
 )
 
-// Function is the part of a Pulsar Function, Sink or Source that determines what it consumes.
+// Function is the part of a Pulsar Function, Sink or Source that determines what it consumes, and its output.
 type Function struct {
 	Kind Kind
 	// Tenant, Namespace and Name, such as public, default and resize.
@@ -42,6 +42,9 @@ type Function struct {
 	Runtime                 Runtime
 	// Inputs by the configured topic or pattern.
 	Inputs map[string]Input
+	// Output is the topic of its results; empty for sinks and functions without one. MeshSpec leaves it out: caches of many
+	// objects hold what that decodes.
+	Output string
 	// SubscriptionName is empty for Pulsar's default.
 	SubscriptionName string
 	// SubscriptionType is the type for all inputs, unless their consumer properties override it.

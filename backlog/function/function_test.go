@@ -251,6 +251,13 @@ func (e expected) check(t *testing.T, f Function) {
 	require.Equal(t, strings.Join(e.patterns, " "), strings.Join(subscription.Patterns, " "))
 }
 
+func TestTheOutputOfAWorkersFunction(t *testing.T) {
+	require.Equal(t, "out",
+		decodeJava(t, `{`+identity+`,"source":{"inputSpecs":{"in":{}}},"sink":{"topic":"out"}}`).Output, "command line")
+	require.Equal(t, "out",
+		decodeWorker(t, KindFunction, `{`+worker+`,"inputSpecs":{"in":{}},"output":"out"}`).Output, "worker")
+}
+
 func TestConsumerPropertiesDecideWhatJavaSubscribesAs(t *testing.T) {
 	properties := func(keysAndValues ...string) Input {
 		input := Input{ConsumerProperties: map[string]string{}}

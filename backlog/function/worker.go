@@ -20,6 +20,7 @@ type WorkerConfig struct {
 	Namespace         string                 `json:"namespace"`
 	Name              string                 `json:"name"`
 	InputSpecs        map[string]workerInput `json:"inputSpecs"`
+	Output            string                 `json:"output"`
 	SubName           string                 `json:"subName"`
 	SinkSubscription  string                 `json:"sourceSubscriptionName"`
 	Guarantees        string                 `json:"processingGuarantees"`
@@ -58,6 +59,7 @@ func (c WorkerConfig) Function(kind Kind) (Function, error) {
 		Namespace:         c.Namespace,
 		Name:              c.Name,
 		Runtime:           c.runtime(),
+		Output:            c.Output,
 		SubscriptionType:  d.subscriptionType(),
 		SubscriptionName:  cmp.Or(c.SubName, c.SinkSubscription),
 		NeverAcknowledges: d.neverAcknowledges(),

@@ -4,7 +4,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,27 +99,45 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// observe takes a sample. What it cannot read is unknown.
+// observe takes a sample. What it cannot read is unknown. Without a scaled object the status of the policy has the
+// replicas.
 func observe(ctx context.Context, kube client.Client, of subject) Sample {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var s Sample
-	if r, err := readReplicas(ctx, kube, of.scaled); err != nil {
-		s.Problem = err.Error()
-	} else {
-		s.SpecReplicas, s.Pods, s.ReadyReplicas = &r.spec, &r.pods, &r.ready
+	if of.scaled != nil {
+		if r, err := readReplicas(ctx, kube, of.scaled); err != nil {
+			s.Problem = err.Error()
+		} else {
+			s.SpecReplicas, s.Pods, s.ReadyReplicas = &r.spec, &r.pods, &r.ready
+		}
 	}
-	policy := &v1alpha1.AutoscalingPolicy{}
-	if of.policy.Name == "" || kube.Get(ctx, of.policy, policy) != nil {
+	if of.policy.Name == "" {
 		return s
 	}
-	if desired := policy.Status.DesiredReplicas; desired != nil {
-		s.DesiredReplicas = new(int(*desired))
+	policy := &v1alpha1.AutoscalingPolicy{}
+	err := kube.Get(ctx, of.policy, policy)
+	status := policy.Status
+	if of.scaled == nil {
+		s.SpecReplicas, s.Pods, s.ReadyReplicas = count(status.SpecReplicas), count(status.SpecReplicas),
+			count(status.RunningReplicas)
+		if s.SpecReplicas == nil {
+			s.Problem = cmp.Or(err, errors.New("the policy's status has no specReplicas")).Error()
+		}
 	}
-	if signals := policy.Status.Signals; signals != nil {
+	s.DesiredReplicas = count(status.DesiredReplicas)
+	if signals := status.Signals; signals != nil {
 		s.Backlog, s.WaitSeconds = signals.ReadyMessages, waitSeconds(*signals, time.Now())
 	}
 	return s
+}
+
+// count widens a number that may be unknown.
+func count(of *int32) *int {
+	if of == nil {
+		return nil
+	}
+	return new(int(*of))
 }
 
 // waitSeconds is the wait of a message that is published now; nil if unknown.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +44,12 @@ func workload(apiVersion, kind, name string, spec map[string]any) *unstructured.
 	return object
 }
 
-// targetCluster has a Function, a Sink, a Deployment and a Source with a policy each, and a Function without one.
+// instanceCommand is how the function worker's StatefulSets start an instance, shortened.
+const instanceCommand = `exec java -cp /pulsar/instances/java-instance.jar org.x.JavaInstanceMain --jar f.jar ` +
+	`--function_details '{"tenant":"public","namespace":"default","name":"crop","source":{"inputSpecs":{"images":{}}},` +
+	`"sink":{"topic":"resized"},"componentType":"FUNCTION"}' --port 9093`
+
+// targetCluster has a policy for each kind of target, and a Function without one.
 func targetCluster(t *testing.T) client.Client {
 	t.Helper()
 	const mesh, apps = "compute.functionmesh.io/v1alpha1", "apps/v1"
@@ -51,45 +58,65 @@ func targetCluster(t *testing.T) client.Client {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	deployed := policyOf(apps, "Deployment", "billing")
 	deployed.Spec.Subscription = &v1alpha1.Subscription{TopicsPattern: "shop/orders/eu-.*", Name: "billing"}
+	component := policyOf(mesh, "FunctionMesh", "etl")
+	component.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "load"}
+	ofWorker := policyOf("", "", "thumb")
+	ofWorker.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
+	ofWorker.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: v1alpha1.WorkloadFunction, Name: "thumb"}
 	input := map[string]any{"topics": []any{"public/default/images", "persistent://public/default/gone"}}
+	output := map[string]any{"topic": "resized"}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		policyOf(mesh, "Function", "resize"), policyOf(mesh, "Sink", "store"), policyOf(mesh, "Source", "crawl"), deployed,
-		workload(mesh, "Function", "resize", map[string]any{
-			"input": input, "output": map[string]any{"topic": "resized"},
-		}),
+		component, ofWorker, policyOf(apps, "StatefulSet", "pf-public-default-crop"), policyOf(apps, "StatefulSet", "db"),
+		workload(mesh, "Function", "resize", map[string]any{"input": input, "output": output}),
 		workload(mesh, "Function", "alone", map[string]any{"input": input}),
 		workload(mesh, "Sink", "store", map[string]any{"input": input, "output": map[string]any{"topic": "gone"}}),
 		workload(mesh, "Source", "crawl", map[string]any{}),
+		workload(mesh, "FunctionMesh", "etl", map[string]any{"functions": []any{
+			map[string]any{"name": "load", "input": input, "output": output},
+		}}),
 		workload(apps, "Deployment", "billing", map[string]any{}),
+		statefulSet("pf-public-default-crop", instanceCommand), statefulSet("db", "postgres"),
 	).Build()
 }
 
-// topicsExist is an admin service that has all topics except "gone".
+func statefulSet(name, command string) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name}}
+	set.Spec.Template.Spec.Containers = []corev1.Container{
+		{Name: "sidecar", Command: []string{"sleep"}}, {Name: "instance", Command: []string{"sh", "-c", command}},
+	}
+	return set
+}
+
+// topicsExist is an admin service that has all topics except "gone", and a function worker with one function.
 func topicsExist(t *testing.T) admin {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "/gone/") {
+		switch {
+		case r.URL.Path == "/admin/v3/functions/public/default/thumb":
+			_, _ = io.WriteString(w, `{"tenant": "public", "namespace": "default", "name": "thumb", "runtime": "JAVA",
+				"parallelism": 2, "inputSpecs": {"images": {}}, "output": "resized"}`)
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/partitions") &&
+			!strings.Contains(r.URL.Path, "/gone/"):
+			_, _ = io.WriteString(w, `{"partitions": 0}`)
+		default:
 			w.WriteHeader(http.StatusNotFound)
-			return
 		}
-		_, _ = io.WriteString(w, `{"partitions": 0}`)
 	}))
 	t.Cleanup(server.Close)
 	return adminAt(t, server.URL)
 }
 
 func TestTargetGetsTheLoadInATopicThatItConsumes(t *testing.T) {
+	const images, resized = "persistent://public/default/images", "persistent://public/default/resized"
 	kube := targetCluster(t)
 	for name, test := range map[string]struct{ target, topic, input, output, err string }{
-		"a Function with an output": {
-			"Function/resize", "images", "persistent://public/default/images", "persistent://public/default/resized", "",
-		},
-		"a kind in lower case": {
-			"function/resize", "images", "persistent://public/default/images", "persistent://public/default/resized", "",
-		},
-		"a Sink": {
-			"Sink/store", "persistent://public/default/images", "persistent://public/default/images", "", "",
-		},
+		"a Function with an output": {"Function/resize", "images", images, resized, ""},
+		"a kind in lower case":      {"function/resize", "images", images, resized, ""},
+		"a Sink":                    {"Sink/store", images, images, "", ""},
+		"a component of a mesh":     {"FunctionMesh/etl:Function/load", "images", images, resized, ""},
+		"a StatefulSet of a worker": {"StatefulSet/pf-public-default-crop", "images", images, resized, ""},
+		"a thread of a worker":      {"function:public/default/thumb", "images", images, resized, ""},
 		"a Deployment with a pattern": {
 			"Deployment/billing", "shop/orders/eu-west", "persistent://shop/orders/eu-west", "", "",
 		},
@@ -106,15 +133,16 @@ func TestTargetGetsTheLoadInATopicThatItConsumes(t *testing.T) {
 			"Function/resize", "gone", "", "", "looking for topic persistent://public/default/gone: pulsar answered 404",
 		},
 		"a Function without a policy": {
-			"Function/alone", "images", "", "", "no AutoscalingPolicy of namespace media has Function/alone as scaleTargetRef",
+			"Function/alone", "images", "", "",
+			`--target is "Function/alone", and no AutoscalingPolicy of namespace media scales that: create one, or name ` +
+				"another target or --namespace; targets there: Deployment/billing, Function/resize, FunctionMesh/etl:Function/load, ",
 		},
-		"a Source": {"Source/crawl", "images", "", "", "it is no Function or Sink of Function Mesh"},
+		"a name alone":        {"resize", "images", "", "", `--target is "resize", and no AutoscalingPolicy`},
+		"a Source":            {"Source/crawl", "images", "", "", "consumes nothing there"},
+		"another StatefulSet": {"StatefulSet/db", "images", "", "", "its containers do not run a Pulsar instance"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := ParseTarget(test.target)
-			require.NoError(t, err)
-			target.Namespace, target.Topic = "media", test.topic
-			r := newRunner(Config{Target: target, Kube: kube})
+			r := newRunner(Config{Target: Target{Namespace: "media", Name: test.target, Topic: test.topic}, Kube: kube})
 			r.admin = topicsExist(t)
 			s, err := r.target(t.Context())
 			if test.err != "" {
@@ -128,10 +156,38 @@ func TestTargetGetsTheLoadInATopicThatItConsumes(t *testing.T) {
 			require.Contains(t, s.setting, "in mode Auto, latencyObjective 30s, 1 to 20 replicas, input "+test.input)
 		})
 	}
-	for _, text := range []string{"", "resize", "Function/", "/resize", "Function/a/b"} {
-		_, err := ParseTarget(text)
-		require.ErrorContains(t, err, "it must be Kind/name", text)
+}
+
+func TestReplicasOfATargetAreThoseOfItsObject(t *testing.T) {
+	kube := targetCluster(t)
+	for target, want := range map[string]string{
+		"Function/resize":                    "Function resize",
+		"FunctionMesh/etl:Function/load":     "Function etl-load",
+		"StatefulSet/pf-public-default-crop": "StatefulSet pf-public-default-crop",
+	} {
+		policy, err := Target{Namespace: "media", Name: target}.policy(t.Context(), kube)
+		require.NoError(t, err)
+		scaled := scaledBy(policy)
+		require.Equal(t, want, scaled.GetKind()+" "+scaled.GetName())
 	}
+}
+
+// TestReplicasOfAWorkersFunctionAreThoseOfItsPolicy, since there is no object in Kubernetes that has them.
+func TestReplicasOfAWorkersFunctionAreThoseOfItsPolicy(t *testing.T) {
+	kube := targetCluster(t)
+	policy, err := Target{Namespace: "media", Name: "function:public/default/thumb"}.policy(t.Context(), kube)
+	require.NoError(t, err)
+	of := subject{policy: client.ObjectKeyFromObject(policy), scaled: scaledBy(policy)}
+	require.Nil(t, of.scaled)
+	s := observe(t.Context(), kube, of)
+	require.Nil(t, s.Pods)
+	require.Equal(t, "the policy's status has no specReplicas", s.Problem)
+
+	policy.Status.SpecReplicas, policy.Status.RunningReplicas = new(int32(3)), new(int32(2))
+	require.NoError(t, kube.Update(t.Context(), policy))
+	s = observe(t.Context(), kube, of)
+	require.Equal(t, []int{3, 3, 2}, []int{*s.SpecReplicas, *s.Pods, *s.ReadyReplicas})
+	require.Empty(t, s.Problem)
 }
 
 func TestMessagesHaveTheWaitOfThePolicyWhenTheyWerePublished(t *testing.T) {

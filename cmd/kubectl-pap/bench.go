@@ -82,7 +82,8 @@ func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 	f.BoolVar(&o.local, "local", false, "Run on a Pulsar and a cluster on this machine. Needs a checkout of the sources.")
 	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or a table when empty.")
 	f.StringVar(&o.html, "html", "", "File to write an HTML page with the result and charts to.")
-	f.StringVar(&o.target, "target", "", "Your workload that gets the load, as Kind/name, such as Function/resize.")
+	f.StringVar(&o.target, "target", "",
+		"Your workload that gets the load, as in its policy's status.target, such as Function/resize.")
 	f.StringVar(&o.topic, "i-know-this-publishes-into", "",
 		"Topic to publish the load to. The target must consume it. Required with --target.")
 	addAccess(f, &o.access)
@@ -179,7 +180,7 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	if err = cmp.Or(err, o.check(s)); err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
 	}
-	target, err := o.parseTarget()
+	target, err := o.benchTarget()
 	return run.Config{Scenario: s, Schedule: schedule, Target: target, Access: o.access}, err
 }
 
@@ -196,18 +197,13 @@ func (o *benchRunOptions) check(s scenario.Scenario) error {
 	}
 }
 
-// parseTarget returns the zero value without --target.
-func (o *benchRunOptions) parseTarget() (run.Target, error) {
+// benchTarget returns the zero value without --target.
+func (o *benchRunOptions) benchTarget() (run.Target, error) {
 	if o.target == "" {
 		return run.Target{}, nil
 	}
-	target, err := run.ParseTarget(o.target)
-	if err != nil {
-		return run.Target{}, err
-	}
-	target.Topic = o.topic
-	target.Namespace, err = o.cluster.namespace()
-	return target, err
+	namespace, err := o.cluster.namespace()
+	return run.Target{Namespace: namespace, Name: o.target, Topic: o.topic}, err
 }
 
 // write writes the result in the requested formats.

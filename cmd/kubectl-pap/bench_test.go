@@ -35,9 +35,6 @@ func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 		"a target alone":    {[]string{"-f", target, "--target", "Function/a"}, publishes + " is missing"},
 		"a topic alone":     {[]string{"-f", target, publishes, "a"}, "without --target"},
 		"a namespace alone": {[]string{"-f", step, "-n", "media"}, "without --target"},
-		"a target without kind": {
-			[]string{"-f", target, "--target", "resize", publishes, "a"}, "it must be Kind/name",
-		},
 		"a local target": {
 			[]string{"-f", step, "--local", "--target", "Function/a", publishes, "a"}, "--local cannot be used with --target",
 		},

@@ -100,7 +100,7 @@ func (o *Options) AddMeasuringFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.PollInterval, "poll-interval", o.PollInterval,
 		"Time between two requests about one topic, from 1s to 5m.")
 	fs.DurationVar(&o.RateWindow, "rate-window", o.RateWindow,
-		"Minimum time that rates are measured over, from 1s to 10m.")
+		"Time that rates are measured over, or up to a tenth less, from 1s to 10m.")
 	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
 		"Age at which a reading is stale, at least --rate-window and 3 times --poll-interval, at most 1h.")
 	fs.StringVar((*string)(&o.InstanceMetrics), "instance-metrics", string(o.InstanceMetrics),

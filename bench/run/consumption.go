@@ -1,0 +1,162 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// consumption is what a target consumes, and the topic of its results; output is empty if that is unknown.
+type consumption struct {
+	topics   []string
+	patterns []backlog.Pattern
+	output   string
+}
+
+// has reports whether a topic, by its complete name, is an input.
+func (c consumption) has(topic string) bool {
+	return slices.Contains(c.topics, topic) ||
+		slices.ContainsFunc(c.patterns, func(p backlog.Pattern) bool { return p.Match(topic) })
+}
+
+func (c consumption) String() string {
+	names := slices.Clone(c.topics)
+	for _, pattern := range c.patterns {
+		names = append(names, pattern.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// consumed returns what the target of a policy consumes.
+func (r *runner) consumed(ctx context.Context, policy *v1alpha1.AutoscalingPolicy) (consumption, error) {
+	if s := policy.Spec.Subscription; s != nil {
+		return named(*s)
+	}
+	f, err := r.function(ctx, policy)
+	if err != nil {
+		return consumption{}, err
+	}
+	subscription, _, err := f.Subscription()
+	if err != nil {
+		return consumption{}, err
+	}
+	c := consumption{topics: subscription.Topics, output: f.Output}
+	for _, text := range subscription.Patterns {
+		pattern, err := backlog.ParsePattern(text)
+		if err != nil {
+			return consumption{}, err
+		}
+		c.patterns = append(c.patterns, pattern)
+	}
+	return c, nil
+}
+
+// named reads the subscription of a policy.
+func named(s v1alpha1.Subscription) (c consumption, err error) {
+	for _, topic := range s.Topics {
+		c.topics = append(c.topics, backlog.CompleteTopicName(string(topic)))
+	}
+	if s.TopicsPattern == "" {
+		return c, nil
+	}
+	pattern, err := backlog.ParsePattern(s.TopicsPattern)
+	c.patterns = []backlog.Pattern{pattern}
+	return c, err
+}
+
+// function returns what a policy scales, from where Function Mesh or the function worker describe it.
+func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolicy) (function.Function, error) {
+	ref := policy.Spec.ScaleTargetRef
+	if policy.Spec.PulsarFunctionRef.Name != "" {
+		return r.admin.function(ctx, policy.Spec.PulsarFunctionRef)
+	}
+	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
+	case kind == cluster.GVK(cluster.KindStatefulSet):
+		return r.instance(ctx, policy.Namespace, ref.Name)
+	case kind != cluster.WorkloadGVK(cluster.KindFunctionMesh) && !target.RunsInstances(ref):
+		return function.Function{}, errors.New("neither Function Mesh nor Pulsar's function worker runs it, " +
+			"and its policy has no spec.subscription")
+	}
+	object := objectOf(ref, policy.Namespace)
+	if err := r.kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return function.Function{}, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	if ref.Component.Name == "" {
+		return meshFunction(ref, object.Object["spec"])
+	}
+	entry, invalid := target.FindEntry(object, ref.Component)
+	if invalid != "" {
+		return function.Function{}, errors.New(invalid)
+	}
+	return meshFunction(plan.MeshChild(ref), entry.Fields)
+}
+
+// instance returns the function that the pods of a StatefulSet run.
+func (r *runner) instance(ctx context.Context, namespace, name string) (function.Function, error) {
+	var set appsv1.StatefulSet
+	if err := r.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &set); err != nil {
+		return function.Function{}, fmt.Errorf("reading StatefulSet %s: %w", name, err)
+	}
+	for _, c := range set.Spec.Template.Spec.Containers {
+		if command := slices.Concat(c.Command, c.Args); function.StartsInstance(command) {
+			return function.DecodeCommand(command)
+		}
+	}
+	return function.Function{}, function.ErrNoInstance
+}
+
+// meshFunction decodes the spec of a Function, Sink or Source of Function Mesh.
+func meshFunction(ref v1alpha1.ScaleTargetRef, spec any) (function.Function, error) {
+	var decoded struct {
+		function.MeshSpec
+
+		Output struct {
+			Topic string `json:"topic"`
+		} `json:"output"`
+	}
+	encoded, err := json.Marshal(spec)
+	if err == nil {
+		err = json.Unmarshal(encoded, &decoded)
+	}
+	if err != nil {
+		return function.Function{}, fmt.Errorf("decoding the spec of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	f := decoded.Function(function.Kind(strings.ToLower(ref.Kind)), ref.Name)
+	f.Output = decoded.Output.Topic
+	return f, nil
+}
+
+// function reads the configuration of a function, sink or source of the function worker, through the admin service.
+func (a admin) function(ctx context.Context, ref v1alpha1.PulsarFunctionRef) (function.Function, error) {
+	component, _ := target.Component(ref, backlog.Cluster{}) // the worker's URL is one that pods reach
+	path := fmt.Sprintf("/admin/v3/%ss/%s/%s/%s", component.Kind, component.Tenant, component.Namespace,
+		url.PathEscape(component.Name))
+	answer, err := a.request(ctx, call{method: http.MethodGet, path: path, accepted: []int{http.StatusOK}})
+	var config function.WorkerConfig
+	if err == nil {
+		err = json.Unmarshal(answer, &config)
+	}
+	if err != nil {
+		return function.Function{}, fmt.Errorf("reading it from the function worker: %w", err)
+	}
+	return config.Function(component.Kind)
+}
