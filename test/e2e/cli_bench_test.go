@@ -22,8 +22,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
-// benchScenario writes a scenario with these contenders and limits, and a load of that many seconds.
+// benchScenario is benchScenarioAt for the broker of the stage.
 func benchScenario(t *testing.T, seconds int, rest string) string {
+	t.Helper()
+	return benchScenarioAt(t, scene.Broker.AdminURL(), scene.Broker.ServiceURL(), seconds, rest)
+}
+
+// benchScenarioAt writes a scenario with these contenders and limits, and a load of that many seconds.
+func benchScenarioAt(t *testing.T, adminURL, serviceURL string, seconds int, rest string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `apiVersion: bench.pulsar-autoscaler.io/v1alpha1
@@ -34,7 +40,7 @@ load: {duration: %ds, constant: {rate: 40}, arrivals: Poisson, seed: 1}
 function: {serviceTime: 20ms, image: of-no-meaning-here}
 latencyObjective: 10s
 watchAfter: 6s
-%s`, scene.Broker.AdminURL(), scene.Broker.ServiceURL(), seconds, rest), 0o600))
+%s`, adminURL, serviceURL, seconds, rest), 0o600))
 	return path
 }
 
@@ -50,7 +56,12 @@ type benched struct {
 // benchRun runs the plugin in the checkout.
 func benchRun(t *testing.T, path string, args ...string) (b benched) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), path, append([]string{"bench", "run", "-o", "json"}, args...)...)
+	return benchOf(t, exec.CommandContext(t.Context(), path, append([]string{"bench", "run", "-o", "json"}, args...)...))
+}
+
+// benchOf runs a command of the plugin in the checkout.
+func benchOf(t *testing.T, command *exec.Cmd) (b benched) {
+	t.Helper()
 	command.Dir = filepath.Join("..", "..")
 	var told bytes.Buffer
 	command.Stderr = &told

@@ -8,14 +8,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
@@ -25,16 +23,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestCLIBenchOfATarget publishes into Functions of a user, with and without an output, and changes nothing else.
+// TestCLIBenchOfATarget publishes into Functions of a user, with and without an output, and into a component of a
+// FunctionMesh, and changes nothing else.
 func TestCLIBenchOfATarget(t *testing.T) {
 	onStage(t)
 	t.Parallel()
 	path := plugin(t)
 	t.Run("with an output", func(t *testing.T) {
 		t.Parallel()
-		const output = "cli-target-out"
+		const name, output = "cli-target", "cli-target-out"
 		require.NoError(t, scene.Broker.CreateTopic(t.Context(), output, 0))
-		b := benchTarget(t, path, "cli-target", output)
+		f := addFunction(t, stage.FunctionConfig{
+			Name: name, ServiceTime: 20 * time.Millisecond, Edit: func(object *unstructured.Unstructured) {
+				require.NoError(t, unstructured.SetNestedField(object.Object, broker.TopicName(output), "spec", "output", "topic"))
+			},
+		})
+		addPolicy(t, newPolicy(name))
+		b := benchTarget(t, path, f, "Function/"+name)
 		require.Equal(t, run.Output, b.LatencyFrom)
 		require.GreaterOrEqual(t, b.Messages.Done, b.Messages.Due/2, "most results are there in time")
 		require.GreaterOrEqual(t, b.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time")
@@ -42,25 +47,29 @@ func TestCLIBenchOfATarget(t *testing.T) {
 	})
 	t.Run("without an output", func(t *testing.T) {
 		t.Parallel()
-		b := benchTarget(t, path, "cli-target-mute", "")
+		const name = "cli-target-mute"
+		f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond})
+		addPolicy(t, newPolicy(name))
+		b := benchTarget(t, path, f, "Function/"+name)
 		require.Equal(t, run.PolicyWait, b.LatencyFrom)
 		require.Nil(t, b.Messages.Duplicates, "without results they are unknown")
 		require.Nil(t, b.Samples[0].Done)
 		require.GreaterOrEqual(t, b.Messages.Done, b.Messages.Published/2, "the wait of most messages is known")
 	})
+	t.Run("a component of a mesh", func(t *testing.T) {
+		t.Parallel()
+		const entry = "cli-target-part"
+		m := addMesh(t, "cli-target-mesh", stage.FunctionConfig{Name: entry, ServiceTime: 20 * time.Millisecond})
+		f := m.Functions[0]
+		addPolicy(t, componentPolicy(m, f, entry))
+		b := benchTarget(t, path, f, "FunctionMesh/cli-target-mesh:Function/"+entry)
+		require.Equal(t, run.PolicyWait, b.LatencyFrom)
+	})
 }
 
 // benchTarget runs the plugin on a Function with a policy.
-func benchTarget(t *testing.T, path, name, output string) run.Contender {
+func benchTarget(t *testing.T, path string, f *stage.Function, target string) run.Contender {
 	t.Helper()
-	f := addFunction(t, stage.FunctionConfig{
-		Name: name, ServiceTime: 20 * time.Millisecond, Edit: func(object *unstructured.Unstructured) {
-			if output != "" {
-				require.NoError(t, unstructured.SetNestedField(object.Object, broker.TopicName(output), "spec", "output", "topic"))
-			}
-		},
-	})
-	addPolicy(t, newPolicy(name))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	// The wait is unknown until the policy knows what a replica processes.
 	require.NoError(t, f.PublishBurst(t.Context(), 200))
@@ -68,32 +77,48 @@ func benchTarget(t *testing.T, path, name, output string) run.Contender {
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	before, err := f.Policy(t.Context())
 	require.NoError(t, err)
+	require.Equal(t, target, before.Status.Target)
 	args := []string{
 		"-f", benchScenario(t, 5, "limits: {maxReplicaHours: 1}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
-		"--target", "Function/" + name, "-n", stage.Namespace,
+		"--target", target, "-n", stage.Namespace,
 	}
 	refused := exec.CommandContext(t.Context(), path,
-		append(append([]string{"bench", "run"}, args...), "--i-know-this-publishes-into", name+"-else")...)
+		append(append([]string{"bench", "run"}, args...), "--i-know-this-publishes-into", f.Name+"-else")...)
 	told, err := refused.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, run.ExitUsage, refused.ProcessState.ExitCode(), "%s", told)
-	require.Contains(t, string(told), "Function/"+name+" consumes "+f.Topic)
+	require.Contains(t, string(told), target+" consumes "+f.Topic)
 
-	b := benchRun(t, path, append(args, "--i-know-this-publishes-into", f.Topic)...)
-	require.Zero(t, b.code, "%s%s", b.told, b.json)
-	require.Len(t, b.result.Contenders, 1)
-	c := b.result.Contenders[0]
+	c := benchMeasured(t, path, append(args, "--i-know-this-publishes-into", f.Topic)...)
 	require.InDelta(t, 200, c.Messages.Due, 60)
-	require.Equal(t, c.Messages.Due, c.Messages.Published)
-	require.Positive(t, c.Usage.ReplicaHours)
 	after, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before.UID, after.UID)
 	require.Equal(t, before.Generation, after.Generation)
-	scaled := &unstructured.Unstructured{}
-	scaled.SetAPIVersion(before.Spec.ScaleTargetRef.APIVersion)
-	scaled.SetKind(before.Spec.ScaleTargetRef.Kind)
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(before), scaled))
+	_, err = f.Replicas(t.Context())
+	require.NoError(t, err, "the Function is still there")
+	return c
+}
+
+// benchOfWorker publishes into what a function worker runs.
+func (w *workerBroker) benchOfWorker(t *testing.T, target, topic string) {
+	t.Helper()
+	c := benchMeasured(t, plugin(t), "-f", benchScenarioAt(t, w.AdminURL(), w.ServiceURL(), 2, ""), "--kubeconfig",
+		scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", target, "--i-know-this-publishes-into", topic)
+	require.Equal(t, target, c.Name)
+	require.Equal(t, run.PolicyWait, c.LatencyFrom, "it has no output")
+}
+
+// benchMeasured runs the plugin on a target, which has replicas and gets all messages.
+func benchMeasured(t *testing.T, path string, args ...string) run.Contender {
+	t.Helper()
+	b := benchRun(t, path, args...)
+	require.Zero(t, b.code, "%s%s", b.told, b.json)
+	require.Len(t, b.result.Contenders, 1)
+	c := b.result.Contenders[0]
+	require.Positive(t, c.Messages.Published)
+	require.Equal(t, c.Messages.Due, c.Messages.Published)
+	require.Positive(t, c.Usage.ReplicaHours)
 	return c
 }
 
@@ -108,7 +133,7 @@ func subscriptions(t *testing.T, topic string) (names []string) {
 	return names
 }
 
-// testBenchSecured publishes with a token, and over TLS to the admin service.
+// testBenchSecured publishes with credentials of each kind, and over TLS to brokers and the admin service.
 func testBenchSecured(t *testing.T, s *secured) {
 	onStage(t)
 	const name = "cli-secured"
@@ -120,29 +145,48 @@ func testBenchSecured(t *testing.T, s *secured) {
 	policy.Spec.Subscription = &v1alpha1.Subscription{Topics: []v1alpha1.TopicName{securedTopic}, Name: name}
 	policy.Spec.Mode = v1alpha1.ModePaused
 	place(t, policy)
-	token := s.token(t, "admin", time.Hour)
-	path, scenario := plugin(t), benchScenario(t, 2, "")
-	text, err := os.ReadFile(scenario)
-	require.NoError(t, err)
-	secured := strings.NewReplacer(
-		scene.Broker.AdminURL(), s.https, scene.Broker.ServiceURL(), s.ServiceURL(),
-	).Replace(string(text))
-	require.NoError(t, os.WriteFile(scenario, []byte(secured), 0o600))
-	args := []string{
-		"-f", scenario, "--kubeconfig", scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", "Deployment/" + name,
-		"--i-know-this-publishes-into", securedTopic, "--pulsar-ca-file", file(t, "ca.crt", s.authority.PEM()),
+	path, authority := plugin(t), file(t, "ca.crt", s.authority.PEM())
+	bench := func(t *testing.T, adminURL, serviceURL string, flags ...string) *exec.Cmd {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), path, append([]string{
+			"bench", "run", "-o", "json", "-f", benchScenarioAt(t, adminURL, serviceURL, 2, ""),
+			"--kubeconfig", scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", "Deployment/" + name,
+			"--i-know-this-publishes-into", securedTopic, "--pulsar-ca-file", authority,
+		}, flags...)...)
+		command.Env = append(os.Environ(), "SSL_CERT_FILE="+authority) // the OAuth2 issuer has a certificate of it
+		return command
 	}
-	refused := exec.CommandContext(t.Context(), path, append([]string{"bench", "run"}, args...)...)
+	refused := bench(t, s.https, s.ssl)
 	told, err := refused.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, run.ExitNotMeasured, refused.ProcessState.ExitCode(), "%s", told)
 	require.Contains(t, string(told), "name credentials that it accepts with --pulsar-token-file")
 
-	b := benchRun(t, path, append(args, "--pulsar-token-file", file(t, "token", token))...)
-	require.Zero(t, b.code, b.told)
-	c := b.result.Contenders[0]
-	require.Positive(t, c.Messages.Published)
-	require.Equal(t, c.Messages.Due, c.Messages.Published)
-	require.Equal(t, run.PolicyWait, c.LatencyFrom)
-	require.NotContains(t, b.json+b.told, token)
+	s.issuer.SetLife(time.Hour)
+	token, pair := s.token(t, "produce", time.Hour), s.certificate(t, s.authority, certificateRole)
+	params := func(plugin, text string) []string {
+		return []string{"--pulsar-auth-plugin", plugin, "--pulsar-auth-params-file", file(t, "params", text)}
+	}
+	for kind, test := range map[string]struct {
+		adminURL, serviceURL, secret string
+		flags                        []string
+	}{
+		"a token":       {s.https, s.ServiceURL(), token, []string{"--pulsar-token-file", file(t, "token", token)}},
+		"a password":    {s.AdminURL(), s.ssl, password, params("basic", passwordRole+":"+password)},
+		"a certificate": {s.https, s.ssl, pair.Key, params("tls", pair.DataURLs())},
+		"an OAuth2 client": {
+			s.https, s.ssl, secret, params("oauth2", s.client(t, clientRole, secret, audience).Params),
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := benchOf(t, bench(t, test.adminURL, test.serviceURL, test.flags...))
+			require.Zero(t, b.code, b.told)
+			c := b.result.Contenders[0]
+			require.Positive(t, c.Messages.Published)
+			require.Equal(t, c.Messages.Due, c.Messages.Published)
+			require.Equal(t, run.PolicyWait, c.LatencyFrom)
+			require.NotContains(t, b.json+b.told, test.secret)
+		})
+	}
 }

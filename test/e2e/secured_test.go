@@ -42,7 +42,9 @@ const brokerLines = 60
 type secured struct {
 	*broker.Broker
 
-	https     string
+	// https is the admin service, and ssl the brokers, over TLS.
+	https, ssl string
+
 	authority *identity.Authority
 	tokens    *identity.Signer
 	issuer    *identity.Issuer
@@ -72,12 +74,13 @@ func newSecured(t *testing.T) *secured {
 	require.NoError(t, err)
 	t.Cleanup(s.issuer.Close)
 
-	ports, err := proc.FreePorts(1)
+	ports, err := proc.FreePorts(2)
 	require.NoError(t, err)
-	s.https = fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+	s.https, s.ssl = fmt.Sprintf("https://127.0.0.1:%d", ports[0]), fmt.Sprintf("pulsar+ssl://127.0.0.1:%d", ports[1])
 	admin := s.token(t, "admin", time.Hour)
-	s.Broker, err = broker.Start(t.Context(),
-		broker.Config{Token: admin, Settings: s.settings(t, admin, ports[0]), Progress: os.Stderr})
+	settings := s.settings(t, admin)
+	settings["webServicePortTls"], settings["brokerServicePortTls"] = fmt.Sprint(ports[0]), fmt.Sprint(ports[1])
+	s.Broker, err = broker.Start(t.Context(), broker.Config{Token: admin, Settings: settings, Progress: os.Stderr})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -90,7 +93,7 @@ func newSecured(t *testing.T) *secured {
 }
 
 // settings are those of Pulsar's documentation for each authentication method.
-func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string]string {
+func (s *secured) settings(t *testing.T, admin string) map[string]string {
 	t.Helper()
 	const class = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
 	providers := []string{class + "Token", class + "Basic", class + "Tls"}
@@ -108,7 +111,6 @@ func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string
 		// created by: openssl passwd -apr1 -salt abcdefgh 'open sesame'
 		"basicAuthConf": "file://" +
 			file(t, "htpasswd", passwordRole+":$apr1$abcdefgh$T64oOxnD8c28.dQa.2Lty1\n"),
-		"webServicePortTls":                    fmt.Sprint(httpsPort),
 		"tlsCertificateFilePath":               file(t, "broker.crt", pair.Certificate),
 		"tlsKeyFilePath":                       file(t, "broker.key", pair.Key),
 		"tlsTrustCertsFilePath":                file(t, "ca.crt", s.authority.PEM()),
@@ -131,8 +133,8 @@ func (s *secured) grant(t *testing.T) {
 	s.demand(t, "/admin/v2/namespaces/private/work", `{}`)
 	require.NoError(t, s.CreateTopic(t.Context(), securedTopic, 2))
 	for role, action := range map[string]string{
-		"consume": "consume", "functions": "functions", "sinks": "sinks", "sources": "sources",
-		passwordRole: "consume", certificateRole: "consume", clientRole: "consume",
+		"consume": "consume", "produce": "produce", "functions": "functions", "sinks": "sinks", "sources": "sources",
+		passwordRole: `consume","produce`, certificateRole: `consume","produce`, clientRole: `consume","produce`,
 	} {
 		status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/"+role,
 			[]byte(`["`+action+`"]`))

@@ -167,6 +167,9 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 		"/admin/v2/persistent/public/default/crop-in/subscription/public%252Fdefault%252Fcrop/skip_all")
 	o.awaitSet(t, config, topic, 1, set.UID)
 	step("1 is enough without a backlog")
+
+	o.benchOfWorker(t, "StatefulSet/"+set.Name, topic)
+	step("kubectl pap bench run has published into it")
 }
 
 // lastDecision is the decision in the policy's status.

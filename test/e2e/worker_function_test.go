@@ -78,6 +78,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	w.awaitParallelism(t, function.KindFunction, name, 1)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	w.benchOfWorker(t, "function:public/default/"+name, broker.TopicName(name+"-in"))
 }
 
 // aWorkersSinkIsBroughtWithinBounds has no load: the controller raises the replicas to minReplicas.
