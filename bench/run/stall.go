@@ -72,7 +72,7 @@ func (r *runner) stalled(ctx context.Context, s subject, now Sample, after time.
 		return ""
 	}
 	return fmt.Sprintf("no result came for %s, with %d ready replicas and %d messages without a result; %s; "+
-		"run it again, with more CPU if the machine was busy",
+		"look for a dispatch rate limit of the topic, or give the machine more CPU, and run it again",
 		after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
 }
 

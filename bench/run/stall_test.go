@@ -60,7 +60,7 @@ func TestStallSaysWhereMessagesAre(t *testing.T) {
 	text := r.stalled(t.Context(), subject{input: topic, subscription: "f"}, now, 30*time.Second)
 	require.Equal(t, "no result came for 30s, with 3 ready replicas and 7328 messages without a result; "+
 		"2 of 3 consumers have 1600 unacknowledged messages, and consumers with permits but no messages: 1; "+
-		"run it again, with more CPU if the machine was busy", text)
+		"look for a dispatch rate limit of the topic, or give the machine more CPU, and run it again", text)
 	require.Equal(t, adminPath(topic)+"/stats", <-seen)
 
 	r.Scenario.Partitions = 2
