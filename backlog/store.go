@@ -47,8 +47,8 @@ type clusterState struct {
 	bulkAt time.Time // of the last bulk answer
 }
 
-// windowSlack is the share of rateWindow that a window may be too short. rateWindow is one poll interval by default, and
-// polls are not exact to the millisecond: without slack about every second rate would be measured over two of them.
+// windowSlack is the share of rateWindow that a window may be too short. rateWindow is one poll interval by default,
+// and polls are not exact to the millisecond: without slack about every second rate would be measured over two of them.
 const windowSlack = 10
 
 // NewStore returns an empty store. Rates are measured over at least nine tenths of rateWindow if answers are more

@@ -264,8 +264,8 @@ func (c *LearnedCapacity) cautious(in Input) float64 {
 }
 
 // covered is the share of its time that a saturated replica measures: its busy share. That may be of another time, in
-// which it did not consume yet, since metrics are not read when the topic is. Then it is clearly less than the rate times
-// the mean time of a call, which is the same share with more noise.
+// which it did not consume yet, since metrics are not read when the topic is. Then it is clearly less than the rate
+// times the mean time of a call, which is the same share with more noise.
 func covered(rate, serviceTime, busy float64) float64 {
 	if share := min(1, rate*serviceTime); busy < alignedShare*share {
 		return share

@@ -36,7 +36,7 @@ const (
 	// retryAfter is the minimum time before replicas retry messages that they did not process: the cause may be fixed.
 	retryAfter = 10 * time.Minute
 	// firstWake replicas at most wake while the capacity is unknown: as many as a HorizontalPodAutoscaler adds at once by
-	// default. messagesToLearn occupy one replica long enough to learn from it: calls of 10 ms are busy for a tenth of a poll.
+	// default. messagesToLearn are enough to learn from one replica: calls of 10 ms are busy for a tenth of a poll.
 	firstWake, messagesToLearn = 4, 100
 )
 
@@ -194,7 +194,7 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 	}
 	switch {
 	case s.Capacity == nil:
-		replicas, equation = s.wakeReplicasToLearn(in, work)
+		replicas, equation = wakeReplicasToLearn(in, s.Start, work)
 	case s.Arrivals != nil:
 		var needed float64
 		needed, equation = s.wakeReplicasByCapacity(in, work)
@@ -223,11 +223,11 @@ func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, e
 
 // wakeReplicasToLearn is the number of replicas to wake while the capacity is unknown, if the objective is too short to
 // learn it from one replica first.
-func (s State) wakeReplicasToLearn(in Input, work float64) (replicas int32, equation string) {
-	if LatencyObjective(in.Spec).Seconds() >= s.Start.react(in) {
+func wakeReplicasToLearn(in Input, start Start, work float64) (replicas int32, equation string) {
+	if LatencyObjective(in.Spec).Seconds() >= start.react(in) {
 		return 0, ""
 	}
 	replicas = max(1, int32(min(work/messagesToLearn, firstWake)))
-	return replicas, fmt.Sprintf("woken from zero: %s backlog / %d while the capacity of a replica is unknown, at most %d = %d",
-		short(work), messagesToLearn, firstWake, replicas)
+	return replicas, fmt.Sprintf("woken from zero: %s backlog / %d, at most %d while the capacity of a replica is "+
+		"unknown = %d", short(work), messagesToLearn, firstWake, replicas)
 }

@@ -174,7 +174,9 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		"wakes no more of them than messages occupy": {
 			in: shortly(waiting(250)), want: 2, hold: policy.HoldLearning,
 		},
-		"wakes one of them for few messages":                    {in: shortly(waiting(20)), want: 1, hold: policy.HoldLearning},
+		"wakes one for few messages": {
+			in: shortly(waiting(20)), want: 1, hold: policy.HoldLearning,
+		},
 		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: 10},
 		"adds replicas for the arrivals until then": {
 			in:    waiting(36_000),

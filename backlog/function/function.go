@@ -42,8 +42,8 @@ type Function struct {
 	Runtime                 Runtime
 	// Inputs by the configured topic or pattern.
 	Inputs map[string]Input
-	// Output is the topic of its results; empty for sinks and functions without one. MeshSpec leaves it out: caches of many
-	// objects hold what that decodes.
+	// Output is the topic of its results; empty for sinks and functions without one. MeshSpec leaves it out, since caches
+	// of many objects hold what that decodes.
 	Output string
 	// SubscriptionName is empty for Pulsar's default.
 	SubscriptionName string
