@@ -73,9 +73,10 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	}
 	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
 	c.connections = distinct(connections, before.connections, connection.compare)
-	if !before.known || !slices.Equal(c.ids, before.ids) || !slices.Equal(c.connections, before.connections) {
-		c.since = at
+	if before.known && slices.Equal(c.ids, before.ids) && slices.Equal(c.connections, before.connections) {
+		return false
 	}
+	c.since = at
 	for _, one := range before.connections {
 		if _, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare); !stayed {
 			return true

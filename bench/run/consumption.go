@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,18 +47,11 @@ func (c consumption) String() string {
 
 // consumed returns what the target of a policy consumes.
 func (r *runner) consumed(ctx context.Context, policy *v1alpha1.AutoscalingPolicy) (consumption, error) {
-	if s := policy.Spec.Subscription; s != nil {
-		return named(*s)
-	}
-	f, err := r.function(ctx, policy)
+	subscription, output, err := r.subscribed(ctx, policy)
 	if err != nil {
 		return consumption{}, err
 	}
-	subscription, _, err := f.Subscription()
-	if err != nil {
-		return consumption{}, err
-	}
-	c := consumption{topics: subscription.Topics, output: f.Output}
+	c := consumption{topics: subscription.Topics, output: output}
 	for _, text := range subscription.Patterns {
 		pattern, err := backlog.ParsePattern(text)
 		if err != nil {
@@ -70,17 +62,20 @@ func (r *runner) consumed(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 	return c, nil
 }
 
-// named reads the subscription of a policy.
-func named(s v1alpha1.Subscription) (c consumption, err error) {
-	for _, topic := range s.Topics {
-		c.topics = append(c.topics, backlog.CompleteTopicName(string(topic)))
+// subscribed returns the subscription that the policy names, or else that of its target, and the target's output.
+func (r *runner) subscribed(ctx context.Context, policy *v1alpha1.AutoscalingPolicy) (subscription backlog.Subscription,
+	output string, err error,
+) {
+	if s := policy.Spec.Subscription; s != nil {
+		subscription, err = target.SubscriptionOf(s)
+		return subscription, "", err
 	}
-	if s.TopicsPattern == "" {
-		return c, nil
+	f, err := r.function(ctx, policy)
+	if err != nil {
+		return backlog.Subscription{}, "", err
 	}
-	pattern, err := backlog.ParsePattern(s.TopicsPattern)
-	c.patterns = []backlog.Pattern{pattern}
-	return c, err
+	subscription, _, err = f.Subscription()
+	return subscription, f.Output, err
 }
 
 // function returns what a policy scales, from where Function Mesh or the function worker describe it.
@@ -89,10 +84,9 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 	if policy.Spec.PulsarFunctionRef.Name != "" {
 		return r.admin.function(ctx, policy.Spec.PulsarFunctionRef)
 	}
-	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
-	case kind == cluster.GVK(cluster.KindStatefulSet):
-		return r.instance(ctx, policy.Namespace, ref.Name)
-	case kind != cluster.WorkloadGVK(cluster.KindFunctionMesh) && !target.RunsInstances(ref):
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	isMesh, isSet := kind == cluster.WorkloadGVK(cluster.KindFunctionMesh), kind == cluster.GVK(cluster.KindStatefulSet)
+	if !isMesh && !isSet && !target.RunsInstances(ref) {
 		return function.Function{}, errors.New("neither Function Mesh nor Pulsar's function worker runs it, " +
 			"and its policy has no spec.subscription")
 	}
@@ -100,28 +94,18 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 	if err := r.kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return function.Function{}, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	if ref.Component.Name == "" {
+	switch {
+	case isSet:
+		return target.InstanceOf(object)
+	case isMesh:
+		entry, invalid := target.FindEntry(object, ref.Component)
+		if invalid != "" {
+			return function.Function{}, target.InvalidError(invalid)
+		}
+		return meshFunction(plan.MeshChild(ref), entry.Fields)
+	default:
 		return meshFunction(ref, object.Object["spec"])
 	}
-	entry, invalid := target.FindEntry(object, ref.Component)
-	if invalid != "" {
-		return function.Function{}, errors.New(invalid)
-	}
-	return meshFunction(plan.MeshChild(ref), entry.Fields)
-}
-
-// instance returns the function that the pods of a StatefulSet run.
-func (r *runner) instance(ctx context.Context, namespace, name string) (function.Function, error) {
-	var set appsv1.StatefulSet
-	if err := r.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &set); err != nil {
-		return function.Function{}, fmt.Errorf("reading StatefulSet %s: %w", name, err)
-	}
-	for _, c := range set.Spec.Template.Spec.Containers {
-		if command := slices.Concat(c.Command, c.Args); function.StartsInstance(command) {
-			return function.DecodeCommand(command)
-		}
-	}
-	return function.Function{}, function.ErrNoInstance
 }
 
 // meshFunction decodes the spec of a Function, Sink or Source of Function Mesh.

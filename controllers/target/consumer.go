@@ -41,6 +41,15 @@ func declared(s *v1alpha1.Subscription) (subscription backlog.Subscription, kind
 	return subscription, kind, ""
 }
 
+// SubscriptionOf is the subscription that a policy names, without a cluster, or an InvalidError.
+func SubscriptionOf(s *v1alpha1.Subscription) (backlog.Subscription, error) {
+	subscription, _, invalid := declared(s)
+	if invalid != "" {
+		return backlog.Subscription{}, InvalidError(invalid)
+	}
+	return subscription, nil
+}
+
 // Declared is the subscription that a policy names, with its cluster, or what the user has to fix. It reads the target
 // only when that may name its Pulsar: a Function, Sink or Source.
 func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (

@@ -78,6 +78,15 @@ func (s statefulSet) decode() (function.Function, error) {
 	return function.Function{}, function.ErrNoInstance
 }
 
+// InstanceOf is the function that the pods of a StatefulSet run.
+func InstanceOf(object *unstructured.Unstructured) (function.Function, error) {
+	s, err := decodeStatefulSet(object.Object)
+	if err != nil {
+		return function.Function{}, err
+	}
+	return s.decode()
+}
+
 // scrapable reports whether instances serve metrics: a worker without a metricsPort annotates no pod.
 func (s statefulSet) scrapable() bool {
 	return s.Spec.Template.Metadata.Annotations[cluster.AnnotationPort] != ""
