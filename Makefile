@@ -1,5 +1,5 @@
-# Commands of pulsar-autoscaler. Tools come from the pinned module in tools/, real servers from test/cluster and
-# test/broker; both are built or fetched once and cached outside the tree.
+# Commands of pulsar-autoscaler. Tools come from the pinned module in tools/, real servers from test/binaries and
+# test/distribution; both are built or fetched once and cached outside the tree.
 
 GO      ?= go
 RUN     ?= .
@@ -10,9 +10,7 @@ SEED    ?= 1
 SEEDS   ?= 1 2 3
 TIMEOUT ?= 30m
 # Tests of a package on real parts at once: they wait more than they work, so it is more than there are processors.
-# Those of test/e2e wait most: four at once take 40 % of two cores.
-PARALLEL     ?= 4
-E2E_PARALLEL ?= 6
+PARALLEL     ?= 6
 # Packages at once.
 PACKAGES     ?= 2
 SCENARIO     ?=
@@ -20,6 +18,12 @@ SECONDS_EACH ?= 0
 VERSION      ?=
 REGISTRY     ?=
 PARTS        ?= outage,burst
+
+# One set of flags for all builds, so that a package is compiled once for the product, the tests and the control plane,
+# also in another clone. Paths of this machine would tell clones apart, and debug information takes an eighth of a build.
+# What is released has its own (tools/release). The race detector alone needs C.
+export GOFLAGS := $(filter-out -buildvcs=% -trimpath -gcflags=%,$(GOFLAGS)) -buildvcs=false -trimpath -gcflags=all=-dwarf=false
+export CGO_ENABLED := 0
 
 # tool NAME is the path of a pinned tool, built on first use.
 tool = $$(cd tools && $(GO) tool -n $(1))
@@ -32,14 +36,13 @@ help: ## Show this help
 
 .PHONY: demo
 demo: ## The main job on this machine: real Pulsar, real Kubernetes control plane, real HPA (KEEP=1 leaves it running)
-	@echo 'Building the demo; the first time fetches Go modules ...'
-	@mkdir -p bin
-	@$(GO) build -o bin/demo ./bench/demo 2>bin/demo.log || { cat bin/demo.log; exit 1; }
+	@sh test/needs
+	@PULSAR=$(PULSAR) $(GO) run ./test/prepare demo
 	@PULSAR=$(PULSAR) bin/demo $(if $(KEEP),-keep)
 
 .PHONY: build
 build: ## Build the binaries into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+	GOFLAGS= $(GO) build -trimpath -o bin/ ./cmd/...
 
 # release is the program of tools/release: the same commit gives the same bytes on any machine.
 release = cd tools/release && $(GO) run . -root $(CURDIR) -out $(CURDIR)/dist
@@ -63,37 +66,67 @@ release: ## What users install, into dist/, from a tagged commit: make release V
 
 .PHONY: unit
 unit: ## Tests that need nothing but Go: seconds, and minutes where they are not built yet
-	$(GO) test -short -timeout $(TIMEOUT) ./...
-	cd tools/release && $(GO) test -short ./...
+	$(GO) test -vet=off -short -timeout $(TIMEOUT) ./...
 
-.PHONY: prepare
-prepare: ## Fill the cache with what tests on real parts would fetch or build at their first run, in minutes, telling how far it is
-	PULSAR=$(PULSAR) $(GO) run ./test/prepare
+# What make test-all adds to make test, and what it lacks where there is no C compiler.
+REST    := all tests on real parts and all faults, three versions of Pulsar, KEDA, Prometheus, Helm, a browser, images
+HAS_C   := $(shell command -v $${CC:-cc})
+RACE    := $(if $(HAS_C),with the race detector,WITHOUT the race detector: no C compiler)
+STARTED := $(shell date +%s)
 
 # The packages are not vetted, which means every package they need, with and without the race detector: lint does it.
-# Those that start no goroutine need no race detector, with which they take six times as long. Tests of the whole loop
-# measure how replicas follow a load, which a busy machine holds up: they come last, by themselves, and wait more than
-# they work. Of test/install, TestInstallScaleUninstall runs; e2e-install has the rest. What fills both cores on purpose
-# runs before test/e2e.
+# Those that start no goroutine need no race detector, with which they take six times as long. What works runs beside
+# what waits: no test depends on how fast this machine is.
 .PHONY: test
-test: ## All tests: the packages, where there are goroutines with the race detector, then those on real parts
+test: ## All packages, with the race detector where there are goroutines, and the core on real parts: needs what demo needs
+	@sh test/needs
+	@PULSAR=$(PULSAR) $(GO) run ./test/prepare test
+	@$(MAKE) --no-print-directory -j2 test-packages test-core
+	@s=$$(($$(date +%s) - $(STARTED))); echo "make test: all packages ($(RACE)) and the core on real parts passed in \
+	$$((s / 60)) min $$((s % 60)) s. make test-all adds: $(REST)." | tr -s '\t ' ' '
+
+.PHONY: test-packages
+test-packages:
 	$(GO) test -vet=off -short -timeout $(TIMEOUT) ./api/... ./policy/...
-	$(GO) test -vet=off -race -short -timeout $(TIMEOUT) ./backlog/... ./provider/... ./controllers/... ./cmd/...
+	$(if $(HAS_C),CGO_ENABLED=1 $(GO) test -race,$(GO) test) -vet=off -short -timeout $(TIMEOUT) \
+	  ./backlog/... ./provider/... ./controllers/... ./cmd/...
+	$(GO) test -vet=off -short -timeout $(TIMEOUT) ./bench/... ./examples/... ./test/...
+
+.PHONY: test-core
+test-core:
+	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
+	  ./test/api
+	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
+	  -run '^TestCore' ./test/e2e ./test/faults ./test/ha
+
+.PHONY: test-all
+test-all: test test-rest ## make test, then everything else on real parts: KEDA, Prometheus, Helm, browser, all faults, three Pulsars
+
+.PHONY: test-rest
+test-rest: ## What make test-all adds to make test
+	@sh test/needs all
+	PULSAR=$(PULSAR) $(GO) run ./test/prepare all
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
-	  $$($(GO) list ./test/... ./bench/... | grep -v /test/e2e)
-	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(E2E_PARALLEL) -timeout $(TIMEOUT) ./test/e2e/...
+	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... | grep -v '/test/api$$')
+	for version in 4.2.4 5.0.0-M1; do \
+	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
+
+.PHONY: prepare
+prepare: ## Fill the cache with what make test-all would fetch or build at its first run, telling how far it is
+	@sh test/needs all
+	PULSAR=$(PULSAR) $(GO) run ./test/prepare all
 
 .PHONY: e2e
 e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4
-	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(E2E_PARALLEL) -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
+	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
 
 .PHONY: e2e-keda
 e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-keda RUN=<regexp> PULSAR=<version>
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/keda ./test/e2e/keda
 
 .PHONY: e2e-install
-e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane: make e2e-install RUN=<regexp> (Linux; test has one of them)
+e2e-install: ## Helm installs, upgrades and removes the chart on a real control plane: make e2e-install RUN=<regexp> (Linux; test-all has one of them)
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals
@@ -103,7 +136,7 @@ e2e-signals: ## What is read of a subscription compared with the truth, on each 
 
 .PHONY: faults
 faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all: all modes, of which make test has those that show most
-	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v ./test/faults -all
+	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v ./test/faults
 
 .PHONY: fixtures
 fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fixtures PULSAR=<4.0.8|4.2.4|5.0.0-M1>

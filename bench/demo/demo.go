@@ -15,7 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -46,10 +46,7 @@ func newDemo(o options, out io.Writer, terminal bool) *demo {
 
 // run runs the demo. When it returns, everything has stopped.
 func (d *demo) run(ctx context.Context) (summary, error) {
-	if err := check(needed()); err != nil {
-		return summary{}, err
-	}
-	bins, err := cluster.Binaries(ctx, d.progress())
+	bins, err := binaries.BuildControlPlane(ctx, d.out)
 	if err != nil {
 		return summary{}, err
 	}
@@ -90,7 +87,7 @@ func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err er
 	output.Printf(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
 	start := time.Now()
 	scene, end, err = testbed.Open(ctx, stage.Config{
-		HPASyncPeriod: d.scenario.sync, AdapterFlags: d.scenario.flags, Progress: d.progress(),
+		HPASyncPeriod: d.scenario.sync, AdapterFlags: d.scenario.flags, Progress: d.out,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -105,7 +102,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	output.Printf(d.out, "\nFunction %s: a Java instance processes a message in %s, so %.0f messages/s. ",
 		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
-		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.progress(),
+		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
 	})
 	if err != nil {
 		return nil, err
@@ -122,9 +119,6 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 		s.low, s.high, clock(s.calm), clock(s.fall()), s.low, s.pace(), legend)
 	return f, nil
 }
-
-// progress shows the progress of downloads and builds.
-func (d *demo) progress() io.Writer { return &progress{out: d.out, live: d.screen.live} }
 
 // play publishes the load and samples the replicas.
 func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (outcome, error) {

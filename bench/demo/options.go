@@ -5,17 +5,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
 
 // options are the command line.
@@ -43,42 +36,3 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	}
 	return o, nil
 }
-
-// needed checks the requirements; every error names what to install.
-func needed() []func() error {
-	return []func() error{
-		func() error {
-			if _, err := exec.LookPath("go"); err != nil {
-				return fmt.Errorf("no Go found: install Go 1.26 or newer from https://go.dev/dl and put it into PATH: %w", err)
-			}
-			return nil
-		},
-		func() error { _, err := jdk.Find(); return err },
-		func() error { _, err := jdk.Maven(); return err },
-		func() error { return knownPulsar(os.Getenv(broker.VersionVariable)) },
-	}
-}
-
-func knownPulsar(version string) error {
-	if version == "" || slices.Contains(broker.Versions(), version) {
-		return nil
-	}
-	return fmt.Errorf("%w %q: $%s must be one of %s", broker.ErrVersion, version, broker.VersionVariable,
-		strings.Join(broker.Versions(), ", "))
-}
-
-// check returns one error with everything that is missing.
-func check(needs []func() error) error {
-	var missing []string
-	for _, need := range needs {
-		if err := need(); err != nil {
-			missing = append(missing, "  - "+err.Error())
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w:\n%s", errMissing, strings.Join(missing, "\n"))
-}
-
-var errMissing = errors.New("this machine does not meet the requirements of the demo")

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"io"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
 func TestParseOptions(t *testing.T) {
@@ -51,26 +48,4 @@ func TestARunSaysWhatIsWrongWithItsFlagsAndStartsNothing(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"-help"}, &out, &complaints))
 	require.Contains(t, complaints.String(), "after the summary leave everything running until Ctrl-C")
 	require.Empty(t, out.String())
-}
-
-func TestEverythingThatIsMissingIsNamedAtOnce(t *testing.T) {
-	there := func() error { return nil }
-	require.NoError(t, check([]func() error{there, there}))
-	err := check([]func() error{
-		func() error { return errors.New("no JDK found: install one") },
-		there,
-		func() error { return errors.New("no Maven found: install it") },
-	})
-	require.ErrorIs(t, err, errMissing)
-	require.EqualError(t, err, errMissing.Error()+":\n  - no JDK found: install one\n  - no Maven found: install it")
-}
-
-func TestAVersionOfPulsarThatCannotBeHadIsNamed(t *testing.T) {
-	require.NoError(t, knownPulsar(""))
-	for _, version := range broker.Versions() {
-		require.NoError(t, knownPulsar(version))
-	}
-	err := knownPulsar("2.0.0")
-	require.ErrorIs(t, err, broker.ErrVersion)
-	require.ErrorContains(t, err, `"2.0.0": $PULSAR must be one of 4.0.8`)
 }

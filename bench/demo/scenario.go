@@ -40,7 +40,7 @@ type scenario struct {
 // load down after the stabilization window of 45 s. One replica handles low with any learned headroom, 15 % busy.
 func full() scenario {
 	return scenario{
-		low: 5, high: 150, calm: 20 * time.Second, busy: 75 * time.Second,
+		low: 5, high: 150, calm: 20 * time.Second, busy: 60 * time.Second,
 		patience: 5 * time.Minute, tail: 8 * time.Second,
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, maxReplicas: 8,
 	}

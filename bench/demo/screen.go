@@ -91,31 +91,6 @@ func row(one sample) string {
 	return strings.TrimRight(cut(line, width), " ")
 }
 
-// progress passes lines on. It overwrites "... 20s so far" on a terminal, and drops it elsewhere.
-type progress struct {
-	out  io.Writer
-	live bool
-}
-
-func (p *progress) Write(line []byte) (int, error) {
-	text := strings.TrimSuffix(string(line), "\n")
-	switch {
-	case !strings.HasSuffix(text, " so far"):
-		output.Printf(p.out, "%s%s\n", p.again(), text)
-	case p.live:
-		output.Printf(p.out, "%s%s%s%s", anew, noWrap, text, wrap)
-	}
-	return len(line), nil
-}
-
-// again clears the line on a terminal.
-func (p *progress) again() string {
-	if p.live {
-		return anew
-	}
-	return ""
-}
-
 // clock formats minutes and seconds.
 func clock(at time.Duration) string {
 	seconds := int(at.Seconds())

@@ -72,29 +72,6 @@ func TestWithoutATerminalLinesAreOnlyAppended(t *testing.T) {
 	}, times, "every five seconds")
 }
 
-func TestProgressIsOneLine(t *testing.T) {
-	for name, test := range map[string]struct {
-		live bool
-		want string
-	}{
-		"rewritten on a terminal": {
-			true, anew + "building\n" + anew + noWrap + "building: 20s so far" + wrap + anew + "building: done\n",
-		},
-		"its begin and its end elsewhere": {false, "building\nbuilding: done\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			p := &progress{out: &out, live: test.live}
-			for _, line := range []string{"building\n", "building: 20s so far\n", "building: done\n"} {
-				n, err := p.Write([]byte(line))
-				require.NoError(t, err)
-				require.Len(t, line, n)
-			}
-			require.Equal(t, test.want, out.String())
-		})
-	}
-}
-
 func TestARowStaysWhenReplicasChange(t *testing.T) {
 	var out strings.Builder
 	s := screen{out: &out}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 )
 
 func main() {
@@ -52,11 +52,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 
 // newReport returns a report with the versions.
 func newReport(ctx context.Context, o options, progress io.Writer) (*report, error) {
-	bins, err := cluster.Binaries(ctx, progress)
+	bins, err := binaries.BuildControlPlane(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	keda, err := cluster.KEDABinaries(ctx, progress)
+	keda, err := binaries.BuildKEDA(ctx, progress)
 	if err != nil {
 		return nil, err
 	}

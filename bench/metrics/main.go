@@ -16,7 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -89,7 +89,7 @@ func (b bench) write(measured report) error {
 
 // measureAll measures each question on each route with each effort, in sequence.
 func (b bench) measureAll(ctx context.Context, s *stage.Stage) (report, error) {
-	bins, err := cluster.Binaries(ctx, b.progress)
+	bins, err := binaries.BuildControlPlane(ctx, b.progress)
 	if err != nil {
 		return report{}, err
 	}

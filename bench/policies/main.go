@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -96,7 +97,7 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 	sc := &scene{client: watching, works: works}
 	watches, endWatches := context.WithCancel(ctx)
 	defer endWatches() // before the stage ends
-	bins, err := cluster.Binaries(ctx, b.progress)
+	bins, err := binaries.BuildControlPlane(ctx, b.progress)
 	if err != nil {
 		return measured, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -37,7 +37,7 @@ type environment struct {
 
 // open starts the stage with shipped intervals: polls every 10 s, HPA syncs every 15 s. It lasts until end.
 func open(ctx context.Context, progress io.Writer) (_ *environment, end func(), err error) {
-	bins, err := cluster.Binaries(ctx, progress)
+	bins, err := binaries.BuildControlPlane(ctx, progress)
 	if err != nil {
 		return nil, nil, err
 	}

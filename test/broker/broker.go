@@ -5,6 +5,7 @@ package broker
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -27,6 +29,9 @@ const (
 	stopGrace = 15 * time.Second
 	logLines  = 40
 )
+
+//go:embed conf
+var files embed.FS
 
 // Worker selects whether the broker runs a function worker.
 type Worker int
@@ -84,7 +89,7 @@ type ports struct{ service, admin int }
 // Broker is a started standalone broker. Its methods may be called from any goroutine.
 type Broker struct {
 	config Config
-	dist   Dist
+	dist   distribution.Pulsar
 	dir    string
 	ports  ports
 	client *http.Client
@@ -107,7 +112,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	dist, err := Distribution(ctx, config.Version, config.Progress)
+	dist, err := distribution.Fetch(ctx, config.Version, config.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +264,7 @@ func (b *Broker) LogTail(n int) string { return b.current().LogTail(n) }
 func (b *Broker) Pid() int { return b.current().Pid() }
 
 // Dist is the distribution that the broker runs.
-func (b *Broker) Dist() Dist { return b.dist }
+func (b *Broker) Dist() distribution.Pulsar { return b.dist }
 
 // Version is the version of Pulsar, e.g. "4.0.8".
 func (b *Broker) Version() string { return b.dist.Version }

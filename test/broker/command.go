@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
 
@@ -90,7 +91,7 @@ func JVMFlags(kit jdk.JDK) []string {
 }
 
 // arguments is the command line of the broker, run in dir.
-func arguments(kit jdk.JDK, dist Dist, dir string, config Config) []string {
+func arguments(kit jdk.JDK, dist distribution.Pulsar, dir string, config Config) []string {
 	args := append(JVMFlags(kit),
 		"-Xms64m", "-Xmx1g", "-XX:MaxDirectMemorySize=1g", "-XX:+ExitOnOutOfMemoryError",
 		"-Djute.maxbuffer=10485760",

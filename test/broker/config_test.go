@@ -4,7 +4,6 @@
 package broker
 
 import (
-	"encoding/xml"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,14 +40,6 @@ func TestSettingsOfTheCallerWin(t *testing.T) {
 	require.Contains(t, got, "\nzz=1\n")
 }
 
-func TestVersionComesFromTheEnvironment(t *testing.T) {
-	t.Setenv(VersionVariable, "")
-	require.Equal(t, "4.0.8", orDefault(""))
-	t.Setenv(VersionVariable, "4.2.4")
-	require.Equal(t, "4.2.4", orDefault(""))
-	require.Equal(t, "5.0.0-M1", orDefault("5.0.0-M1"))
-}
-
 func TestTopicPathEscapesTheLocalNameTwice(t *testing.T) {
 	require.Equal(t, "/admin/v2/persistent/public/default/orders", topicPath("orders"))
 	require.Equal(t, "/admin/v2/non-persistent/t/n/a%252Fb", topicPath("non-persistent://t/n/a/b"))
@@ -60,16 +51,4 @@ func TestUnsafeMemoryFlagOnlyWhereTheJVMKnowsIt(t *testing.T) {
 	flag := "--sun-misc-unsafe-memory-access=allow"
 	require.NotContains(t, JVMFlags(jdk.JDK{Version: "17.0.15"}), flag)
 	require.Contains(t, JVMFlags(jdk.JDK{Version: "25.0.1"}), flag)
-}
-
-func TestEveryPomIsOfItsVersion(t *testing.T) {
-	for _, version := range Versions()[1:] {
-		text, err := files.ReadFile("maven/" + version + "/pom.xml")
-		require.NoError(t, err)
-		var pom struct {
-			Pulsar string `xml:"properties>pulsar.version"`
-		}
-		require.NoError(t, xml.Unmarshal(text, &pom))
-		require.Equal(t, version, pom.Pulsar)
-	}
 }

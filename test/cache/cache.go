@@ -17,10 +17,7 @@ import (
 // Variable is the environment variable that moves the cache.
 const Variable = "PULSAR_AUTOSCALER_CACHE"
 
-const (
-	lockPoll      = 200 * time.Millisecond
-	progressEvery = 20 * time.Second
-)
+const lockPoll = 200 * time.Millisecond
 
 // Dir is the absolute path of the cache, made if need be: $PULSAR_AUTOSCALER_CACHE, else pulsar-autoscaler in the
 // user's cache directory.
@@ -125,30 +122,6 @@ func lock(ctx context.Context, path, key string, progress io.Writer) (unlock fun
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), file.Close())
 		case <-ticker.C:
-		}
-	}
-}
-
-// Announce runs work and reports it to progress (nil for none): what at once, e.g. "building etcd: about 1 minute on 2
-// cores", the elapsed time every 20 s, and the end. Only Announce writes to progress while work runs.
-func Announce(ctx context.Context, progress io.Writer, what string, work func(ctx context.Context) error) error {
-	progress = orDiscard(progress)
-	say(progress, "%s", what)
-	start, done := time.Now(), make(chan error, 1)
-	go func() { done <- work(ctx) }()
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case err := <-done:
-			outcome := "done"
-			if err != nil {
-				outcome = "gave up"
-			}
-			say(progress, "%s: %s after %s", what, outcome, time.Since(start).Round(time.Second))
-			return err
-		case <-ticker.C:
-			say(progress, "%s: %s so far", what, time.Since(start).Round(time.Second))
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 )
 
 // operatorKinds are those of other projects that the chart creates.
@@ -32,7 +32,7 @@ func operatorKinds() []string {
 
 // definitions are the files of the CustomResourceDefinitions of those kinds.
 func definitions(ctx context.Context) (files []string, err error) {
-	keda, err := cluster.KEDABinaries(ctx, os.Stderr)
+	keda, err := binaries.BuildKEDA(ctx, os.Stderr)
 	if err != nil {
 		return nil, err
 	}

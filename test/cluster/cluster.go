@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	// Progress gets the progress of a build of the binaries; nil is none.
 	Progress io.Writer
 	// Binaries are the programs; the zero value is what Binaries returns.
-	Binaries Bins
+	Binaries binaries.ControlPlane
 	// CRDs are files of CustomResourceDefinitions to apply before the controllers start. kube-controller-manager reads the
 	// kinds of the server only every 30 s: until then the HPA controller reports "unable to map kind" for later ones.
 	CRDs []string
@@ -107,8 +108,8 @@ func prepare(ctx context.Context, config Config) (*Cluster, error) {
 	if config.HPASyncPeriod == 0 {
 		config.HPASyncPeriod = defaultSyncPeriod
 	}
-	if config.Binaries == (Bins{}) {
-		bins, err := Binaries(ctx, config.Progress)
+	if config.Binaries == (binaries.ControlPlane{}) {
+		bins, err := binaries.BuildControlPlane(ctx, config.Progress)
 		if err != nil {
 			return nil, err
 		}

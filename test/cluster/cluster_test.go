@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 )
 
 // startCluster is the control plane of one test; it needs the binaries, which a first run builds.
@@ -69,20 +71,20 @@ func TestEndOfTheContextStopsTheCluster(t *testing.T) {
 
 func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
 	needControlPlane(t)
-	bins, err := Binaries(t.Context(), os.Stderr)
+	bins, err := binaries.BuildControlPlane(t.Context(), os.Stderr)
 	require.NoError(t, err)
 	// This test binary refuses the flags of a server: it ends with the list of its own.
 	broken, err := os.Executable()
 	require.NoError(t, err)
 	cases := map[string]struct {
-		breaks  func(*Bins)
+		breaks  func(*binaries.ControlPlane)
 		culprit string
 		before  []string
 	}{
-		"when etcd is broken":           {func(b *Bins) { b.Etcd = broken }, Etcd, nil},
-		"when the API server is broken": {func(b *Bins) { b.APIServer = broken }, APIServer, []string{Etcd}},
+		"when etcd is broken":           {func(b *binaries.ControlPlane) { b.Etcd = broken }, Etcd, nil},
+		"when the API server is broken": {func(b *binaries.ControlPlane) { b.APIServer = broken }, APIServer, []string{Etcd}},
 		"when the controllers are broken": {
-			func(b *Bins) { b.ControllerManager = broken }, ControllerManager,
+			func(b *binaries.ControlPlane) { b.ControllerManager = broken }, ControllerManager,
 			[]string{Etcd, APIServer},
 		},
 	}
@@ -128,7 +130,7 @@ func requireGone(t *testing.T, c *Cluster, names ...string) {
 }
 
 func TestStartRefuses(t *testing.T) {
-	unused := Bins{Etcd: "unused", APIServer: "unused", ControllerManager: "unused"}
+	unused := binaries.ControlPlane{Etcd: "unused", APIServer: "unused", ControllerManager: "unused"}
 	t.Run("a negative sync period", func(t *testing.T) {
 		_, err := Start(t.Context(), Config{Binaries: unused, HPASyncPeriod: -time.Second})
 		require.ErrorContains(t, err, "HPASyncPeriod is -1s: it must be 0 (15s) or more")

@@ -30,6 +30,10 @@ func controllers() []string {
 	}
 }
 
+// gates turn off what clusters do by default from 1.37 on only, so that tests show the product where most clusters are:
+// there the controller scales to zero. Later flags override them.
+const gates = "--feature-gates=HPAScaleToZero=false"
+
 // component is one server of the control plane.
 type component struct {
 	name, path string
@@ -84,7 +88,7 @@ func (c *Cluster) apiServer() component {
 			"requestheader-group-headers", "X-Remote-Group",
 			"requestheader-extra-headers-prefix", "X-Remote-Extra-",
 			"proxy-client-cert-file", pki("front-proxy-client.crt"), "proxy-client-key-file", pki("front-proxy-client.key"),
-		), c.config.APIServerArgs...),
+		), append([]string{gates}, c.config.APIServerArgs...)...),
 	}
 }
 
@@ -104,7 +108,7 @@ func (c *Cluster) controllerManager() component {
 			"use-service-account-credentials", "true",
 			"service-account-private-key-file", pki("service-account.key"), "root-ca-file", pki("ca.crt"),
 			"horizontal-pod-autoscaler-sync-period", c.config.HPASyncPeriod.String(),
-		), c.config.ControllerManagerArgs...),
+		), append([]string{gates}, c.config.ControllerManagerArgs...)...),
 	}
 }
 

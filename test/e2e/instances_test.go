@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -161,7 +161,7 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	full := c.measure(t, 20, 220)
 	messages := flood()
 	// Pulsar 4.0 times only the call with its wait for a free slot, later versions until the future is complete.
-	whole := g.Version() != broker.Version
+	whole := g.Version() != distribution.Version
 	if whole {
 		require.InDelta(t, futures+1, full.busy, 2)
 		require.InEpsilon(t, service, known(t, full.reading.ServiceTime), 0.2)

@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -60,7 +61,7 @@ func newSecured(t *testing.T) *secured {
 	require.NoError(t, err)
 	s.tokens, err = identity.NewSigner()
 	require.NoError(t, err)
-	dist, err := broker.Distribution(t.Context(), "", os.Stderr)
+	dist, err := distribution.Fetch(t.Context(), "", os.Stderr)
 	require.NoError(t, err)
 	found, err := filepath.Glob(filepath.Join(dist.Lib, "*broker-auth-oidc*.jar"))
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -162,7 +162,7 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 	}
 	// Since 4.2 a broker removes skipped messages from consumers, so that they count as processed once.
 	most := 0.0
-	if g.Version() != broker.Version {
+	if g.Version() != distribution.Version {
 		most = 100
 	}
 	var before look

@@ -25,6 +25,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -41,7 +42,7 @@ type podWorker struct {
 func onPodWorker(t *testing.T) *podWorker {
 	t.Helper()
 	onStage(t)
-	dist, err := broker.Distribution(t.Context(), broker.Version, os.Stderr)
+	dist, err := distribution.Fetch(t.Context(), distribution.Version, os.Stderr)
 	require.NoError(t, err)
 	jar, err := replica.Jar(t.Context(), dist, os.Stderr)
 	require.NoError(t, err)

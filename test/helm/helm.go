@@ -25,7 +25,7 @@ func Tool(ctx context.Context, name string) (string, error) {
 	}
 	command := exec.CommandContext(ctx, "go", "tool", "-n", name)
 	command.Dir = filepath.Join(root, "tools", "helm")
-	command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+	command.Env = append(os.Environ(), "GOWORK=off")
 	out, err := run(command)
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", name, err)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 
 // prepare builds and downloads all that tests run.
 func prepare(ctx context.Context, all bool) (artifacts, error) {
-	if _, err := cluster.Binaries(ctx, os.Stderr); err != nil {
+	if _, err := binaries.BuildControlPlane(ctx, os.Stderr); err != nil {
 		return artifacts{}, err
 	}
-	if _, err := broker.Distribution(ctx, "", os.Stderr); err != nil {
+	if _, err := distribution.Fetch(ctx, "", os.Stderr); err != nil {
 		return artifacts{}, err
 	}
 	if all {
-		if _, err := cluster.KEDABinaries(ctx, os.Stderr); err != nil {
+		if _, err := binaries.BuildKEDA(ctx, os.Stderr); err != nil {
 			return artifacts{}, err
 		}
 	}

@@ -5,6 +5,6 @@
 // plane of package cluster, with the flags of its manifests except where they need a pod.
 //
 // Floor 3, used by end-to-end tests and bench. The binaries are built once per machine from KEDA's Go module
-// (test/cluster/build/keda) and cached. Without admission webhooks, invalid objects are accepted. It writes only the
+// (test/binaries/build/keda) and cached. Without admission webhooks, invalid objects are accepted. It writes only the
 // objects of KEDA's installation.
 package keda

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -34,8 +35,8 @@ const (
 
 // Config configures KEDA. The zero value has KEDA's own defaults.
 type Config struct {
-	// Binaries are the programs; empty is what cluster.KEDABinaries returns.
-	Binaries cluster.KEDABins
+	// Binaries are the programs; empty is what binaries.BuildKEDA returns.
+	Binaries binaries.KEDA
 	// OperatorFlags and MetricsServerFlags come last and override earlier ones, e.g. "--kube-api-qps=50".
 	OperatorFlags, MetricsServerFlags []string
 	// OperatorEnv entries ("KEY=value") are the operator's, e.g. "KEDA_HTTP_DEFAULT_TIMEOUT=1000".
@@ -64,7 +65,7 @@ type ports struct{ metrics, health, service, serverSecure, serverMetrics int }
 // HPA controller takes 30 s to see later kinds.
 func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err error) {
 	if config.Binaries.Operator == "" {
-		if config.Binaries, err = cluster.KEDABinaries(ctx, config.Progress); err != nil {
+		if config.Binaries, err = binaries.BuildKEDA(ctx, config.Progress); err != nil {
 			return nil, err
 		}
 	}

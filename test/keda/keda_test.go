@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
@@ -31,7 +32,7 @@ var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broke
 
 func TestMain(m *testing.M) {
 	shared.MainAfter(m, func(ctx context.Context) error {
-		_, err := cluster.KEDABinaries(ctx, os.Stderr)
+		_, err := binaries.BuildKEDA(ctx, os.Stderr)
 		return err
 	}, sharedBroker)
 }
@@ -41,10 +42,10 @@ const (
 	often    = 100 * time.Millisecond
 )
 
-// binaries are KEDA's, which TestMain has built.
-func binaries(t *testing.T) cluster.KEDABins {
+// programs are KEDA's, which TestMain has built.
+func programs(t *testing.T) binaries.KEDA {
 	t.Helper()
-	built, err := cluster.KEDABinaries(t.Context(), os.Stderr)
+	built, err := binaries.BuildKEDA(t.Context(), os.Stderr)
 	require.NoError(t, err)
 	return built
 }
@@ -56,7 +57,7 @@ func startCluster(t *testing.T) (*cluster.Cluster, kubernetes.Interface) {
 		t.Skip("needs the real KEDA")
 	}
 	c, err := cluster.Start(t.Context(), cluster.Config{
-		HPASyncPeriod: time.Second, Progress: os.Stderr, CRDs: binaries(t).CRDs,
+		HPASyncPeriod: time.Second, Progress: os.Stderr, CRDs: programs(t).CRDs,
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
@@ -69,7 +70,7 @@ func startKEDA(t *testing.T, c *cluster.Cluster) *keda.KEDA {
 	t.Helper()
 	start := time.Now()
 	k, err := keda.Start(t.Context(), c, keda.Config{
-		Binaries: binaries(t), OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
+		Binaries: programs(t), OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -172,7 +173,7 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 
 func TestAStartThatFailsLeavesRoomForAnother(t *testing.T) {
 	c, _ := startCluster(t)
-	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: binaries(t), OperatorFlags: []string{"--no-such-flag"}})
+	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: programs(t), OperatorFlags: []string{"--no-such-flag"}})
 	require.ErrorContains(t, err, "keda-operator")
 	require.ErrorContains(t, err, "unknown flag: --no-such-flag", "in its own words")
 	startKEDA(t, c)

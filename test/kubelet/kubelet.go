@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
@@ -39,8 +39,8 @@ const restartAfter = time.Second
 type Config struct {
 	// REST is the configuration of a client of the API server.
 	REST *rest.Config
-	// Dist has the Java instance: that of broker.Version, which works with brokers of all Versions.
-	Dist broker.Dist
+	// Dist has the Java instance: that of distribution.Version, which works with brokers of all Versions.
+	Dist distribution.Pulsar
 	// Jar is the package that pods download.
 	Jar string
 }

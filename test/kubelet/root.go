@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -27,7 +28,7 @@ type root struct {
 }
 
 // layOut creates the directory with the part of Pulsar's image that instances need.
-func layOut(dist broker.Dist, jar string) (_ root, err error) {
+func layOut(dist distribution.Pulsar, jar string) (_ root, err error) {
 	r := root{jar: jar}
 	if r.kit, err = jdk.Find(); err != nil {
 		return root{}, err
@@ -45,7 +46,7 @@ func (r root) path(parts ...string) string {
 	return filepath.Join(append([]string{r.dir}, parts...)...)
 }
 
-func (r root) fill(dist broker.Dist) error {
+func (r root) fill(dist distribution.Pulsar) error {
 	for _, dir := range []string{"bin", "java", "tmp", filepath.Join("instances", "deps")} {
 		if err := os.MkdirAll(r.path(dir), 0o750); err != nil {
 			return fmt.Errorf("making the directory of pods: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { shared.Main(m, thePromtool) }
 
 // thePromtool is built by the first test that needs it, unless it is in the cache.
 var thePromtool = shared.New("promtool", func(ctx context.Context) (string, error) {
-	bins, err := cluster.PrometheusBinaries(ctx, os.Stderr)
+	bins, err := binaries.BuildPrometheus(ctx, os.Stderr)
 	return bins.Promtool, err
 }, func(string) error { return nil })
 

@@ -1,10 +1,12 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prepare fills the cache with what tests on real parts take minutes to fetch or build when they find it
-// missing: the binaries of the control plane, of Prometheus, of KEDA and of Helm, the packages of the images, and
-// Pulsar's distribution. What takes seconds is left to them. It may run beside the tests: of what is missing, one
-// process makes each thing, and the others that need it wait.
+// Command prepare fills the cache with what takes minutes to build or to fetch: for make demo and make test the control
+// plane, our programs and Pulsar, and for make test-all also Prometheus, KEDA, Helm, a browser and the packages of the
+// images. What takes seconds is left to the tests. It fetches beside building, and says how far it is.
 //
-// Floor 3. It starts no server and knows no test.
+// Usage: go run ./test/prepare demo|test|all
+//
+// Floor 3. It starts no server and knows no test. It imports no client of Kubernetes or Pulsar: a new machine compiles
+// it before anything else, in seconds.
 package main

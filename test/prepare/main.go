@@ -8,21 +8,27 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stderr, builds(), downloads()); err != nil {
+	queues, err := queuesFor(os.Args[1:])
+	if err == nil {
+		err = run(ctx, cache.Progress(os.Stderr), queues...)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
 		os.Exit(1) //nolint:gocritic // the process ends here
 	}
@@ -31,64 +37,77 @@ func main() {
 // step puts one thing into the cache, unless it is there.
 type step func(ctx context.Context, progress io.Writer) error
 
-// builds need the processors, one at a time. What most tests need comes first.
-func builds() []step {
-	return []step{
-		func(ctx context.Context, progress io.Writer) error {
-			_, err := cluster.Binaries(ctx, progress)
+// queuesFor returns what builds, which needs the processors and is done one at a time, and what is fetched.
+func queuesFor(args []string) ([][]step, error) {
+	built := map[string][]step{
+		"demo": {controlPlane, programs("demo", "./bench/demo", "./cmd/adapter")},
+		"test": {controlPlane, programs("the programs", "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")},
+	}
+	built["all"] = slices.Concat(built["test"], []step{prometheus, keda, helmTools, images})
+	fetched := map[string][]step{"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, pythonInstance}}
+	what := strings.Join(args, " ")
+	if built[what] == nil {
+		return nil, fmt.Errorf("%q is nothing to prepare for: it must be demo, test or all", what)
+	}
+	return [][]step{built[what], fetched[what]}, nil
+}
+
+func controlPlane(ctx context.Context, progress io.Writer) error {
+	_, err := binaries.BuildControlPlane(ctx, progress)
+	return err
+}
+
+func prometheus(ctx context.Context, progress io.Writer) error {
+	_, err := binaries.BuildPrometheus(ctx, progress)
+	return err
+}
+
+func keda(ctx context.Context, progress io.Writer) error {
+	_, err := binaries.BuildKEDA(ctx, progress)
+	return err
+}
+
+// programs builds programs of ours into bin, for their packages too: tests build them again, which then only links.
+func programs(what string, packages ...string) step {
+	return func(ctx context.Context, progress io.Writer) error {
+		root, err := helm.Checkout()
+		if err != nil {
 			return err
-		},
-		func(ctx context.Context, progress io.Writer) error {
-			_, err := cluster.PrometheusBinaries(ctx, progress)
-			return err
-		},
-		func(ctx context.Context, progress io.Writer) error {
-			_, err := cluster.KEDABinaries(ctx, progress)
-			return err
-		},
-		func(ctx context.Context, progress io.Writer) error {
+		}
+		return binaries.Build(ctx, progress, "building "+what, root, append([]string{"-o", "bin/"}, packages...)...)
+	}
+}
+
+func helmTools(ctx context.Context, progress io.Writer) error {
+	return cache.Announce(ctx, progress, "building Helm: about 4 minutes on 2 cores",
+		func(ctx context.Context, _ *cache.Count) error {
 			for _, name := range helm.Tools() {
 				if _, err := helm.Tool(ctx, name); err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintln(progress, name, "is built"); err != nil {
-					return err
-				}
 			}
 			return nil
-		},
-		compileImages,
-	}
+		})
 }
 
-// compileImages compiles what tools/release links for images. Other tests compile the same packages with cgo.
-func compileImages(ctx context.Context, progress io.Writer) error {
+// images compiles what tools/release links for images: with debug information, and without C.
+func images(ctx context.Context, progress io.Writer) error {
 	root, err := helm.Checkout()
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-trimpath", "-buildvcs=false", "./cmd/...")
-	command.Dir = root
-	command.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("compiling the programs: %w\n%s", err, out)
-	}
-	_, err = fmt.Fprintln(progress, "the programs of images are compiled")
+	return binaries.Build(ctx, progress, "building what images have", root,
+		"-gcflags=all=", "-o", os.DevNull, "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")
+}
+
+func pulsar(ctx context.Context, progress io.Writer) error {
+	_, err := distribution.Fetch(ctx, "", progress)
 	return err
 }
 
-// downloads need the network.
-func downloads() []step {
-	return []step{
-		func(ctx context.Context, progress io.Writer) error {
-			_, err := broker.Distribution(ctx, "", progress)
-			return err
-		},
-		func(ctx context.Context, progress io.Writer) error {
-			_, err := broker.PythonInstance(ctx, progress)
-			return err
-		},
-	}
+func pythonInstance(ctx context.Context, progress io.Writer) error {
+	_, err := distribution.FetchPythonInstance(ctx, progress)
+	return err
 }
 
 // run takes the steps of each queue one after the other, and the queues side by side, until all are done or one has

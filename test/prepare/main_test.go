@@ -37,3 +37,15 @@ func TestAStepThatFailsEndsTheOthers(t *testing.T) {
 	}
 	require.ErrorIs(t, run(t.Context(), io.Discard, []step{fails, never}, []step{waits, never}), broken)
 }
+
+func TestWhatIsPreparedHasAName(t *testing.T) {
+	for _, what := range []string{"demo", "test", "all"} {
+		queues, err := queuesFor([]string{what})
+		require.NoError(t, err)
+		require.Len(t, queues, 2, "what is built, and what is fetched")
+	}
+	for _, args := range [][]string{nil, {"tests"}, {"demo", "test"}} {
+		_, err := queuesFor(args)
+		require.ErrorContains(t, err, "must be demo, test or all")
+	}
+}

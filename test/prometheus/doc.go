@@ -5,5 +5,5 @@
 // token, evaluates rules, and is queried through its HTTP API.
 //
 // Floor 3, used by tests on real parts and of rules. The binaries are built once per machine from Prometheus' Go module
-// (test/cluster/build/prometheus) and kept in the cache. It sends alerts nowhere: the server says which ones fire.
+// (test/binaries/build/prometheus) and kept in the cache. It sends alerts nowhere: the server says which ones fire.
 package prometheus

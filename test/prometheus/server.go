@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -83,7 +84,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	bins, err := cluster.PrometheusBinaries(ctx, config.Progress)
+	bins, err := binaries.BuildPrometheus(ctx, config.Progress)
 	if err != nil {
 		return nil, err
 	}

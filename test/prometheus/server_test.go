@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
@@ -24,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { shared.Main(m, theBinaries) }
 
-var theBinaries = shared.New("Prometheus", func(ctx context.Context) (cluster.PrometheusBins, error) {
-	return cluster.PrometheusBinaries(ctx, os.Stderr)
-}, func(cluster.PrometheusBins) error { return nil })
+var theBinaries = shared.New("Prometheus", func(ctx context.Context) (binaries.Prometheus, error) {
+	return binaries.BuildPrometheus(ctx, os.Stderr)
+}, func(binaries.Prometheus) error { return nil })
 
 const rules = `
 groups:

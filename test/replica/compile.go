@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -49,7 +49,7 @@ const (
 
 // Jar returns the path of the jar with our functions and connectors, for a function worker. It is compiled once per
 // source, distribution and JDK. Errors are those of NewJava.
-func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, error) {
+func Jar(ctx context.Context, dist distribution.Pulsar, progress io.Writer) (string, error) {
 	kit, err := jdk.Find()
 	if err != nil {
 		return "", err
@@ -58,7 +58,7 @@ func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, err
 }
 
 // compile returns the jar with our function, compiled once per source, distribution and JDK.
-func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Writer) (jar string, err error) {
+func compile(ctx context.Context, kit jdk.JDK, dist distribution.Pulsar, progress io.Writer) (jar string, err error) {
 	key, texts, err := fingerprint(kit, dist)
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 }
 
 // fingerprint identifies the sources of the jar: our functions, and the example that they extend.
-func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, texts map[string][]byte, err error) {
+func fingerprint(kit jdk.JDK, dist distribution.Pulsar) (key string, texts map[string][]byte, err error) {
 	hash, texts := sha256.New(), map[string][]byte{}
 	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
 	for _, files := range []fs.FS{sources, functions.Sources()} {

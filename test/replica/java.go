@@ -15,14 +15,15 @@ import (
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
 // JavaConfig configures Java replicas. Dist is required.
 type JavaConfig struct {
-	// Dist is the Pulsar distribution of the function instance; broker.Distribution or Broker.Dist returns it.
-	Dist broker.Dist
+	// Dist is the Pulsar distribution of the function instance; distribution.Fetch or Broker.Dist returns it.
+	Dist distribution.Pulsar
 	// Progress gets a line when something is compiled; nil for none.
 	Progress io.Writer
 	// Completed is called for each processed message, from one goroutine per replica; nil for no calls.
@@ -46,7 +47,7 @@ var _ Runner = (*Java)(nil)
 // wrap jdk.ErrNoJDK or quote the compiler.
 func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	if config.Dist.Lib == "" {
-		return nil, errors.New("replica.JavaConfig.Dist is empty: it must come from broker.Distribution")
+		return nil, errors.New("replica.JavaConfig.Dist is empty: it must come from distribution.Fetch")
 	}
 	if config.Completed == nil {
 		config.Completed = func(Completion) {}

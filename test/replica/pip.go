@@ -67,7 +67,7 @@ func pythonPackages(ctx context.Context, kit python, progress io.Writer) (dir st
 	key := fmt.Sprintf("python-%s-%x", kit.tag, sha256.Sum256(list))[:len("python-")+len(kit.tag)+9]
 	dir, err = cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
 		return cache.Announce(ctx, progress, "getting pulsar-client[functions] from PyPI (once)",
-			func(ctx context.Context) error {
+			func(ctx context.Context, _ *cache.Count) error {
 				return install(ctx, kit, list, dir)
 			})
 	})

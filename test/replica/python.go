@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
@@ -46,7 +46,7 @@ func NewPython(ctx context.Context, progress io.Writer, completed func(Completio
 	if p.packages, err = pythonPackages(ctx, p.kit, progress); err != nil {
 		return nil, err
 	}
-	if p.instance, err = broker.PythonInstance(ctx, progress); err != nil {
+	if p.instance, err = distribution.FetchPythonInstance(ctx, progress); err != nil {
 		return nil, err
 	}
 	if p.dir, err = os.MkdirTemp("", "pulsar-autoscaler-python-*"); err != nil {

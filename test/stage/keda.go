@@ -7,7 +7,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -19,7 +19,7 @@ func (s *Stage) prepareKEDA(ctx context.Context, config *Config) (crds []string,
 		own.Progress = config.Progress
 	}
 	if own.Binaries.Operator == "" {
-		if own.Binaries, err = cluster.KEDABinaries(ctx, own.Progress); err != nil {
+		if own.Binaries, err = binaries.BuildKEDA(ctx, own.Progress); err != nil {
 			return nil, err
 		}
 	}

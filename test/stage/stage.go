@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
@@ -35,7 +36,7 @@ type Config struct {
 	HPASyncPeriod time.Duration
 	// AdapterFlags follow the stage's own, such as --poll-interval=2s.
 	AdapterFlags []string
-	// PulsarVersion is one of broker.Versions; empty is the environment's PULSAR, or the default.
+	// PulsarVersion is one of distribution.Versions; empty is the environment's PULSAR, or the default.
 	PulsarVersion string
 	// AdminURL is of an existing Pulsar or a fake one: then the stage has neither Broker nor Mesh, and no AddFunction.
 	// Empty is a real broker and package mesh.
@@ -165,7 +166,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		ours = nil
 	}
 	// The first of two builds that need both cores is faster alone.
-	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
+	if _, err := binaries.BuildControlPlane(ctx, config.Progress); err != nil {
 		return err
 	}
 	if config.KEDA != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -30,8 +30,8 @@ const (
 func TestMain(m *testing.M) { shared.MainAfter(m, build, theStage) }
 
 func build(ctx context.Context) error {
-	_, err := cluster.Binaries(ctx, os.Stderr)
-	_, errKEDA := cluster.KEDABinaries(ctx, os.Stderr)
+	_, err := binaries.BuildControlPlane(ctx, os.Stderr)
+	_, errKEDA := binaries.BuildKEDA(ctx, os.Stderr)
 	return errors.Join(err, errKEDA)
 }
 

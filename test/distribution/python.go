@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package broker
+package distribution
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// PythonInstance returns the directory of Pulsar's Python function instance, python_instance_main.py and the modules it
+// FetchPythonInstance returns the directory of Pulsar's Python function instance, python_instance_main.py and the modules it
 // imports. It is that of the default Version, the only one with a server tarball on Central, and works with brokers of
-// all Versions. It comes from the tarball of Distribution. Errors wrap jdk.ErrNoMaven or quote Maven's last lines.
-func PythonInstance(ctx context.Context, progress io.Writer) (dir string, err error) {
+// all Versions. It comes from the tarball of Fetch. Errors wrap jdk.ErrNoMaven or quote Maven's last lines.
+func FetchPythonInstance(ctx context.Context, progress io.Writer) (dir string, err error) {
 	dir, err = fill(ctx, "pulsar-"+Version+"-python", progress,
 		"unpacking the Python function instance of Pulsar "+Version,
 		"-Dmdep.unpack.includes=**/python-instance/*.py")

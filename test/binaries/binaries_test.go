@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package binaries
 
 import (
 	"os"
@@ -69,6 +69,16 @@ func TestBinariesAreBuiltWithTheTags(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestBinariesHaveOtherNames(t *testing.T) {
+	root, tiny := tinyModule(t, "package main\n\nimport \"os\"\n\nfunc main() { print(os.Args[0]) }\n")
+	tiny.output, tiny.links, tiny.linker = "both", []string{"one", "two"}, func(string) string { return "" }
+	dir, _, err := tiny.binaries(t.Context(), root, nil)
+	require.NoError(t, err)
+	output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "two")).CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "two"), string(output))
+}
+
 func TestABuildThatFailsShowsTheCompilersWords(t *testing.T) {
 	root, tiny := tinyModule(t, strings.Replace(tinyProgram, "print(version)", "print(missing)", 1))
 	_, _, err := tiny.binaries(t.Context(), root, nil)
@@ -85,7 +95,7 @@ func TestTheVersionMustBePinned(t *testing.T) {
 func TestStagingModulesAreOfTheSameRelease(t *testing.T) {
 	root, err := buildDir()
 	require.NoError(t, err)
-	etcd, kubernetes := modules()
+	kubernetes := controlPlane()
 	version, _, err := kubernetes.pinned(root)
 	require.NoError(t, err)
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -95,8 +105,6 @@ func TestStagingModulesAreOfTheSameRelease(t *testing.T) {
 	for _, match := range replaced {
 		require.Equal(t, strings.Replace(version, "v1.", "v0.", 1), string(match[1]), "%s", match[0])
 	}
-	_, _, err = etcd.pinned(filepath.Join(root, etcd.dir))
-	require.NoError(t, err)
 }
 
 func TestKubernetesIsStampedAsAReleaseBuildWouldBe(t *testing.T) {

@@ -1,4 +1,4 @@
-module github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster/build/prometheus
+module github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries/build/prometheus
 
 go 1.26.7
 

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package binaries
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// PrometheusBins are the paths of Prometheus' binaries.
-type PrometheusBins struct {
+// Prometheus has the paths of Prometheus' programs.
+type Prometheus struct {
 	Prometheus, Promtool string
 	// Version of the Go module, e.g. "v0.316.0".
 	Version string
@@ -28,18 +28,18 @@ func prometheusModule() module {
 	}
 }
 
-// PrometheusBinaries returns Prometheus and promtool from the cache, and builds missing ones as Binaries does: about 3
+// BuildPrometheus returns Prometheus and promtool from the cache, and builds missing ones as BuildControlPlane does: about 3
 // minutes on 2 cores.
-func PrometheusBinaries(ctx context.Context, progress io.Writer) (PrometheusBins, error) {
+func BuildPrometheus(ctx context.Context, progress io.Writer) (Prometheus, error) {
 	root, err := buildDir()
 	if err != nil {
-		return PrometheusBins{}, err
+		return Prometheus{}, err
 	}
 	dir, version, err := prometheusModule().binaries(ctx, root, progress)
 	if err != nil {
-		return PrometheusBins{}, err
+		return Prometheus{}, err
 	}
-	return PrometheusBins{
+	return Prometheus{
 		Prometheus: filepath.Join(dir, "prometheus"), Promtool: filepath.Join(dir, "promtool"), Version: version,
 	}, nil
 }

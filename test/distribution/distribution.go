@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package broker
+package distribution
 
 import (
 	"context"
@@ -37,11 +37,11 @@ const (
 // ErrVersion means that a version of Pulsar is not completely on Maven Central.
 var ErrVersion = errors.New("unknown version of Pulsar")
 
-//go:embed maven conf
+//go:embed maven
 var files embed.FS
 
-// Dist is a Pulsar on disk. All processes of the machine share it: do not write into it.
-type Dist struct {
+// Pulsar is a Pulsar on disk. All processes of the machine share it: do not write into it.
+type Pulsar struct {
 	// Version of Pulsar, e.g. "4.0.8".
 	Version string
 	// Lib is the directory of the broker's jars.
@@ -51,16 +51,16 @@ type Dist struct {
 	InstanceJar, Examples string
 }
 
-// Versions lists the versions of Distribution, the default first.
+// Versions lists the versions of Fetch, the default first.
 func Versions() []string { return []string{Version, "4.2.4", "5.0.0-M1"} }
 
-// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8). Maven downloads it once into the
+// Fetch returns Pulsar of the given version (empty: $PULSAR, else 4.0.8). Maven downloads it once into the
 // cache: 245 MB in 10 to 70 s, reported to progress (nil for none). Errors wrap ErrVersion, jdk.ErrNoJDK,
 // jdk.ErrNoMaven or quote Maven's last lines.
-func Distribution(ctx context.Context, version string, progress io.Writer) (Dist, error) {
+func Fetch(ctx context.Context, version string, progress io.Writer) (Pulsar, error) {
 	version = orDefault(version)
 	if !slices.Contains(Versions(), version) {
-		return Dist{},
+		return Pulsar{},
 			fmt.Errorf("%w: %q: $%s must be one of %s", ErrVersion, version, VersionVariable, strings.Join(Versions(), ", "))
 	}
 	if version == Version {
@@ -80,14 +80,14 @@ func orDefault(version string) string {
 }
 
 // tarball returns the official server distribution, which is one artifact.
-func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
+func tarball(ctx context.Context, progress io.Writer) (Pulsar, error) {
 	what := fmt.Sprintf("downloading Pulsar %s from Maven Central (245 MB, once)", Version)
 	dir, err := fill(ctx, "pulsar-"+Version, progress, what, "-Dmdep.unpack.excludes=**/python-instance/**")
 	if err != nil {
-		return Dist{}, fmt.Errorf("getting Pulsar %s: %w", Version, err)
+		return Pulsar{}, fmt.Errorf("getting Pulsar %s: %w", Version, err)
 	}
 	root := filepath.Join(dir, "apache-pulsar-"+Version)
-	return Dist{
+	return Pulsar{
 		Version:     Version,
 		Lib:         filepath.Join(root, "lib"),
 		InstanceJar: filepath.Join(root, "instances", "java-instance.jar"),
@@ -105,10 +105,10 @@ func fill(ctx context.Context, key string, progress io.Writer, what, selection s
 }
 
 // jars downloads the jars of a version without a tarball on Central.
-func jars(ctx context.Context, version string, progress io.Writer) (Dist, error) {
+func jars(ctx context.Context, version string, progress io.Writer) (Pulsar, error) {
 	pom, err := files.ReadFile("maven/" + version + "/pom.xml")
 	if err != nil {
-		return Dist{}, fmt.Errorf("reading the pom of Pulsar %s: %w", version, err)
+		return Pulsar{}, fmt.Errorf("reading the pom of Pulsar %s: %w", version, err)
 	}
 	key := fmt.Sprintf("pulsar-%s-%x", version, sha256.Sum256(pom))[:len("pulsar-")+len(version)+9]
 	dir, err := cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
@@ -121,9 +121,9 @@ func jars(ctx context.Context, version string, progress io.Writer) (Dist, error)
 			"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
 	})
 	if err != nil {
-		return Dist{}, fmt.Errorf("getting Pulsar %s: %w", version, err)
+		return Pulsar{}, fmt.Errorf("getting Pulsar %s: %w", version, err)
 	}
-	return Dist{Version: version, Lib: filepath.Join(dir, "lib")}, nil
+	return Pulsar{Version: version, Lib: filepath.Join(dir, "lib")}, nil
 }
 
 // maven runs one goal in a new directory, so that it finds no surrounding project.
@@ -140,7 +140,7 @@ func maven(ctx context.Context, progress io.Writer, what string, args ...string)
 	if err != nil {
 		return fmt.Errorf("making a directory for Maven: %w", err)
 	}
-	err = cache.Announce(ctx, progress, what, func(ctx context.Context) error {
+	err = cache.Announce(ctx, progress, what, func(ctx context.Context, _ *cache.Count) error {
 		p, err := proc.Start(ctx, proc.Config{
 			Name: "mvn", Path: mvn, Args: append([]string{"--batch-mode", "--quiet"}, args...),
 			Env: []string{"JAVA_HOME=" + kit.Home}, Dir: dir, Grace: mavenGrace,

@@ -1,4 +1,4 @@
-module github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster/build/keda
+module github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries/build/keda
 
 go 1.26.0
 
