@@ -197,7 +197,7 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 	}
 }
 
-// notify calls onSynced, and does not wait for it when the process ends: a controller that starts accepts no other watch
+// notify calls onSynced, and does not wait for it when the process ends: a controller that starts accepts no new watch
 // until all kinds are discovered, and a manager that stops does not stop controllers before discovery has ended.
 func (k *kindDiscovery) notify(ctx context.Context) error {
 	notified := make(chan error, 1)

@@ -131,8 +131,8 @@ func TestDiscoveryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A controller that starts holds a lock that a new watch needs, until all kinds are discovered. A manager that stops ends
-// discovery first.
+// A controller that starts holds a lock that a new watch needs, until all kinds are discovered. A manager that stops
+// ends discovery first.
 func TestDiscoveryEndsWhileAControllerStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		installed := &fixture.LateKind{}
