@@ -133,7 +133,7 @@ func (a *adapter) Run(ctx context.Context) error {
 }
 
 func (a *adapter) runManager(ctx context.Context) error {
-	if err := a.manager.Start(ctx); err != nil {
+	if err := kube.Run(ctx, a.manager); err != nil {
 		return fmt.Errorf("running the controllers: %w", err)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
@@ -159,7 +160,7 @@ func (s *scaler) serve(ctx context.Context) error {
 }
 
 func (s *scaler) runManager(ctx context.Context) error {
-	if err := s.manager.Start(ctx); err != nil {
+	if err := kube.Run(ctx, s.manager); err != nil {
 		return fmt.Errorf("reading Kubernetes: %w", err)
 	}
 	return nil

@@ -176,7 +176,7 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 			k.synced.Store(true)
 			k.release()
 			logger.Info("watching objects")
-			return k.notify()
+			return k.notify(ctx)
 		case meta.IsNoMatchError(err):
 			if !k.released {
 				logger.Info("kind is not installed, checking again", "retryInterval", k.every.String())
@@ -197,13 +197,25 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 	}
 }
 
-func (k *kindDiscovery) notify() error {
-	for _, notify := range k.onSynced {
-		if err := notify(); err != nil {
-			return err
+// notify calls onSynced, and does not wait for it when the process ends: a controller that starts accepts no new watch
+// until all kinds are discovered, and a manager that stops does not stop controllers before discovery has ended.
+func (k *kindDiscovery) notify(ctx context.Context) error {
+	notified := make(chan error, 1)
+	go func() {
+		for _, notify := range k.onSynced {
+			if err := notify(); err != nil {
+				notified <- err
+				return
+			}
 		}
+		notified <- nil
+	}()
+	select {
+	case err := <-notified:
+		return err
+	case <-ctx.Done():
+		return nil
 	}
-	return nil
 }
 
 // release ends the wait for the first check.

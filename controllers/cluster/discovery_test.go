@@ -131,6 +131,25 @@ func TestDiscoveryEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A controller that starts holds a lock that a new watch needs, until all kinds are discovered. A manager that stops
+// ends discovery first.
+func TestDiscoveryEndsWhileAControllerStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		installed := &fixture.LateKind{}
+		installed.Installed.Store(true)
+		d := testDiscovery(t, KindSink, installed, &informertest.FakeInformers{Scheme: runtime.NewScheme()})
+		watching, started := make(chan struct{}), make(chan struct{})
+		d.OnSynced(KindSink, func() error { close(watching); <-started; return nil })
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d[KindSink].Start(ctx) }()
+		<-watching
+		stop()
+		require.NoError(t, <-done)
+		close(started)
+	})
+}
+
 func TestDiscoveryConfigIsChecked(t *testing.T) {
 	_, err := NewDiscovery(DiscoveryConfig{})
 	require.EqualError(t, err, "discovery: Mapper, Cache, Kinds and Index must be set")

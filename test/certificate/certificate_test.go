@@ -105,7 +105,7 @@ func (s *scene) adapters(t *testing.T, flags ...string) {
 		})
 		require.NoError(t, err)
 		t.Cleanup(func() {
-			const grace = time.Minute  // the controllers alone have 30 s to end
+			const grace = 10 * time.Second
 			err := replica.Stop(grace) // the Lease is free for the next test
 			require.NoError(t, err, replica.LogTail(60))
 		})

@@ -28,7 +28,9 @@ func benchScenario(t *testing.T, seconds int, rest string) string {
 	return benchScenarioAt(t, scene.Broker.AdminURL(), scene.Broker.ServiceURL(), seconds, rest)
 }
 
-// benchScenarioAt writes a scenario with these contenders and limits, and a load of that many seconds.
+// benchScenarioAt writes a scenario with these contenders and limits, and a load of that many seconds. The load takes a
+// fifth of one replica, so that a machine at a third of its speed processes it too: late messages are then a defect.
+// Each message has all of its objective before the watch ends.
 func benchScenarioAt(t *testing.T, adminURL, serviceURL string, seconds int, rest string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -36,10 +38,10 @@ func benchScenarioAt(t *testing.T, adminURL, serviceURL string, seconds int, res
 kind: Scenario
 metadata: {name: test}
 pulsar: {adminURL: '%s', serviceURL: '%s'}
-load: {duration: %ds, constant: {rate: 40}, arrivals: Poisson, seed: 1}
+load: {duration: %ds, constant: {rate: 10}, arrivals: Poisson, seed: 1}
 function: {serviceTime: 20ms, image: of-no-meaning-here}
 latencyObjective: 10s
-watchAfter: 6s
+watchAfter: 10s
 %s`, adminURL, serviceURL, seconds, rest), 0o600))
 	return path
 }
@@ -114,13 +116,13 @@ func testBenchOnACluster(t *testing.T, plugin string) {
 contenders:
 - {name: policy, policy: {}}
 - {name: fixed, fixed: {replicas: 2}}
-limits: {maxLateRatio: 0.9, maxDuplicates: 0}
+limits: {maxLateRatio: 0.01, maxP99: 10s, maxDuplicates: 0}
 `), "--kubeconfig", scene.Cluster.Kubeconfig(), "--html", html)
 	require.Zero(t, b.code, b.told)
 	require.Equal(t, run.Met, b.result.Verdict.Outcome)
 	require.Len(t, b.result.Contenders, 2)
 	for _, c := range b.result.Contenders {
-		require.InDelta(t, 400, c.Messages.Due, 100, c.Name)
+		require.InDelta(t, 100, c.Messages.Due, 25, c.Name)
 		require.Equal(t, c.Messages.Due, c.Messages.Done, c.Name)
 		require.GreaterOrEqual(t, c.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time of %s", c.Name)
 		require.Positive(t, c.Usage.ReplicaHours, c.Name)

@@ -39,7 +39,7 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	s.awaitMetricsAPI(t)
 	s.createNamespace(t, namespace)
 	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: name, ServiceTime: 50 * time.Millisecond, AdminURL: s.adminURL,
+		Name: name, ServiceTime: serviceTime, AdminURL: s.adminURL,
 	})
 	require.NoError(t, err)
 

@@ -29,7 +29,7 @@ func TestInstallScaleUninstall(t *testing.T) {
 	s.createNamespace(t, namespace)
 	const name = "resize"
 	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: name, ServiceTime: 50 * time.Millisecond, AdminURL: s.adminURL,
+		Name: name, ServiceTime: serviceTime, AdminURL: s.adminURL,
 	})
 	require.NoError(t, err)
 	before := s.objects(t)
@@ -50,7 +50,9 @@ func TestInstallScaleUninstall(t *testing.T) {
 	s.requireNamespacesGo(t, "after-upgrade")
 	endLoad()
 
-	s.uninstall(t)
+	s.removeRelease(t)
+	s.requireNamespacesGo(t, "after-uninstall")
+	s.awaitNoPods(t)
 	s.requireLeft(t, before,
 		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicies.pulsar-autoscaler.io",
 		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicysets.pulsar-autoscaler.io",
@@ -62,25 +64,53 @@ func TestInstallScaleUninstall(t *testing.T) {
 	require.NoError(t, f.Remove(t.Context()))
 }
 
+// The load takes three replicas. What a busy machine adds to a call is little beside its service time.
+const (
+	serviceTime   = 200 * time.Millisecond
+	rate          = 15
+	leastReplicas = 3
+	maxReplicas   = 20
+	objective     = 30 * time.Second
+)
+
 // scales applies a policy and publishes until at least three replicas run. endLoad, or the end of the test, stops the
-// load.
+// load. endLoad fails if there were more replicas than the load needed.
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
 	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
 	load, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(load, func(time.Duration) float64 { return 60 }) })
-	endLoad = func() {
+	group.Go(func() error { return f.Publish(load, func(time.Duration) float64 { return rate }) })
+	t.Cleanup(cancel)
+	s.awaitReplicas(t, f, leastReplicas, maxReplicas)
+	largest := f.Published() - done(f) // the backlog grew until now
+	return func() {
+		largest = max(largest, f.Published()-done(f))
 		cancel()
 		require.NoError(t, group.Wait())
+		s.requireNoSurplus(t, f, largest)
 	}
-	t.Cleanup(cancel)
-	s.awaitReplicas(t, f, 3, maxReplicas)
-	return endLoad
 }
 
-// maxReplicas of policies.
-const maxReplicas = 10
+// requireNoSurplus fails if there were more replicas than the rate and the largest backlog needed.
+func (s *scene) requireNoSurplus(t *testing.T, f *stage.Function, largest int64) {
+	t.Helper()
+	most := 0
+	for _, sample := range s.Mesh.Timeline(stage.Namespace, f.Name) {
+		most = max(most, sample.Desired)
+	}
+	// A backlog is processed within 0.6 of the objective. Replicas are also for arrivals until they run in a real cluster:
+	// at most as much as the rate again.
+	bound := int((2*rate+float64(largest)/(0.6*objective.Seconds()))*serviceTime.Seconds()) + 1
+	t.Logf("%d replicas at most, for a backlog of %d messages %d may be", most, largest, bound)
+	require.LessOrEqual(t, most, bound)
+}
+
+// done counts the messages that the Function has processed.
+func done(f *stage.Function) int64 {
+	messages, _ := f.Score.Totals()
+	return int64(messages)
+}
 
 // newPolicy returns a policy for the Function.
 func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
@@ -90,7 +120,7 @@ func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: f.Name,
 	}
 	p.Spec.MaxReplicas = maxReplicas
-	p.Spec.LatencyObjective.Duration = 30 * time.Second
+	p.Spec.LatencyObjective.Duration = objective
 	return p
 }
 

@@ -166,6 +166,12 @@ func (s *scene) removeRelease(t *testing.T) {
 func (s *scene) uninstall(t *testing.T) {
 	t.Helper()
 	s.removeRelease(t)
+	s.awaitNoPods(t)
+}
+
+// awaitNoPods returns once all pods of the release have ended.
+func (s *scene) awaitNoPods(t *testing.T) {
+	t.Helper()
 	s.await(t, "all pods to end", func(ctx context.Context) (bool, string, error) {
 		pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {

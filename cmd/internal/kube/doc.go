@@ -4,5 +4,7 @@
 // Package kube connects the programs to the Kubernetes API server, and configures their caches and the Lease of the
 // decision maker. A Fence stops the writes of a holder that was paused for longer than its Lease.
 //
-// Floor 3, part of the programs. It starts nothing.
+// Run runs a manager, and ends also while the manager reads its caches.
+//
+// Floor 3, part of the programs.
 package kube
