@@ -6,7 +6,6 @@ package faults_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -19,9 +18,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
-
-// all is given as: go test ./test/faults -all
-var all = flag.Bool("all", false, "run all modes, not only those that show most")
 
 const (
 	// serviceTime makes a replica process 25 messages a second; load is what arrives at each Function.

@@ -39,8 +39,8 @@ type mode struct {
 	topics int
 	// text is in a condition during the fault; empty if none is required.
 	text string
-	// often modes run without -all, and alone modes run without others beside them.
-	often, alone bool
+	// core modes are those that show most, and alone modes run without others beside them.
+	core, alone bool
 }
 
 const (
