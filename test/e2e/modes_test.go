@@ -24,7 +24,7 @@ func awaitNoAutoscaler(t *testing.T, f *stage.Function) {
 	})
 }
 
-func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) {
+func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) {
 	t.Parallel()
 	f := settled(t, "modes")
 	since := time.Now()

@@ -313,7 +313,7 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 		&p.Status.Capacity.MessagesPerSecond, p.Status.Capacity.Observations)
 }
 
-func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
+func TestCoreScalingLightReplicasFollowTheLoad(t *testing.T) {
 	t.Parallel()
 	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second}, 8, 132)
 }

@@ -140,7 +140,7 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 }
 
-func TestZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
+func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	t.Parallel()
 	zeroAndBack(t, "zero-hpa", v1alpha1.ActuatorHPA)
 }

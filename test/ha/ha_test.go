@@ -59,7 +59,7 @@ func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
 	s.requireUnchanged(t, since)
 }
 
-func TestALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
+func TestCoreALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
 	s := onScene(t)
 	s.takeOver(t, func(leader *stage.Adapter) { leader.Kill() })
 }
