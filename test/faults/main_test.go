@@ -27,8 +27,6 @@ const (
 	// stale is when a reading is, and timeout how long one request may take.
 	stale   = 8 * time.Second
 	timeout = time.Second
-	// patience bounds every wait: a machine may be busy.
-	patience = 90 * time.Second
 )
 
 var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)
