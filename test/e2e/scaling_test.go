@@ -220,7 +220,7 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 
 func TestCoreScalingLightReplicasFollowTheLoad(t *testing.T) {
 	t.Parallel()
-	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second}, 8, 132)
+	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 2 * time.Second}, 8, 132)
 }
 
 func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {

@@ -22,11 +22,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// idlePolicy may scale to zero after that many idle seconds.
+// idlePolicy may scale to zero after that many idle seconds, which is also its stabilization window.
 func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) *v1alpha1.AutoscalingPolicy {
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32), actuator
-	p.Spec.Behavior.ScaleDown.CooldownPeriodSeconds = &cooldownSeconds
+	p.Spec.Behavior.ScaleDown = &v1alpha1.ScaleDownRules{
+		CooldownPeriodSeconds: &cooldownSeconds, StabilizationWindowSeconds: &cooldownSeconds,
+	}
 	return p
 }
 
