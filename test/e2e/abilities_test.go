@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,9 +72,7 @@ func (o owned) eventually(what string,
 	holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool,
 ) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), patience)
-	defer cancel()
-	err := cluster.WaitFor(ctx, what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+	o.Await(o.t, what, func(ctx context.Context) (bool, string, error) {
 		p, err := o.Policy(ctx)
 		if err != nil {
 			return false, "", err
@@ -85,13 +82,8 @@ func (o owned) eventually(what string,
 			return false, "", err
 		}
 		replicas, err := o.Replicas(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		status, err := json.Marshal(p.Status)
-		return holds(p.Status, hpa, replicas.Spec), fmt.Sprintf("%+v, autoscaler %t, %s", replicas, hpa != nil, status), err
+		return err == nil && holds(p.Status, hpa, replicas.Spec), fmt.Sprintf("%+v, autoscaler %t", replicas, hpa != nil), err
 	})
-	require.NoError(o.t, err, "the adapter's last lines:\n%s", o.stage.Adapter.LogTail())
 }
 
 // wantAtLeast changes minReplicas of the policy, and so the decision.
@@ -125,9 +117,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	t.Parallel()
 	const name = "owned"
 	s := secondStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	f, err := s.AddFunction(ctx, stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
+	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
 	o := owned{t: t, stage: s, Function: f}
@@ -198,8 +188,6 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 	t.Parallel()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	wanted := []string{
 		`pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 1`,
 		`pulsar_autoscaler_cluster_capability{capability="external_metrics"} 1`,
@@ -209,21 +197,19 @@ func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 		`pulsar_autoscaler_cluster_capability{capability="tolerance"} 1`,
 		`pulsar_autoscaler_cluster_capability{capability="keda"} 1`,
 	}
-	err := cluster.WaitFor(ctx, "the cluster to be probed", 200*time.Millisecond,
-		func(context.Context) (bool, string, error) {
-			metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
-			if err != nil {
-				return false, err.Error(), nil // tests kill it now and then
+	scene.Await(t, "the cluster to be probed", func(ctx context.Context) (bool, string, error) {
+		metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+		if err != nil {
+			return false, err.Error(), nil // tests kill it now and then
+		}
+		found := strings.Split(string(metrics), "\n")
+		for _, line := range wanted {
+			if !slices.Contains(found, line) {
+				return false, "no line " + line, nil
 			}
-			found := strings.Split(string(metrics), "\n")
-			for _, line := range wanted {
-				if !slices.Contains(found, line) {
-					return false, "no line " + line, nil
-				}
-			}
-			return true, "", nil
-		})
-	require.NoError(t, err)
+		}
+		return true, "", nil
+	})
 	var left autoscalingv2.HorizontalPodAutoscalerList
 	require.NoError(t, scene.Client.List(t.Context(), &left, client.InNamespace("pulsar-autoscaler")))
 	require.Empty(t, left.Items, "a dry run leaves nothing")
@@ -247,5 +233,5 @@ func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
 	require.NoError(t, scene.Client.Create(t.Context(), hpa))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
 	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica processes 100/s
-	awaitReplicas(t, f, 3, 5, patience)
+	f.AwaitReplicas(t, 3, 5)
 }

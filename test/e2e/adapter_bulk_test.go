@@ -116,14 +116,14 @@ func (b *bulkSource) answers(ctx context.Context, t *testing.T) (bulk, single fl
 // machine is not the first, and that it notices new messages.
 func (b *bulkSource) test(t *testing.T) {
 	const looks = 8
-	poll(t, "a bulk answer", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "a bulk answer", func(ctx context.Context) (bool, string, error) {
 		bulk, single := b.answers(ctx, t)
 		return bulk >= 1, fmt.Sprintf("%v bulk answers, %v about one topic", bulk, single), nil
 	})
 	fill(t, b.messages, privateTopic(idleFunction(0)), 50)
 	_, before := b.answers(t.Context(), t)
 	seen := map[time.Time]bool{} // readings of the busy topic, which are the clock
-	poll(t, "topics without work to be left alone", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "topics without work to be left alone", func(ctx context.Context) (bool, string, error) {
 		value, err := b.by.value(ctx, mesh.KindFunction, busyFunction, readyMessages)
 		if err != nil {
 			return false, err.Error(), nil

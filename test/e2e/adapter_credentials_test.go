@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -62,11 +61,11 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 		advise(t, name, connection)
 	}
 	for _, name := range []string{"granted", "overruled"} {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
+		scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	}
-	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, v1alpha1.ReasonTargetInvalid)
+	said := scene.AwaitConditions(t, "absent", "TargetFound=False/TargetInvalid")
 	require.Equal(t, "Secret later-token, which spec.pulsar.authSecret names, does not exist: create it", said)
-	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, v1alpha1.ReasonTargetInvalid)
+	said = scene.AwaitConditions(t, "in-pod", "TargetFound=False/TargetInvalid")
 	require.Equal(t,
 		"the credentials are in /etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
 			"content into the Secret, "+
@@ -74,7 +73,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 			"--pulsar-token-file", said)
 	const missing = "grant consume on namespace private/work to the role of the credentials"
 	for _, name := range []string{"ungranted", "overruling"} {
-		said = pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "PermissionMissing")
+		said = scene.AwaitConditions(t, name, "BacklogKnown=False/PermissionMissing")
 		require.Contains(t, said, missing)
 	}
 	create(t, authSecret("later-token", s.token(t, "consume", time.Hour)))
@@ -83,7 +82,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, status, "%s", answer)
 	for _, name := range []string{"absent", "ungranted", "overruling"} {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
+		scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	}
 }
 
@@ -100,23 +99,21 @@ func newRotated(t *testing.T, s *secured) *rotated {
 	addLocked(t, s, name, name)
 	create(t, authSecret(name, "token:"+s.token(t, "consume", life)))
 	advise(t, name, nil)
-	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
+	scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	return &rotated{secured: s, name: name}
 }
 
 // test waits until readings with the old token are stale, and continues with its replacement.
 func (r *rotated) test(t *testing.T) {
 	s, name := r.secured, r.name
-	said := pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
+	said := scene.AwaitConditions(t, name, "BacklogKnown=False/Stale")
 	require.Contains(t, said, "does not accept the token, which expired at ")
 	fresh := authSecret(name, "token:"+s.token(t, "consume", time.Hour))
 	require.NoError(t, scene.Client.Patch(t.Context(), fresh, client.Merge))
 	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40) // the topic of this test
-	pollPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
-		if p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
-			return false, "unknown"
-		}
-		return *p.Status.Signals.ReadyMessages == 40, fmt.Sprint(*p.Status.Signals.ReadyMessages)
+	scene.AwaitPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) bool {
+		s := p.Status.Signals
+		return s != nil && s.ReadyMessages != nil && *s.ReadyMessages == 40
 	})
-	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
+	scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 }

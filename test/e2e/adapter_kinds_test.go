@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -25,16 +23,16 @@ func testSink(t *testing.T) {
 	p.Spec.ScaleTargetRef.Kind = mesh.KindSink
 	addPolicy(t, p)
 	publish(t, f, steps(0, 250, 0, 20*time.Second))
-	poll(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
 		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
 		if err != nil {
 			return false, err.Error(), nil // the first responses report unknown signals
 		}
 		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
 	})
-	awaitReplicas(t, f, 3, 20, patience)
+	f.AwaitReplicas(t, 3, 20)
 	aggregated(t).awaits(t, mesh.KindSink, name, 0)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, mesh.KindSink, hpa.Spec.ScaleTargetRef.Kind)

@@ -11,10 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -87,8 +85,8 @@ func testPatternScaling(t *testing.T) {
 		require.NoError(t, group.Wait())
 		other.Close()
 	})
-	awaitReplicas(t, f, 3, 20, patience) // two would be enough for either topic
+	f.AwaitReplicas(t, 3, 20) // two would be enough for either topic
 	stop()
 	aggregated(t).awaits(t, mesh.KindFunction, name, 0)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 }

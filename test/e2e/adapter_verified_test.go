@@ -9,9 +9,7 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
@@ -36,8 +34,7 @@ func testSharedSubscription(t *testing.T) {
 		advise(t, name, nil)
 	}
 	for name, other := range others {
-		said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
-			v1alpha1.ReasonSubscriptionShared)
+		said := scene.AwaitConditions(t, name, "SubscriptionVerified=False/SubscriptionShared")
 		require.Contains(t, said, `subscription "disputed" is consumed by Function default/`+other+" too")
 		require.Contains(t, said, "give each a spec.subscriptionName of its own")
 	}
@@ -63,13 +60,12 @@ func testSubscriptionType(t *testing.T) {
 		return consumer
 	}
 	wrong := subscribe(pulsar.Shared)
-	said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
-		v1alpha1.ReasonSubscriptionDiffers)
+	said := scene.AwaitConditions(t, name, "SubscriptionVerified=False/SubscriptionTypeDiffers")
 	require.Contains(t, said,
 		`Function strict promises subscription "public/default/strict" of type Failover and the broker reports Shared`)
 	require.Contains(t, said, "restart the replicas")
 
 	wrong.Close()
 	subscribe(pulsar.Failover)
-	pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified)
+	scene.AwaitConditions(t, name, "SubscriptionVerified=True/AsExpected")
 }

@@ -19,14 +19,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
-// TestSignalsAuth tests every authentication method on one real broker, with the errors of each.
+// TestCoreSignalsAuthTokens tests tokens on a real broker, with the errors of each.
+func TestCoreSignalsAuthTokens(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs a real broker")
+	}
+	testTokens(t, newSecured(t))
+}
+
+// TestSignalsAuth tests the other authentication methods on one real broker, with the errors of each.
 func TestSignalsAuth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs a real broker")
 	}
 	s := newSecured(t)
-	t.Run("token", func(t *testing.T) { testTokens(t, s) })
 	t.Run("rotation", func(t *testing.T) { testRotation(t, s) })
 	t.Run("password", func(t *testing.T) { testPasswords(t, s) })
 	t.Run("certificate", func(t *testing.T) { testCertificates(t, s) })

@@ -103,9 +103,9 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	begin := time.Now()
 	publish(t, f, load.Constant(rate))
 	path := plugin(t)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	awaitSample(t, f, `min_over_time(pulsar_autoscaler_policy_capacity_messages_per_second{policy="`+name+`"}[2s])`,
-		time.Minute, func(value float64) bool { return value > 0 })
+		func(value float64) bool { return value > 0 })
 	timer := time.NewTimer(time.Until(begin.Add(50 * time.Second)))
 	<-timer.C // measures the load
 

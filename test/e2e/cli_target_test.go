@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -70,13 +69,14 @@ func TestCLIBenchOfATarget(t *testing.T) {
 // benchTarget runs the plugin on a Function with a policy.
 func benchTarget(t *testing.T, path string, f *stage.Function, target string) run.Contender {
 	t.Helper()
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	// The wait is unknown until the policy knows what a replica processes, and then until its next status.
 	require.NoError(t, f.PublishBurst(t.Context(), 200))
 	awaitLearned(t, f)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitStatus(t, f, "the wait to be known and short", patience, func(s v1alpha1.AutoscalingPolicyStatus) bool {
-		return s.Signals != nil && s.Signals.Wait != nil && s.Signals.Wait.Duration < time.Second
+	f.AwaitPolicy(t, "the wait to be known and short", func(p *v1alpha1.AutoscalingPolicy) bool {
+		s := p.Status.Signals
+		return s != nil && s.Wait != nil && s.Wait.Duration < time.Second
 	})
 	before, err := f.Policy(t.Context())
 	require.NoError(t, err)

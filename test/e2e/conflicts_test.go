@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -96,7 +95,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
+	said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales StatefulSet "+name+"-function")
 	require.Contains(t, said, "AT EVERY SYNC")
 	requireNoAutoscaler(t, f, replicas)
@@ -105,8 +104,8 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	keda := scaledObject(name, statefulSetOf(name))
 	place(t, keda)
 	named := func(holds func(message, part string) bool) {
-		await(t, f, "the ScaledObject to be named", patience, func(ctx context.Context) (bool, string, error) {
-			said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
+		f.Await(t, "the ScaledObject to be named", func(ctx context.Context) (bool, string, error) {
+			said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
 			return holds(said, "ScaledObject "+name), said, ctx.Err()
 		})
 	}
@@ -119,7 +118,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	pause := client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), keda, pause))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	requireUntouched(t, f, replicas)
 }
 
@@ -128,7 +127,7 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 	const name = "ambiguous"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	addPolicy(t, newPolicy(name))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 
 	// A Deployment without pods that has the selector of the Function's pods.
 	labels := map[string]string{"name": name, "component": "function"}
@@ -148,10 +147,10 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 	other := cpuAutoscaler(name+"-by-labels",
 		autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
 	place(t, other)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AmbiguousSelector")
+	said := f.AwaitConditions(t, "Ready=False/AmbiguousSelector")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+stage.Namespace+"/"+name+"-by-labels selects the same pods")
 	remove(t, other)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 }
 
 // gone reports that an object does not exist.

@@ -86,13 +86,13 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	publish(t, f, rate.profile)
 	labels := fmt.Sprintf(`namespace=%q, policy=%q`, stage.Namespace, name)
 	is := func(want float64) func(float64) bool { return func(value float64) bool { return value == want } }
-	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", patience, is(1))
+	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", is(1))
 	rate.turn(100)
-	awaitSample(t, f, `pulsar_autoscaler_policy_limited{by="maxReplicas", `+labels+"}", patience, is(1))
-	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", patience, is(0))
+	awaitSample(t, f, `pulsar_autoscaler_policy_limited{by="maxReplicas", `+labels+"}", is(1))
+	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", is(0))
 	rate.turn(6)
-	awaitSample(t, f, "min_over_time(pulsar_autoscaler_policy_objective_met{"+labels+"}[5s])", patience, is(1))
-	awaitSample(t, f, "pulsar_autoscaler_policy_running_replicas{"+labels+"}", patience,
+	awaitSample(t, f, "min_over_time(pulsar_autoscaler_policy_objective_met{"+labels+"}[5s])", is(1))
+	awaitSample(t, f, "pulsar_autoscaler_policy_running_replicas{"+labels+"}",
 		func(value float64) bool { return value <= 2 })
 
 	found, err := dashboards.Read("../../deploy/monitoring/dashboards")

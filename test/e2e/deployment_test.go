@@ -40,16 +40,16 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	require.NoError(t, f.PublishBurst(t.Context(), 300))
-	awaitReplicas(t, f, 3, 20, patience)
+	f.AwaitReplicas(t, 3, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, patience)
+	f.AwaitReplicas(t, 0, 0)
 	atZero(t, f, v1alpha1.ActuatorDirect)
 
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
-	awaitReplicas(t, f, 3, 20, patience)
+	f.AwaitReplicas(t, 3, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, patience)
+	f.AwaitReplicas(t, 0, 0)
 	t.Logf("woke and went: %v", desiredSince(name, since))
 }
 
@@ -67,12 +67,12 @@ func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
 	p := f.Consumes(newPolicy(name))
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
+	said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales Deployment "+name)
 	requireNoAutoscaler(t, f, replicas)
 	remove(t, foreign)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
-	awaitCondition(t, f, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified)
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	f.AwaitConditions(t, "SubscriptionVerified=True/AsExpected")
 
 	runner := replica.NewLight(nil)
 	t.Cleanup(runner.Close)
@@ -82,7 +82,7 @@ func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, other.Kill()) })
-	poll(t, "the other consumer to be told of", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "the other consumer to be told of", func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		if err != nil {
 			return false, "", err
@@ -112,11 +112,11 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
-	said := awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetKindUnsupported")
+	said := f.AwaitConditions(t, "TargetFound=False/TargetKindUnsupported")
 	require.Contains(t, said, "this cluster does not serve kind Crew of jobs.example.com/v1: install it")
 
 	place(t, crewDefinition())
-	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "PermissionMissing")
+	said = f.AwaitConditions(t, "TargetFound=False/PermissionMissing")
 	require.Contains(t, said, "grant the adapter get and patch on crews/scale of API group jobs.example.com")
 
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "crews"}, Rules: []rbacv1.PolicyRule{{
@@ -128,18 +128,18 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "crews"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "pulsar-autoscaler", Name: "adapter"}},
 	})
-	awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetNotFound")
+	f.AwaitConditions(t, "TargetFound=False/TargetNotFound")
 
 	crew := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	crew.SetGroupVersionKind(jobsKind())
 	crew.SetNamespace(stage.Namespace)
 	crew.SetName(name)
 	place(t, crew)
-	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "ReplicasUnset")
+	said = f.AwaitConditions(t, "TargetFound=False/ReplicasUnset")
 	require.Contains(t, said, "does not set its replicas, and scaling starts from them")
 	require.NoError(t, scene.Client.Patch(t.Context(), crew,
 		client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`))))
-	poll(t, "the crew to have as many as the policy wants", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "the crew to have as many as the policy wants", func(ctx context.Context) (bool, string, error) {
 		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(crew), crew); err != nil {
 			return false, "", err
 		}
@@ -181,7 +181,7 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
 	publish(t, f, newDial(60).profile)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	deployment := &unstructured.Unstructured{}
 	deployment.SetAPIVersion("apps/v1")
 	deployment.SetKind("Deployment")
@@ -189,7 +189,7 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 	deployment.SetName(name)
 	require.NoError(t, scene.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json",
 		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`))))
-	poll(t, "the new revision to run", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "the new revision to run", func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
 		if err := scene.Client.List(ctx, pods, client.InNamespace(stage.Namespace),
 			client.MatchingLabels{"app": name}); err != nil {
@@ -203,7 +203,7 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 		}
 		return renewed >= replicas && renewed == len(pods.Items), fmt.Sprintf("%d of %d", renewed, len(pods.Items)), nil
 	})
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	for _, c := range p.Status.Conditions {

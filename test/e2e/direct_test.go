@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -23,7 +22,7 @@ import (
 // awaitEvent waits for an event about the policy of a Function, with the words.
 func awaitEvent(t *testing.T, name, reason, words string) {
 	t.Helper()
-	poll(t, "the event "+reason, func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "the event "+reason, func(ctx context.Context) (bool, string, error) {
 		var list eventsv1.EventList
 		if err := scene.Client.List(ctx, &list, client.InNamespace(stage.Namespace)); err != nil {
 			return false, "", err
@@ -52,8 +51,8 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	p.Spec.Actuator, p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = v1alpha1.ActuatorDirect, &window
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90))
-	awaitReplicas(t, f, 4, 20, patience) // of 25/s each: fewer could not keep up
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitReplicas(t, 4, 20) // of 25/s each: fewer could not keep up
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "it is set in spec.actuator"},
@@ -64,17 +63,17 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	require.Nil(t, hpa)
 
 	scaleByHand(t, name, 20)
-	pollPolicy(t, name, "20 to be what is decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+	f.AwaitPolicy(t, "20 replicas to be decided", func(p *v1alpha1.AutoscalingPolicy) bool {
 		d := p.Status.DesiredReplicas
-		return d != nil && *d == 20 && *p.Status.SpecReplicas == 20, "not yet"
+		return d != nil && *d == 20 && *p.Status.SpecReplicas == 20
 	})
 	awaitEvent(t, name, "ReplicasChangedExternally",
 		"-> 20 was written by kubectl scale (manager kubectl, Update, subresource scale)")
 	since := time.Now()
-	processesOn(t, f)
+	f.AwaitDone(t, 100)
 	require.Subset(t, []int{20}, desiredSince(name, since), "nobody fights it")
 
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	processesOn(t, f)
+	f.AwaitDone(t, 100)
 	require.Equal(t, int64(20), replicasOf(t, name), "deletion leaves replicas")
 }

@@ -4,14 +4,10 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -29,25 +25,18 @@ func settled(t *testing.T, name string) *stage.Function {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(50))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	awaitLearned(t, f)
-	awaitReplicas(t, f, replicas, replicas, patience)
+	f.AwaitReplicas(t, replicas, replicas)
 	return f
 }
 
 // awaitLearned waits until the status has the capacity of a replica, and returns it.
 func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
 	t.Helper()
-	var learned *v1alpha1.Capacity
-	await(t, f, "the capacity to be in the status", patience, func(ctx context.Context) (bool, string, error) {
-		p, err := f.Policy(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		learned = p.Status.Capacity
-		return learned != nil, "none", nil
-	})
-	return learned
+	return f.AwaitPolicy(t, "a capacity", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Capacity != nil
+	}).Status.Capacity
 }
 
 // requireNeverFell fails if spec.replicas fell since the given time.
@@ -65,51 +54,39 @@ func requireNeverFell(t *testing.T, f *stage.Function, since time.Time) {
 	require.GreaterOrEqual(t, least, before, "replicas fell: %+v", scene.Mesh.Timeline(stage.Namespace, f.Name))
 }
 
-// processesOn waits until more messages are processed.
-func processesOn(t *testing.T, f *stage.Function) {
-	t.Helper()
-	before, _ := f.Score.Totals()
-	await(t, f, "messages to be done again", patience, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return done > before+100, fmt.Sprint(done-before, " more"), nil
-	})
-}
-
 func TestFaultABrokerThatHangsHoldsReplicas(t *testing.T) {
 	f := settled(t, "paused")
 	since := time.Now()
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
 
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
+	said := f.AwaitConditions(t, "Ready=False/Stale")
 	require.Contains(t, said, "no good answer since")
 	require.Contains(t, said, "no answer within 1s")
-	hpaSaid := awaitAutoscaler(t, f, corev1.ConditionFalse)
+	hpaSaid := f.AwaitHPA(t, "ScalingActive=False")
 	require.Contains(t, hpaSaid, "no good answer since", "the HPA must say in plain words what is wrong")
 	requireNeverFell(t, f, since)
 
 	require.NoError(t, scene.Broker.Resume())
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	f.AwaitHPA(t, "ScalingActive=True")
 	requireNeverFell(t, f, since)
-	processesOn(t, f)
+	f.AwaitDone(t, 100)
 }
 
 func TestFaultABrokerThatCrashesAndComesBackWithItsCountersAtZeroHoldsReplicas(t *testing.T) {
 	f := settled(t, "killed")
 	since := time.Now()
 	scene.Broker.Kill()
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
+	said := f.AwaitConditions(t, "Ready=False/Stale")
 	require.Contains(t, said, "connection refused")
-	require.Contains(t, awaitAutoscaler(t, f, corev1.ConditionFalse), "connection refused")
+	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), "connection refused")
 	requireNeverFell(t, f, since)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, scene.Broker.Restart(ctx))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
-	processesOn(t, f)
+	require.NoError(t, scene.Broker.Restart(t.Context()))
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	f.AwaitHPA(t, "ScalingActive=True")
+	f.AwaitDone(t, 100)
 	requireNeverFell(t, f, since)
 }
 
@@ -122,13 +99,11 @@ func TestFaultAnAdapterThatCrashesHoldsReplicasAndRemembers(t *testing.T) {
 	learned := p.Status.Capacity.Observations
 
 	scene.Adapter.Kill()
-	awaitAutoscaler(t, f, corev1.ConditionFalse)
+	f.AwaitHPA(t, "ScalingActive=False")
 	requireNeverFell(t, f, since)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, scene.Adapter.Start(ctx, scene))
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	require.NoError(t, scene.Adapter.Start(t.Context(), scene))
+	f.AwaitHPA(t, "ScalingActive=True")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	requireNeverFell(t, f, since)
 	p, err = f.Policy(t.Context())
 	require.NoError(t, err)
@@ -140,11 +115,9 @@ func TestFaultAnAdapterThatIsStoppedEndsInOrderAndLeavesReplicas(t *testing.T) {
 	since := time.Now()
 	require.NoError(t, scene.Adapter.Stop(), "SIGTERM was not enough")
 	require.Contains(t, scene.Adapter.LogTail(), "msg=stopped")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, scene.Adapter.Start(ctx, scene))
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	require.NoError(t, scene.Adapter.Start(t.Context(), scene))
+	f.AwaitHPA(t, "ScalingActive=True")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	requireNeverFell(t, f, since)
 }
 
@@ -156,17 +129,17 @@ func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
 		Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 3, StartDelay: time.Hour, WithoutTopic: true,
 	})
 	addPolicy(t, newPolicy(name))
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "TopicNotFound")
+	said := f.AwaitConditions(t, "Ready=False/TopicNotFound")
 	require.Contains(t, said, f.Topic)
-	require.Contains(t, awaitAutoscaler(t, f, corev1.ConditionFalse), f.Topic)
+	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), f.Topic)
 
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), f.Topic, 2))
-	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "SubscriptionNotFound")
+	said = f.AwaitConditions(t, "Ready=False/SubscriptionNotFound")
 	require.Contains(t, said, `no subscription "public/default/`+name+`"`)
 
 	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), f.Topic, "public/default/"+name, broker.Earliest))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	f.AwaitHPA(t, "ScalingActive=True")
 }
 
 func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
@@ -176,22 +149,22 @@ func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
 		Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 3, AdminURL: "http://127.0.0.1:1",
 	})
 	addPolicy(t, newPolicy(name))
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "PulsarUnreachable")
+	said := f.AwaitConditions(t, "Ready=False/PulsarUnreachable")
 	require.Contains(t, said, "127.0.0.1:1")
 	require.Contains(t, said, "connection refused")
-	require.Contains(t, awaitAutoscaler(t, f, corev1.ConditionFalse), "connection refused")
+	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), "connection refused")
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(3), replicas.Spec)
 
 	forbidden := pulsarConfig(name, "http://metadata.internal:80")
 	require.NoError(t, scene.Client.Update(t.Context(), forbidden))
-	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "HostNotAllowed")
+	said = f.AwaitConditions(t, "Ready=False/HostNotAllowed")
 	require.Contains(t, said, "metadata.internal is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 
 	require.NoError(t, scene.Client.Update(t.Context(), pulsarConfig(name, scene.Broker.AdminURL())))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
-	awaitAutoscaler(t, f, corev1.ConditionTrue)
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	f.AwaitHPA(t, "ScalingActive=True")
 }
 
 func pulsarConfig(name, adminURL string) client.Object {

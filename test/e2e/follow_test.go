@@ -4,15 +4,11 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,36 +19,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitReason waits until conditions have these statuses and reasons at the same time, such as Ready=True/Scaling.
-func awaitReason(t *testing.T, f *stage.Function, limit time.Duration,
-	wanted ...string,
-) (status v1alpha1.AutoscalingPolicyStatus) {
-	t.Helper()
-	await(t, f, fmt.Sprint("conditions ", wanted), limit, func(ctx context.Context) (bool, string, error) {
-		p, err := f.Policy(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		status = p.Status
-		all := true
-		var have []string
-		for _, want := range wanted {
-			name, _, _ := strings.Cut(want, "=")
-			said := ""
-			if c := meta.FindStatusCondition(status.Conditions, name); c != nil {
-				said = fmt.Sprintf("%s=%s/%s", name, c.Status, c.Reason)
-			}
-			all, have = all && said == want, append(have, said)
-		}
-		return all, fmt.Sprint(have), nil
-	})
-	return status
-}
-
-func messageOf(s v1alpha1.AutoscalingPolicyStatus, name string) string {
-	return meta.FindStatusCondition(s.Conditions, name).Message
-}
-
 // It stops the operator for all Functions, so it runs alone.
 func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	const name, low, high = "unfollowed", 8, 132
@@ -60,40 +26,39 @@ func TestNotFollowedIsToldWhileFunctionMeshIsStopped(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	rate := newDial(low)
 	publish(t, f, rate.profile)
-	awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	f.AwaitConditions(t, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
 	awaitLearned(t, f)
 	const entry = "unfollowed-entry"
 	m := addMesh(t, "stopped", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond})
 	component := componentPolicy(m, m.Functions[0], entry)
 	addPolicy(t, component)
-	awaitReason(t, m.Functions[0], patience, "Ready=True/Scaling")
+	m.Functions[0].AwaitConditions(t, "Ready=True/Scaling")
 
 	scene.Mesh.Pause()
 	t.Cleanup(scene.Mesh.Resume)
 	rate.turn(high)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"minReplicas":2}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), component, patch))
-	awaitReplicas(t, f, 4, 20, patience) // the HPA does its part
+	f.AwaitReplicas(t, 4, 20) // the HPA does its part
 	asked := time.Now()
-	said := awaitReason(t, f, patience, "Ready=False/NotFollowed")
-	took := time.Since(asked)
-	t.Logf("NotFollowed %s after spec.replicas changed", took)
-	require.Less(t, took, 45*time.Second)
-	require.Contains(t, messageOf(said, v1alpha1.ConditionReady),
-		"Function Mesh does not act on the change: is its operator running?")
-	require.Equal(t, int32(1), *said.RunningReplicas, "what runs")
-	require.GreaterOrEqual(t, *said.SpecReplicas, int32(4), "what is asked for")
+	said := f.AwaitConditions(t, "Ready=False/NotFollowed")
+	t.Logf("NotFollowed %s after spec.replicas changed", time.Since(asked))
+	require.Contains(t, said, "Function Mesh does not act on the change: is its operator running?")
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int32(1), *p.Status.RunningReplicas, "what runs")
+	require.GreaterOrEqual(t, *p.Status.SpecReplicas, int32(4), "what is asked for")
 	awaitEvent(t, name, v1alpha1.ReasonNotFollowed, "is its operator running?")
-	said = awaitReason(t, m.Functions[0], patience, "Ready=False/NotFollowed")
-	require.Contains(t, messageOf(said, v1alpha1.ConditionReady),
+	said = m.Functions[0].AwaitConditions(t, "Ready=False/NotFollowed")
+	require.Contains(t, said,
 		"Function "+m.Functions[0].Name+" does not have the replicas of its entry in the FunctionMesh")
-	awaitReason(t, f, 90*time.Second, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
+	f.AwaitConditions(t, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
 
 	scene.Mesh.Resume()
-	awaitReason(t, f, patience, "Ready=True/Scaling")
-	awaitReason(t, m.Functions[0], patience, "Ready=True/Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
+	m.Functions[0].AwaitConditions(t, "Ready=True/Scaling")
 	awaitEvent(t, name, v1alpha1.ReasonScaling, "Ready is no longer NotFollowed")
-	awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	f.AwaitConditions(t, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
 	awaitEvent(t, name, v1alpha1.ReasonWithinObjective, "ObjectiveMet is no longer ")
 }
 
@@ -134,11 +99,12 @@ func TestNotFollowedIsToldOfAnHPAThatMayNotScale(t *testing.T) {
 	refuseScaling(t, name)
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(60)) // 25/s each
-	said := awaitReason(t, f, 4*time.Minute, "Ready=False/NotFollowed")
-	message := messageOf(said, v1alpha1.ConditionReady)
-	require.Contains(t, message, "does not set the decided replicas (FailedUpdateScale)")
-	require.Greater(t, *said.DesiredReplicas, *said.SpecReplicas)
-	awaitReason(t, f, patience, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
+	said := f.AwaitConditions(t, "Ready=False/NotFollowed")
+	require.Contains(t, said, "does not set the decided replicas (FailedUpdateScale)")
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, *p.Status.DesiredReplicas, *p.Status.SpecReplicas)
+	f.AwaitConditions(t, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
 }
 
 func TestObjectiveMetNamesMaxReplicas(t *testing.T) {
@@ -149,12 +115,11 @@ func TestObjectiveMetNamesMaxReplicas(t *testing.T) {
 	p.Spec.MaxReplicas = 2
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90)) // 25/s each
-	said := awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=False/TooManyReplicas",
+	said := f.AwaitConditions(t, "Ready=True/Scaling", "ObjectiveMet=False/TooManyReplicas",
 		"ScalingLimited=True/TooManyReplicas")
-	require.Contains(t, messageOf(said, v1alpha1.ConditionReady),
-		"messages wait longer than the latency objective (TooManyReplicas)")
+	require.Contains(t, said, "messages wait longer than the latency objective (TooManyReplicas)")
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxReplicas":20}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
-	awaitReason(t, f, 4*time.Minute, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
+	f.AwaitConditions(t, "Ready=True/Scaling", "ObjectiveMet=True/WithinObjective")
 }

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,36 +100,36 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	held.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = new(int32(600))
 	addPolicy(t, held)
 	addPolicy(t, meshTo(m, m.Functions[1], second, 3))
-	entriesAre(t, m, patience, 1, 3)
+	entriesAre(t, m, 1, 3)
 	setEntry(t, m, 0, 4) // which the load does not need: it is decided because it was set by hand
-	pollPolicy(t, held.Name, "4 to be decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+	scene.AwaitPolicy(t, held.Name, "4 to be decided", func(p *v1alpha1.AutoscalingPolicy) bool {
 		d := p.Status.DesiredReplicas
-		return d != nil && *d == 4, fmt.Sprint(d)
+		return d != nil && *d == 4
 	})
-	entriesAre(t, m, patience, 4, 3)
-	awaitReplicas(t, m.Functions[0], 4, 4, patience)
-	awaitReplicas(t, m.Functions[1], 3, 3, patience)
+	entriesAre(t, m, 4, 3)
+	m.Functions[0].AwaitReplicas(t, 4, 4)
+	m.Functions[1].AwaitReplicas(t, 3, 3)
 	publish(t, m.Functions[0], steps(20, 20, 0, time.Hour))
 
 	kubectlApply(t, manifest)
-	entriesAre(t, m, 5*time.Second, 4, 3)
+	entriesAre(t, m, 4, 3)
 	for _, f := range m.Functions {
 		awaitEvent(t, f.Name, "ReplicasChangedExternally",
 			"-> 1 was written by kubectl apply (manager kubectl-client-side-apply, Update)")
-		awaitReplicas(t, f, 3, 4, patience)
-		pollCondition(t, f.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+		f.AwaitReplicas(t, 3, 4)
+		scene.AwaitConditions(t, f.Name, "Ready=True/Scaling")
 	}
 
 	// The second one within ten minutes is kept.
 	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
 	require.NoError(t, serverSideApply(t, manifest, "kubectl", true))
 	for _, f := range m.Functions {
-		said := pollCondition(t, f.Name, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasReset)
+		said := scene.AwaitConditions(t, f.Name, "Ready=False/ReplicasReset")
 		require.Contains(t, said, "replicas was reset twice within 10 minutes by kubectl apply --server-side (manager "+
 			"kubectl, Apply) at ")
 	}
-	processesOn(t, m.Functions[0])
-	entriesAre(t, m, time.Second, 1, 1)
+	m.Functions[0].AwaitDone(t, 100)
+	requireEntries(t, m, 1, 1)
 	p, err := m.Functions[0].Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int32(1), *p.Status.DesiredReplicas)
@@ -142,14 +141,14 @@ func TestGitOpsAMeshWithoutReplicasIsScaled(t *testing.T) {
 	m, first, _ := pairOf(t, "gitops-none")
 	manifest := withoutReplicas(t, manifestOf(t, m.Object()))
 	kubectlApply(t, manifest)
-	entriesAre(t, m, time.Second, -1, -1)
+	requireEntries(t, m, -1, -1)
 	addPolicy(t, meshTo(m, m.Functions[0], first, 3))
-	awaitReplicas(t, m.Functions[0], 3, 3, patience)
+	m.Functions[0].AwaitReplicas(t, 3, 3)
 	kubectlApply(t, manifest)
-	entriesAre(t, m, 5*time.Second, 3, -1)
-	awaitReplicas(t, m.Functions[0], 3, 3, patience)
-	awaitReplicas(t, m.Functions[1], 1, 1, patience)
-	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	entriesAre(t, m, 3, -1)
+	m.Functions[0].AwaitReplicas(t, 3, 3)
+	m.Functions[1].AwaitReplicas(t, 1, 1)
+	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/Scaling")
 }
 
 func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
@@ -162,13 +161,13 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, patience)
+	f.AwaitReplicas(t, 3, 3)
 	publish(t, f, steps(20, 20, 0, time.Hour))
 	since := time.Now()
 	kubectlApply(t, manifest)
 	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
 	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
-	processesOn(t, f)
+	f.AwaitDone(t, 100)
 	require.Subset(t, []int{3}, desiredSince(name, since), "no replica moves")
 }
 
@@ -201,14 +200,14 @@ func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32(3)), v1alpha1.ActuatorDirect
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, patience)
+	f.AwaitReplicas(t, 3, 3)
 	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
 	kubectlApply(t, manifest)
 	awaitEvent(t, name, "ReplicasChangedExternally", "spec.replicas 3 -> 1 was written by kubectl apply")
-	awaitReplicas(t, f, 3, 3, patience)
-	pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitReplicas(t, 3, 3)
+	scene.AwaitConditions(t, name, "Ready=True/Scaling")
 	kubectlApply(t, manifest)
-	said := pollCondition(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionFalse, v1alpha1.ReasonReplicasReset)
+	said := scene.AwaitConditions(t, name, "ScalingActive=False/ReplicasReset")
 	require.Contains(t, said, "spec.replicas was reset twice within 10 minutes by kubectl apply")
 	require.Equal(t, int64(1), replicasOf(t, name))
 }

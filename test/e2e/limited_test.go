@@ -25,12 +25,11 @@ func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 	p := newPolicy(name)
 	addPolicy(t, p)
 	publish(t, f, steps(20, 250, 15*time.Second, time.Hour))
-	awaitStatus(t, f, "the status to say that more replicas do no more", patience,
-		func(s v1alpha1.AutoscalingPolicyStatus) bool {
-			return s.Decision != nil && s.Decision.Hold != nil && s.Decision.Hold.Reason == policy.HoldIneffective
-		})
-	awaitReason(t, f, patience, "Ready=True/Scaling", "ObjectiveMet=False/ExternalLimit",
-		"ScalingLimited=True/ExternalLimit")
+	f.AwaitPolicy(t, "more replicas do no more", func(p *v1alpha1.AutoscalingPolicy) bool {
+		d := p.Status.Decision
+		return d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldIneffective
+	})
+	f.AwaitConditions(t, "Ready=True/Scaling", "ObjectiveMet=False/ExternalLimit", "ScalingLimited=True/ExternalLimit")
 	awaitEvent(t, name, v1alpha1.ReasonExternalLimit, "more replicas would process no more messages")
 	awaitEvent(t, name, v1alpha1.ReasonExternalLimit, "messages wait longer than the latency objective")
 	p, err := f.Policy(t.Context())

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,14 +27,10 @@ import (
 func addMesh(t *testing.T, name string, entries ...stage.FunctionConfig) *stage.Mesh {
 	t.Helper()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	m, err := scene.AddMesh(ctx, name, entries...)
+	m, err := scene.AddMesh(t.Context(), name, entries...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		require.NoError(t, m.Remove(ctx))
+		require.NoError(t, m.Remove(context.WithoutCancel(t.Context())))
 	})
 	return m
 }
@@ -162,12 +157,12 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	addPolicy(t, componentPolicy(m, busy, "etl-busy"))
 	rate := newDial(low)
 	publish(t, busy, rate.profile)
-	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	busy.AwaitConditions(t, "Ready=True/Scaling")
 	awaitLearned(t, busy)
 	before := scene.Mesh.MeshPasses(stage.Namespace, m.Name)
 
 	rate.turn(high)
-	awaitReplicas(t, busy, 4, 20, patience) // 132/s take 4 at 40/s each
+	busy.AwaitReplicas(t, 4, 20) // 132/s take 4 at 40/s each
 	p, err := busy.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
@@ -175,10 +170,10 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	require.NoError(t, err)
 	require.Nil(t, hpa, "an entry of a mesh has no scale subresource")
 	rate.turn(low)
-	awaitReplicas(t, busy, 1, 1, 4*time.Minute)
-	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	busy.AwaitReplicas(t, 1, 1)
+	busy.AwaitConditions(t, "Ready=True/Scaling")
 
-	await(t, busy, "the entry to be what says so", patience, func(context.Context) (bool, string, error) {
+	busy.Await(t, "the entry to be what says so", func(context.Context) (bool, string, error) {
 		numbers := watched.numbers()
 		return len(numbers) >= 3 && numbers[len(numbers)-1] == 1, fmt.Sprint(numbers), nil
 	})
@@ -198,7 +193,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	f := m.Functions[0]
 	addPolicy(t, newPolicy(f.Name))
 	publish(t, f, steps(150, 150, 0, time.Hour))
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "OwnedByFunctionMesh")
+	said := f.AwaitConditions(t, "Ready=False/OwnedByFunctionMesh")
 	require.Contains(t, said,
 		"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
 			"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
@@ -206,7 +201,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	// For comparison: the mesh repeatedly resets a plain HorizontalPodAutoscaler's write on the child.
 	plain := plainHPA(f.Name, 10)
 	require.NoError(t, scene.Client.Create(t.Context(), plain))
-	await(t, f, "the child to be scaled and set back twice", patience, func(context.Context) (bool, string, error) {
+	f.Await(t, "the child to be scaled and set back twice", func(context.Context) (bool, string, error) {
 		desired := desiredBy(f)
 		return turns(desired) >= 3, fmt.Sprint(desired), nil
 	})
@@ -229,9 +224,9 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	p := componentPolicy(m, f, entry)
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
-	awaitReplicas(t, f, 3, 3, patience)
+	f.AwaitReplicas(t, 3, 3)
 	setRight := func() {
-		await(t, f, "the entry to be set right", patience, func(ctx context.Context) (bool, string, error) {
+		f.Await(t, "the entry to be set right", func(ctx context.Context) (bool, string, error) {
 			replicas := entryReplicas(ctx, t, m)
 			return replicas == 3, fmt.Sprint(replicas), nil
 		})
@@ -255,8 +250,8 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	require.ErrorContains(t, err, `conflict with "pulsar-autoscaler"`)
 	require.NoError(t, scene.Client.Apply(t.Context(), apply, client.FieldOwner("gitops"), client.ForceOwnership))
 	setRight()
-	awaitReplicas(t, f, 3, 3, patience)
-	await(t, f, "the policy to say what runs", patience, func(ctx context.Context) (bool, string, error) {
+	f.AwaitReplicas(t, 3, 3)
+	f.Await(t, "the policy to say what runs", func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		if err != nil {
 			return false, "", err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,11 +48,19 @@ func child(f *stage.Function) *unstructured.Unstructured {
 // entriesAre waits until the entries of the mesh have these replicas, -1 for none.
 func entriesAre(t *testing.T, m *stage.Mesh, limit time.Duration, want ...int64) {
 	t.Helper()
-	await(t, m.Functions[0], fmt.Sprintf("entries of %s with %v replicas", m.Name, want), limit,
+	m.Functions[0].Await(t, fmt.Sprintf("entries of %s with %v replicas", m.Name, want),
 		func(ctx context.Context) (bool, string, error) {
 			found, err := replicasOfEntries(ctx, m)
 			return fmt.Sprint(found) == fmt.Sprint(want), fmt.Sprint(found), err
 		})
+}
+
+// requireEntries checks that the entries of the mesh have these replicas now.
+func requireEntries(t *testing.T, m *stage.Mesh, want ...int64) {
+	t.Helper()
+	found, err := replicasOfEntries(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, want, found)
 }
 
 func replicasOfEntries(ctx context.Context, m *stage.Mesh) (found []int64, err error) {
@@ -104,17 +111,17 @@ func TestMeshComponentAtZeroIsCreatedAnewAndHoldsUpNoSibling(t *testing.T) {
 	m, first, second := pairOf(t, "mesh-zero")
 	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
 	addPolicy(t, meshTo(m, m.Functions[1], second, 1))
-	entriesAre(t, m, patience, 0, 1)
-	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	entriesAre(t, m, 0, 1)
+	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
 
 	recreated := deleteChild(t, m.Functions[0])
-	await(t, m.Functions[0], "the child to be created anew", patience, recreated)
-	entriesAre(t, m, patience, 0, 1)
-	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	m.Functions[0].Await(t, "the child to be created anew", recreated)
+	entriesAre(t, m, 0, 1)
+	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
 
 	publish(t, m.Functions[1], steps(100, 100, 0, time.Hour))
-	awaitReplicas(t, m.Functions[1], 3, 20, patience)
-	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
+	m.Functions[1].AwaitReplicas(t, 3, 20)
+	scene.AwaitConditions(t, m.Functions[1].Name, "TargetFound=True/Found")
 }
 
 func TestMeshThatIsRecreatedWithItsFirstEntryAtZero(t *testing.T) {
@@ -122,32 +129,28 @@ func TestMeshThatIsRecreatedWithItsFirstEntryAtZero(t *testing.T) {
 	m, first, second := pairOf(t, "mesh-anew")
 	addPolicy(t, meshTo(m, m.Functions[0], first, 0))
 	addPolicy(t, meshTo(m, m.Functions[1], second, 2))
-	entriesAre(t, m, patience, 0, 2)
+	entriesAre(t, m, 0, 2)
 	live := m.Object()
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	anew := m.Object()
 	anew.Object["spec"] = live.Object["spec"] // with its entries at 0 and 2
 	require.NoError(t, scene.Client.Delete(t.Context(), live))
 	for _, f := range m.Functions {
-		await(t, f, "the child to go", patience, func(ctx context.Context) (bool, string, error) {
-			err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f))
-			return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
-		})
+		scene.AwaitGone(t, child(f))
 	}
 	require.NoError(t, scene.Client.Create(t.Context(), anew))
-	await(t, m.Functions[1], "both children to be there", patience,
-		func(ctx context.Context) (bool, string, error) {
-			for _, f := range m.Functions {
-				if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f)); err != nil {
-					return false, err.Error(), client.IgnoreNotFound(err)
-				}
+	m.Functions[1].Await(t, "both children to be there", func(ctx context.Context) (bool, string, error) {
+		for _, f := range m.Functions {
+			if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(child(f)), child(f)); err != nil {
+				return false, err.Error(), client.IgnoreNotFound(err)
 			}
-			return true, "", nil
-		})
-	entriesAre(t, m, patience, 0, 2)
-	awaitReplicas(t, m.Functions[1], 2, 2, patience)
-	pollCondition(t, m.Functions[0].Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
-	pollCondition(t, m.Functions[1].Name, v1alpha1.ConditionTargetFound, metav1.ConditionTrue, v1alpha1.ReasonFound)
+		}
+		return true, "", nil
+	})
+	entriesAre(t, m, 0, 2)
+	m.Functions[1].AwaitReplicas(t, 2, 2)
+	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
+	scene.AwaitConditions(t, m.Functions[1].Name, "TargetFound=True/Found")
 }
 
 func TestMeshEntryThatIsLeftAtZeroIsNamedByItsSibling(t *testing.T) {
@@ -158,26 +161,24 @@ func TestMeshEntryThatIsLeftAtZeroIsNamedByItsSibling(t *testing.T) {
 	addPolicy(t, shown)
 	p := meshTo(m, m.Functions[1], second, 1)
 	addPolicy(t, p)
-	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
 	setEntry(t, m, 0, 0)
-	awaitReplicas(t, m.Functions[0], 0, 0, patience)
+	m.Functions[0].AwaitReplicas(t, 0, 0)
 	recreated := deleteChild(t, m.Functions[0])
 	const stops = "Function Mesh stops at entry mesh-named-first in spec.functions of FunctionMesh mesh-named, for it " +
 		"cannot create Function mesh-named-mesh-named-first with 0 replicas: set replicas of the entry to 1"
-	require.Equal(t, stops, pollCondition(t, shown.Name, v1alpha1.ConditionReady, metav1.ConditionFalse,
-		v1alpha1.ReasonChildMissing))
+	require.Equal(t, stops, scene.AwaitConditions(t, shown.Name, "Ready=False/ChildMissing"))
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"minReplicas":3}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
-	require.Equal(t, stops, pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionFalse,
-		v1alpha1.ReasonMeshBlocked))
-	entriesAre(t, m, time.Second, 0, 3)
+	require.Equal(t, stops, scene.AwaitConditions(t, p.Name, "Ready=False/FunctionMeshBlocked"))
+	requireEntries(t, m, 0, 3)
 	missing, _, err := recreated(t.Context())
 	require.NoError(t, err)
 	require.False(t, missing, "nobody may raise it")
 
 	setEntry(t, m, 0, 1)
-	awaitReplicas(t, m.Functions[1], 3, 3, patience)
-	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
-	pollCondition(t, shown.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommending)
+	m.Functions[1].AwaitReplicas(t, 3, 3)
+	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
+	scene.AwaitConditions(t, shown.Name, "Ready=True/Recommending")
 }

@@ -41,7 +41,7 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	const object = "/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"
 
 	var answer []byte
-	await(t, f, "a backlog of 100 messages", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "a backlog of 100 messages", func(ctx context.Context) (bool, string, error) {
 		var err error
 		if answer, err = ask(ctx, t, base+"v1beta2"+object+name+"/"+metric); err != nil {
 			return false, err.Error(), nil // the first responses report unknown signals
@@ -99,7 +99,7 @@ func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
 		return list.Items[0], nil
 	}
 	var busy cmv1beta2.MetricValue
-	await(t, f, "a busy share about 0.6", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "a busy share about 0.6", func(ctx context.Context) (bool, string, error) {
 		var err error
 		if busy, err = read(ctx, "pulsar_function_busy_ratio"); err != nil {
 			return false, err.Error(), nil // the first responses report unknown signals

@@ -9,22 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// awaitNoAutoscaler waits until the policy's autoscaler is deleted.
-func awaitNoAutoscaler(t *testing.T, f *stage.Function) {
-	t.Helper()
-	await(t, f, "our HPA to be gone", patience, func(ctx context.Context) (bool, string, error) {
-		hpa, err := f.Autoscaler(ctx)
-		return hpa == nil, "it is there", err
-	})
-}
-
-func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) {
+func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) {
 	t.Parallel()
 	f := settled(t, "modes")
 	since := time.Now()
@@ -34,8 +24,8 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 			v1alpha1.ModePaused:    v1alpha1.ReasonPaused,
 		}[mode]
 		setMode(t, f, mode)
-		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
-		awaitNoAutoscaler(t, f)
+		f.AwaitConditions(t, "Ready=True/"+reason)
+		scene.AwaitGone(t, autoscalerNamed(plan.AutoscalerName(f.Name)))
 		p, err := f.Policy(t.Context())
 		require.NoError(t, err)
 		require.NotNil(t, p.Status.Capacity, "what was learned stays")
@@ -43,16 +33,16 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 			require.Nil(t, p.Status.DesiredReplicas)
 			require.Nil(t, p.Status.Signals)
 		}
-		processesOn(t, f)
+		f.AwaitDone(t, 100)
 		setMode(t, f, v1alpha1.ModeAuto)
-		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
-		processesOn(t, f)
+		f.AwaitConditions(t, "Ready=True/Scaling")
+		f.AwaitDone(t, 100)
 	}
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	awaitNoAutoscaler(t, f)
-	processesOn(t, f)
+	scene.AwaitGone(t, autoscalerNamed(plan.AutoscalerName(f.Name)))
+	f.AwaitDone(t, 100)
 	require.Empty(t, desiredSince(f.Name, since), "nothing moved")
 	require.Equal(t, int64(3), replicasOf(t, f.Name))
 }
@@ -61,14 +51,14 @@ func TestModesZeroByHandSwitchesScalingOff(t *testing.T) {
 	t.Parallel()
 	f := settled(t, "by-hand")
 	scaleByHand(t, f.Name, 0)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff)
+	said := f.AwaitConditions(t, "Ready=False/SwitchedOff")
 	require.Contains(t, said, "set them to 1 or more")
 	awaitEvent(t, f.Name, "ReplicasChangedExternally", "3 -> 0 was written to the scale subresource")
 	waiting := f.Published()
-	await(t, f, "messages to wait", patience, func(context.Context) (bool, string, error) {
+	f.Await(t, "messages to wait", func(context.Context) (bool, string, error) {
 		return f.Published() > waiting+300, "few", nil
 	})
 	require.Zero(t, replicasOf(t, f.Name))
 	scaleByHand(t, f.Name, 1)
-	awaitReplicas(t, f, 3, 20, patience)
+	f.AwaitReplicas(t, 3, 20)
 }

@@ -24,20 +24,19 @@ import (
 func awaitAlert(t *testing.T, f *stage.Function, name string, fires bool) {
 	t.Helper()
 	server := observed(t)
-	await(t, f, fmt.Sprintf("alert %s to fire: %t", name, fires), patience,
-		func(ctx context.Context) (bool, string, error) {
-			firing, err := server.Firing(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			found := false
-			var names []model.LabelSet
-			for _, alert := range firing {
-				names = append(names, alert.Labels)
-				found = found || string(alert.Labels["alertname"]) == name && string(alert.Labels["policy"]) == f.Name
-			}
-			return found == fires, fmt.Sprint(names), nil
-		})
+	f.Await(t, fmt.Sprintf("alert %s to fire: %t", name, fires), func(ctx context.Context) (bool, string, error) {
+		firing, err := server.Firing(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		found := false
+		var names []model.LabelSet
+		for _, alert := range firing {
+			names = append(names, alert.Labels)
+			found = found || string(alert.Labels["alertname"]) == name && string(alert.Labels["policy"]) == f.Name
+		}
+		return found == fires, fmt.Sprint(names), nil
+	})
 }
 
 func patchPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy, patch string) {
@@ -68,12 +67,12 @@ func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *test
 	p := newPolicy(name)
 	addPolicy(t, p)
 	publish(t, f, load.Constant(5))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 
 	scene.Mesh.Pause()
 	t.Cleanup(scene.Mesh.Resume)
 	patchPolicy(t, p, `{"spec":{"minReplicas":3}}`)
-	awaitReplicas(t, f, 3, 3, patience) // by the HPA
+	f.AwaitReplicas(t, 3, 3) // by the HPA
 
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs

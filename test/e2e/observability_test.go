@@ -14,11 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
@@ -61,12 +59,10 @@ func observed(t *testing.T) *prometheus.Server {
 }
 
 // awaitSample waits until an expression has one sample as expected.
-func awaitSample(t *testing.T, f *stage.Function, expression string, limit time.Duration,
-	holds func(value float64) bool,
-) {
+func awaitSample(t *testing.T, f *stage.Function, expression string, holds func(value float64) bool) {
 	t.Helper()
 	server := observed(t)
-	await(t, f, expression, limit, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, expression, func(ctx context.Context) (bool, string, error) {
 		vector, err := server.Query(ctx, expression)
 		if err != nil || len(vector) != 1 {
 			return false, fmt.Sprintf("%d samples", len(vector)), err
@@ -82,16 +78,15 @@ func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(20))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	labels := fmt.Sprintf(`{namespace=%q, policy=%q}`, stage.Namespace, name)
-	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, patience,
-		func(value float64) bool { return value >= 1 })
+	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, func(value float64) bool { return value >= 1 })
 	targets, err := server.Targets(t.Context())
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
 	require.Empty(t, targets[0].LastError)
 	for _, used := range []string{"process_resident_memory_bytes", "go_gc_gomemlimit_bytes"} { // of libraries
-		awaitSample(t, f, "count("+used+")", patience, func(value float64) bool { return value == 1 })
+		awaitSample(t, f, "count("+used+")", func(value float64) bool { return value == 1 })
 	}
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)

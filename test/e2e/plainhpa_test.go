@@ -57,12 +57,12 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 	})
 	// One replica processes 100/s, so 250/s need 3. The backlog grows until the third one runs.
 	publish(t, f, steps(0, 250, 0, 20*time.Second))
-	awaitReplicas(t, f, 3, 5, patience)
-	await(t, f, "all messages to be done", patience, func(context.Context) (bool, string, error) {
+	f.AwaitReplicas(t, 3, 5)
+	f.Await(t, "all messages to be done", func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		return done >= 5000, fmt.Sprint(done), nil
 	})
-	awaitReplicas(t, f, 1, 1, patience)
+	f.AwaitReplicas(t, 1, 1)
 
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
 	require.NoError(t,

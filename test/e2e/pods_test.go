@@ -87,7 +87,7 @@ func awaitPods(t *testing.T, pods *informer.Pods, function, what string,
 	wanted func(policy.Pods) bool,
 ) (seen policy.Pods) {
 	t.Helper()
-	poll(t, "pods of "+function+": "+what, func(context.Context) (bool, string, error) {
+	scene.Await(t, "pods of "+function+": "+what, func(context.Context) (bool, string, error) {
 		var err error
 		if seen, err = pods.Health("Function/" + stage.Namespace + "/" + function); err != nil {
 			return false, err.Error(), nil

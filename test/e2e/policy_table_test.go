@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -27,10 +26,9 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Second / perReplica})
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(arriving))
-	var decided v1alpha1.AutoscalingPolicyStatus
-	awaitStatus(t, f, "replicas for the load, and a capacity", patience,
-		func(s v1alpha1.AutoscalingPolicyStatus) bool {
-			decided = s
+	decided := f.AwaitPolicy(t, "replicas for the load, and a capacity",
+		func(p *v1alpha1.AutoscalingPolicy) bool {
+			s := p.Status
 			return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&
 				s.SpecReplicas != nil && *s.SpecReplicas > arriving/perReplica
 		})
@@ -45,7 +43,7 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 		require.Regexp(t, want, cells[column], "column %s of %v", column, cells)
 	}
 	require.Len(t, cells, 16, "columns")
-	require.Equal(t, v1alpha1.ConditionReady, decided.Conditions[0].Type, "the first condition")
+	require.Equal(t, v1alpha1.ConditionReady, decided.Status.Conditions[0].Type, "the first condition")
 }
 
 // policyRow is the row of the API server's table for kubectl, by column.
@@ -54,11 +52,9 @@ func policyRow(t *testing.T, name string) map[string]string {
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
 	var body []byte
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	body, err = clientset.RESTClient().Get().
 		AbsPath("/apis/"+v1alpha1.GroupVersion().String()+"/namespaces/"+stage.Namespace+"/autoscalingpolicies/"+name).
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
 	require.NoError(t, err)
 	var table metav1.Table
 	decoder := json.NewDecoder(bytes.NewReader(body))

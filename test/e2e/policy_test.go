@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +26,8 @@ func TestPolicyInModeRecommendShowsAndChangesNothing(t *testing.T) {
 	p.Spec.Mode = v1alpha1.ModeRecommend
 	addPolicy(t, p)
 	publish(t, f, load.Constant(250))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Recommending")
-	await(t, f, "a recommendation of more than one replica", patience, func(ctx context.Context) (bool, string, error) {
+	f.AwaitConditions(t, "Ready=True/Recommending")
+	f.Await(t, "a recommendation of more than one replica", func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		return err == nil && p.Status.DesiredReplicas != nil && *p.Status.DesiredReplicas >= 3, "fewer", err
 	})
@@ -45,12 +44,12 @@ func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
 	const name = "contested"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	setMaxReplicas(t, name, int64(5))
-	await(t, f, "the autoscaler of Function Mesh", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "the autoscaler of Function Mesh", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name + "-function"}, meshAutoscaler())
 		return err == nil, "not there", client.IgnoreNotFound(err)
 	})
 	addPolicy(t, newPolicy(name))
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "FunctionHasOwnAutoscaler")
+	said := f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
 	require.Contains(t, said, "remove spec.maxReplicas")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
@@ -58,13 +57,13 @@ func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
 
 	// Function Mesh keeps its autoscaler after the removal of maxReplicas, so the next message is about that one.
 	setMaxReplicas(t, name, nil)
-	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AutoscalerOrphaned")
+	said = f.AwaitConditions(t, "Ready=False/AutoscalerOrphaned")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-function still scales Function "+name)
 	left := meshAutoscaler()
 	left.SetNamespace(stage.Namespace)
 	left.SetName(name + "-function")
 	require.NoError(t, scene.Client.Delete(t.Context(), left))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 }
 
 func meshAutoscaler() *unstructured.Unstructured {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -73,21 +72,11 @@ func setStatus(t *testing.T, name string) v1alpha1.AutoscalingPolicySetStatus {
 	return set.Status
 }
 
-// awaitForSet waits for a condition about a set, and shows its status after a timeout.
-func awaitForSet(t *testing.T, set, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
-		t.Fatalf("%v\nset: %+v", err, setStatus(t, set))
-	}
-}
-
 // awaitCounts waits until that many targets match, have a policy, and are ready.
 func awaitCounts(t *testing.T, set string, matched, governed int32) {
 	t.Helper()
 	want := fmt.Sprint(matched, governed, governed, "True")
-	awaitForSet(t, set, "the set to have matched, governed, ready "+want, func(context.Context) (bool, string, error) {
+	scene.Await(t, "the set to have matched, governed, ready "+want, func(context.Context) (bool, string, error) {
 		status := setStatus(t, set)
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || status.Matched == nil {
@@ -99,22 +88,10 @@ func awaitCounts(t *testing.T, set string, matched, governed int32) {
 }
 
 // awaitGone waits until a policy and its HorizontalPodAutoscaler are deleted.
-func awaitGone(t *testing.T, set, name string) {
+func awaitGone(t *testing.T, name string) {
 	t.Helper()
-	for _, object := range []client.Object{
-		&v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}},
-		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: plan.AutoscalerName(name)}},
-	} {
-		what := object.GetName()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		err := cluster.WaitFor(ctx, what+" of "+set+" to go", 200*time.Millisecond,
-			func(ctx context.Context) (bool, string, error) {
-				err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: what}, object)
-				return err != nil && client.IgnoreNotFound(err) == nil, "still there", client.IgnoreNotFound(err)
-			})
-		require.NoError(t, err)
-	}
+	scene.AwaitGone(t, newPolicy(name))
+	scene.AwaitGone(t, autoscalerNamed(plan.AutoscalerName(name)))
 }
 
 func specReplicas(t *testing.T, f *stage.Function) int64 {
@@ -134,8 +111,8 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 	set := addPolicySet(t, name)
 	publish(t, busy, load.Constant(150))
 
-	awaitReplicas(t, busy, 4, 20, patience)
-	awaitReplicas(t, calm, 2, 2, patience)
+	busy.AwaitReplicas(t, 4, 20)
+	calm.AwaitReplicas(t, 2, 2)
 	awaitCounts(t, name, 3, 2)
 	require.Equal(t, []v1alpha1.PolicySetObject{{
 		Kind: mesh.KindFunction, Name: named.Name, Policy: named.Name, Reason: v1alpha1.ReasonNamedByPolicy,
@@ -157,11 +134,11 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 	revertEdit(t, set, policyName(name, calm.Name))
 	handOver(t, name, calm)
 	relabel(t, calm.Name, nil)
-	awaitGone(t, name, policyName(name, calm.Name))
+	awaitGone(t, policyName(name, calm.Name))
 	awaitCounts(t, name, 2, 1)
 
 	require.NoError(t, scene.Client.Delete(t.Context(), set))
-	awaitGone(t, name, policyName(name, busy.Name))
+	awaitGone(t, policyName(name, busy.Name))
 	require.GreaterOrEqual(t, specReplicas(t, busy), int64(4))
 	require.Equal(t, int64(2), specReplicas(t, calm))
 }
@@ -176,7 +153,7 @@ func revertEdit(t *testing.T, set *v1alpha1.AutoscalingPolicySet, name string) {
 	before := p.DeepCopy()
 	p.Labels["team"], p.Spec.MaxReplicas = "sound", set.Spec.Template.Spec.MaxReplicas+1
 	require.NoError(t, scene.Client.Patch(t.Context(), p, client.MergeFrom(before)))
-	awaitForSet(t, set.Name, name+" to be as the template says", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, name+" to be as the template says", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, key, p)
 		reverted := p.Labels["team"] == "media" && p.Spec.MaxReplicas == set.Spec.Template.Spec.MaxReplicas
 		return reverted, fmt.Sprint(p.Labels, p.Spec.MaxReplicas), err
@@ -189,8 +166,8 @@ func handOver(t *testing.T, set string, f *stage.Function) {
 	own := newPolicy(f.Name)
 	own.Spec.MinReplicas = new(int32(2))
 	addPolicy(t, own)
-	awaitGone(t, set, policyName(set, f.Name))
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	awaitGone(t, policyName(set, f.Name))
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	require.NoError(t, scene.Client.Delete(t.Context(), own))
 	awaitCounts(t, set, 3, 2)
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
@@ -226,19 +203,19 @@ func TestPolicySetScalesTheComponentsOfAMesh(t *testing.T) {
 	relabel(t, spin.Name, selected(name)) // which is of a mesh that matches, and so is skipped
 	set := addPolicySet(t, name)
 
-	awaitReplicas(t, spin, 2, 2, patience)
-	awaitReplicas(t, dye, 2, 2, patience)
+	spin.AwaitReplicas(t, 2, 2)
+	dye.AwaitReplicas(t, 2, 2)
 	awaitCounts(t, name, 2, 2)
 
 	addPolicy(t, own)
-	awaitGone(t, name, componentPolicyName(name, m.Name, "weave-dye"))
-	awaitReplicas(t, dye, 1, 1, patience)
+	awaitGone(t, componentPolicyName(name, m.Name, "weave-dye"))
+	dye.AwaitReplicas(t, 1, 1)
 	awaitCounts(t, name, 2, 1)
 	require.Equal(t, own.Name, setStatus(t, name).NotReady[0].Policy)
 	require.Equal(t, "weave-dye", setStatus(t, name).NotReady[0].Component.Name)
 	require.Equal(t, int64(2), specReplicas(t, spin))
 
 	require.NoError(t, scene.Client.Delete(t.Context(), set))
-	awaitGone(t, name, componentPolicyName(name, m.Name, "weave-spin"))
+	awaitGone(t, componentPolicyName(name, m.Name, "weave-spin"))
 	require.Equal(t, int64(2), specReplicas(t, spin), "replicas stay")
 }

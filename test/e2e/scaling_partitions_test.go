@@ -32,17 +32,17 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	})
 	published := publishSkewed(t, f, rates)
 	addPolicy(t, newPolicy(name))
-	awaitReplicas(t, f, least, int64(len(rates)), patience)
+	f.AwaitReplicas(t, least, int64(len(rates)))
 
 	var drained time.Time
-	await(t, f, "the backlog to drain", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "the backlog to drain", func(ctx context.Context) (bool, string, error) {
 		drained = time.Now()
 		ready, err := waiting(ctx, f)
 		return ready < arrivals, fmt.Sprintf("%d of %d messages wait", ready, published()), err
 	})
 	// The test checks replicas directly: a status with nearly constant numbers is not written for minutes, so its time
 	// says nothing about later decisions.
-	await(t, f, "the stabilization window to pass", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "the stabilization window to pass", func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
 		return time.Since(drained) > 15*time.Second, fmt.Sprintf("%+v", replicas), err
 	})

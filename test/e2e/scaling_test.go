@@ -14,11 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -28,25 +26,16 @@ import (
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	f, err := scene.AddFunction(ctx, config)
+	f, err := scene.AddFunction(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		require.NoError(t, f.Remove(ctx))
+		require.NoError(t, f.Remove(context.WithoutCancel(t.Context())))
 	})
 	return f
 }
 
 // objective is that of all policies here.
-const (
-	objective = 30 * time.Second
-	// patience is for conditions that take seconds, or minutes on a busy machine. Surplus consumers are reported after two
-	// minutes, which restart after a failed poll.
-	patience = 5 * time.Minute
-)
+const objective = 30 * time.Second
 
 // newPolicy has 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
 func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
@@ -83,76 +72,10 @@ func publish(t *testing.T, f *stage.Function, profile load.Profile) {
 	})
 }
 
-// await waits for a condition; after a timeout it shows the policy, the HPA and the adapter's log.
-func await(t *testing.T, f *stage.Function, what string, limit time.Duration,
-	holds func(ctx context.Context) (bool, string, error),
-) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
-		t.Fatalf("%v\n%s", err, describe(t, f))
-	}
-}
-
-// awaitReplicas waits until spec.replicas is from least to most, and logs each decision meanwhile.
-func awaitReplicas(t *testing.T, f *stage.Function, least, most int64, limit time.Duration) {
-	t.Helper()
-	last := ""
-	await(t, f, fmt.Sprintf("%d to %d replicas", least, most), limit, func(ctx context.Context) (bool, string, error) {
-		last = tellDecision(ctx, t, f, last)
-		replicas, err := f.Replicas(ctx)
-		return replicas.Within(least, most), fmt.Sprintf("%+v", replicas), err
-	})
-}
-
-// awaitCondition waits until a condition of the policy has a status and a reason.
-func awaitCondition(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus,
-	reason string,
-) string {
-	t.Helper()
-	var message string
-	await(t, f, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), patience,
-		func(ctx context.Context) (bool, string, error) {
-			p, err := f.Policy(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-			if c == nil {
-				return false, "no such condition", nil
-			}
-			message = c.Message
-			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-		})
-	return message
-}
-
-// awaitAutoscaler waits until the condition ScalingActive of the policy's HPA has a status, and returns its message.
-func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionStatus) string {
-	t.Helper()
-	var message string
-	await(t, f, "the HPA to say ScalingActive="+string(active), patience,
-		func(ctx context.Context) (bool, string, error) {
-			hpa, err := f.Autoscaler(ctx)
-			if err != nil || hpa == nil {
-				return false, "no HPA", err
-			}
-			for _, c := range hpa.Status.Conditions {
-				if c.Type == autoscalingv2.ScalingActive {
-					message = c.Message
-					return c.Status == active, string(c.Status) + ": " + c.Message, nil
-				}
-			}
-			return false, "no condition", nil
-		})
-	return message
-}
-
 // requireClean fails if the policy or the HPA reports a problem.
 func requireClean(t *testing.T, f *stage.Function) {
 	t.Helper()
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, hpa)
@@ -165,24 +88,6 @@ func requireClean(t *testing.T, f *stage.Function) {
 		delete(want, c.Type)
 	}
 	require.Empty(t, want, "conditions that the HPA lacks")
-}
-
-// describe returns the state for a failed test.
-func describe(t *testing.T, f *stage.Function) string {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	p, err := f.Policy(ctx)
-	hpa, hpaErr := f.Autoscaler(ctx)
-	text := fmt.Sprintf("policy: %v %+v\n", err, p)
-	if p != nil {
-		text = fmt.Sprintf("policy status: %+v\n", p.Status)
-	}
-	if hpa != nil {
-		text += fmt.Sprintf("HPA status: %v %+v\n", hpaErr, hpa.Status)
-	}
-	done, late := f.Score.Totals()
-	text += fmt.Sprintf("running %d, done %d, late %d\n", scene.Mesh.Running(stage.Namespace, f.Name), done, late)
-	return text + "adapter:\n" + scene.Adapter.LogTail()
 }
 
 // steps is a load that changes at given times.
@@ -223,7 +128,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	capacity := float64(time.Second) / float64(config.ServiceTime)
 
 	// At the calm rate one replica is enough: low is a fifth of its capacity.
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(1), replicas.Spec)
@@ -232,8 +137,8 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	before := f.Published()
 	load.turn(high)
 	enough := int64(float64(high)/capacity) + 1 // fewer never drain the backlog
-	awaitReplicas(t, f, enough, 20, patience)
-	await(t, f, "the backlog to drain", patience, func(context.Context) (bool, string, error) {
+	f.AwaitReplicas(t, enough, 20)
+	f.Await(t, "the backlog to drain", func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
 		published := f.Published()
 		return published-before > 10*high && published-int64(done) < high,
@@ -241,7 +146,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	})
 	load.turn(low)
 	// Replicas do not go below the slow smoothed rate, which has a time constant of 90 s.
-	awaitReplicas(t, f, 1, 1, 6*time.Minute)
+	f.AwaitReplicas(t, 1, 1)
 	requireClean(t, f)
 
 	p, err = f.Policy(t.Context())
@@ -313,9 +218,9 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 		&p.Status.Capacity.MessagesPerSecond, p.Status.Capacity.Observations)
 }
 
-func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
+func TestCoreScalingLightReplicasFollowTheLoad(t *testing.T) {
 	t.Parallel()
-	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second}, 8, 132)
+	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 2 * time.Second}, 8, 132)
 }
 
 func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {

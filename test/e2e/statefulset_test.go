@@ -100,7 +100,7 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 	t.Helper()
 	set := &appsv1.StatefulSet{}
 	name := madeFor(config)
-	poll(t, fmt.Sprintf("%d replicas of %s", replicas, name), func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, fmt.Sprintf("%d replicas of %s", replicas, name), func(ctx context.Context) (bool, string, error) {
 		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, set); err != nil {
 			return false, err.Error(), nil
 		}
@@ -134,7 +134,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
 	}}
 	create(t, p)
-	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
 	began := time.Now()
 	step := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 
@@ -156,9 +156,8 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	direct := p.DeepCopy()
 	direct.Spec.Actuator = v1alpha1.ActuatorDirect
 	require.NoError(t, scene.Client.Patch(t.Context(), direct, client.MergeFrom(p)))
-	pollPolicy(t, p.Name, "the controller itself to scale", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
-		return p.Status.Actuator != nil &&
-			p.Status.Actuator.Type == v1alpha1.ActuatorDirect, fmt.Sprintf("%+v", p.Status.Actuator)
+	scene.AwaitPolicy(t, p.Name, "the controller itself to scale", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect
 	})
 	o.update(t, name, map[string]any{"userConfig": slower(config, "300000")})
 	o.awaitSet(t, config, topic, 3, set.UID)
@@ -207,7 +206,7 @@ func requireTimed(t *testing.T, name string) {
 	t.Helper()
 	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
 		"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/"
-	poll(t, "instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
 		values := map[string]float64{}
 		for _, metric := range []string{"pulsar_function_busy_ratio", "pulsar_function_silent_instances"} {
 			answer, err := ask(ctx, t, path+metric)
@@ -230,7 +229,7 @@ func requireAskedOfSet(t *testing.T, name string) {
 	t.Helper()
 	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name +
 		"/pulsar_function_backlog_ready_messages"
-	poll(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
 		answer, err := ask(ctx, t, path)
 		if err != nil {
 			return false, err.Error(), nil // the first responses report unknown signals

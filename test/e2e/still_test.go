@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
@@ -22,7 +19,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -61,46 +57,6 @@ func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 	create(t, p)
 }
 
-// poll waits for a condition; after a timeout it shows the adapter's log.
-func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
-		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())
-	}
-}
-
-// pollPolicy waits for a condition about the policy of this name.
-func pollPolicy(t *testing.T, name, what string, holds func(p *v1alpha1.AutoscalingPolicy) (bool, string)) {
-	t.Helper()
-	poll(t, "policy "+name+": "+what, func(ctx context.Context) (bool, string, error) {
-		p := &v1alpha1.AutoscalingPolicy{}
-		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil {
-			return false, err.Error(), nil // also at the end of the wait
-		}
-		held, last := holds(p)
-		return held, last, nil
-	})
-}
-
-// pollCondition waits until a condition of the policy has a status and a reason, and returns its message.
-func pollCondition(t *testing.T, name, conditionType string, status metav1.ConditionStatus,
-	reason string,
-) (message string) {
-	t.Helper()
-	pollPolicy(t, name, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason),
-		func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
-			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-			if c == nil {
-				return false, "no such condition"
-			}
-			message = c.Message
-			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
-		})
-	return message
-}
-
 const readyMessages = "pulsar_function_backlog_ready_messages"
 
 // metricPath is the path of a metric of a Function, Sink or Source.
@@ -136,7 +92,7 @@ func (by asker) value(ctx context.Context, kind, name, metric string) (cmv1beta2
 // awaits waits until the object has exactly that many ready messages.
 func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
 	t.Helper()
-	poll(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name),
+	scene.Await(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name),
 		func(ctx context.Context) (bool, string, error) {
 			value, err := by.value(ctx, kind, name, readyMessages)
 			if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +21,7 @@ import (
 func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 	t.Helper()
 	f := m.Functions[0]
-	await(t, f, fmt.Sprintf("maxReplicas %v", want), patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, fmt.Sprintf("maxReplicas %v", want), func(ctx context.Context) (bool, string, error) {
 		object := m.Object()
 		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, "", err
@@ -52,13 +51,10 @@ func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 	addPolicy(t, p)
 	awaitAutoscalers(t, f, map[string]bool{own: false})
 	awaitEntryMax(t, m, nil)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	await(t, f, "the policy to go", patience, func(ctx context.Context) (bool, string, error) {
-		absent, err := gone(ctx, newPolicy(p.Name))
-		return absent, "it is there", err
-	})
+	scene.AwaitGone(t, newPolicy(p.Name))
 	awaitEntryMax(t, m, most)
 	awaitAutoscalers(t, f, map[string]bool{own: true})
 	require.Equal(t, replicas, entryReplicas(t.Context(), t, m))

@@ -46,7 +46,7 @@ func maxReplicasOf(ctx context.Context, name string) (any, error) {
 // awaitAutoscalers waits until exactly the autoscalers with true exist.
 func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 	t.Helper()
-	await(t, f, fmt.Sprintf("autoscalers %v", want), patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, fmt.Sprintf("autoscalers %v", want), func(ctx context.Context) (bool, string, error) {
 		got, same := map[string]bool{}, true
 		for name, exists := range want {
 			absent, err := gone(ctx, autoscalerNamed(name))
@@ -60,7 +60,7 @@ func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 	})
 }
 
-func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
+func TestCoreTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "taken", 3
 	ours, own, foreign := plan.AutoscalerName(name), name+"-function", name+"-by-hand"
@@ -77,12 +77,12 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "FunctionHasOwnAutoscaler")
+	f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
 	requireNoAutoscaler(t, f, replicas)
 
 	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)
 	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	value, err := maxReplicasOf(t.Context(), name)
 	require.NoError(t, err)
 	require.Nil(t, value)
@@ -90,7 +90,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	t.Log("it refuses again")
 	setConflictPolicy(t, name, v1alpha1.ConflictRefuse)
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "FunctionHasOwnAutoscaler")
+	f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
 	got, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, got.Status.TakenOver)
@@ -101,10 +101,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
 	require.NoError(t, scene.Client.Delete(t.Context(), got))
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
-	await(t, f, "the policy to go", patience, func(ctx context.Context) (bool, string, error) {
-		absent, err := gone(ctx, newPolicy(name))
-		return absent, "it is there", err
-	})
+	scene.AwaitGone(t, newPolicy(name))
 	value, err = maxReplicasOf(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, int64(7), value)
@@ -128,7 +125,7 @@ func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.ConflictPolicy = new(int32(replicas)), v1alpha1.ConflictTakeOver
 	addPolicy(t, p)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "TakingOver")
+	said := f.AwaitConditions(t, "Ready=False/TakingOver")
 	require.Contains(t, said, "KEDA is about to delete it")
 	requireNoAutoscaler(t, f, replicas)
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(keda), keda))
@@ -137,7 +134,7 @@ func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T
 	remove(t, hpa) // as KEDA does
 	awaitAutoscalers(t, f, map[string]bool{ours: true, kedas: false})
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	await(t, f, "the ScaledObject to go on", patience, func(ctx context.Context) (bool, string, error) {
+	f.Await(t, "the ScaledObject to go on", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(keda), keda)
 		return len(keda.GetAnnotations()) == 0, fmt.Sprint(keda.GetAnnotations()), err
 	})

@@ -172,14 +172,13 @@ func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 	return first
 }
 
-// until repeats look for a minute, until it returns true; its text is for the error.
+// until repeats look until it returns true; its text is for the error.
 func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	err := cluster.WaitFor(ctx, "the worker", 50*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		seen, done := look(ctx)
-		return done, seen, nil
-	})
+	err := cluster.WaitFor(t.Context(), "the worker", 50*time.Millisecond,
+		func(ctx context.Context) (bool, string, error) {
+			seen, done := look(ctx)
+			return done, seen, nil
+		})
 	require.NoError(t, err)
 }

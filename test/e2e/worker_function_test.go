@@ -54,13 +54,13 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	p := workerPolicy(name, v1alpha1.WorkloadFunction)
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, p)
-	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	scene.AwaitConditions(t, name, "Ready=True/Scaling")
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
 	// One instance takes 20 s for them. The policy may decide on the first messages and then waits for four times a start,
 	// which takes a busy worker half a minute: more messages follow until it decides again.
 	var published time.Time
-	poll(t, "three instances", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "three instances", func(ctx context.Context) (bool, string, error) {
 		if time.Since(published) > 30*time.Second {
 			w.publish(t, name+"-in", messages)
 			published = time.Now()
@@ -77,7 +77,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	// Between two changes that restart all instances, four times a start must pass.
 	w.awaitParallelism(t, function.KindFunction, name, 1)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
-	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	scene.AwaitConditions(t, name, "Ready=True/Scaling")
 	w.benchOfWorker(t, "function:public/default/"+name, broker.TopicName(name+"-in"))
 }
 
@@ -98,7 +98,7 @@ func aWorkersSinkIsBroughtWithinBounds(t *testing.T, w *workerBroker) {
 
 	w.awaitParallelism(t, function.KindSink, name, 2)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
-	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	scene.AwaitConditions(t, name, "Ready=True/Scaling")
 	found := readPolicy(t, name)
 	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)
 }
@@ -117,7 +117,7 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workerBroker) {
 	p.Spec.MinReplicas = new(int32(2)) // would cause a write
 	create(t, p)
 
-	message := awaitPolicy(t, name, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "Stopped")
+	message := scene.AwaitConditions(t, name, "TargetFound=False/Stopped")
 	require.Contains(t, message, "start it first")
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
@@ -130,13 +130,13 @@ func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
 	missing := workerPolicy("absent", v1alpha1.WorkloadSource)
 	missing.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, missing)
-	message := awaitPolicy(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetNotFound")
+	message := scene.AwaitConditions(t, "absent", "TargetFound=False/TargetNotFound")
 	require.Contains(t, message, "source public/default/absent of the function worker")
 
 	away := workerPolicy("away", v1alpha1.WorkloadFunction)
 	away.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://127.0.0.1:1"}
 	create(t, away)
-	message = awaitPolicy(t, "away", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "PulsarUnreachable")
+	message = scene.AwaitConditions(t, "away", "TargetFound=False/PulsarUnreachable")
 	require.Contains(t, message, "connection refused")
 
 	labels := map[string]string{"test": "in-kubernetes"}
@@ -153,7 +153,7 @@ func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
 	inside := workerPolicy("in-kubernetes", v1alpha1.WorkloadFunction)
 	inside.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, inside)
-	message = awaitPolicy(t, "in-kubernetes", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetInvalid")
+	message = scene.AwaitConditions(t, "in-kubernetes", "TargetFound=False/TargetInvalid")
 	require.Contains(t, message, "kind StatefulSet, name pf-public-default-in-kubernetes")
 }
 
@@ -188,7 +188,7 @@ func (w *workerBroker) createForNow(t *testing.T, kind function.Kind, config map
 func (w *workerBroker) awaitParallelism(t *testing.T, kind function.Kind, name string, parallelism int) {
 	t.Helper()
 	last := ""
-	poll(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {
 		config, err := w.worker.Describe(ctx, w.component(kind, name))
 		p := readPolicy(t, name)
 		seen := fmt.Sprintf("%v %d", err, config.Parallelism)
@@ -200,21 +200,6 @@ func (w *workerBroker) awaitParallelism(t *testing.T, kind function.Kind, name s
 		}
 		return err == nil && config.Parallelism == parallelism, seen, nil
 	})
-}
-
-// awaitPolicy waits until a condition of a policy has a status and a reason, and returns its message.
-func awaitPolicy(t *testing.T, name, condition string, status metav1.ConditionStatus, reason string) (message string) {
-	t.Helper()
-	poll(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name),
-		func(context.Context) (bool, string, error) {
-			c := meta.FindStatusCondition(readPolicy(t, name).Status.Conditions, condition)
-			if c == nil {
-				return false, "no such condition", nil
-			}
-			message = c.Message
-			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-		})
-	return message
 }
 
 func readPolicy(t *testing.T, name string) *v1alpha1.AutoscalingPolicy {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,11 +22,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// idlePolicy may scale to zero after that many idle seconds.
+// idlePolicy may scale to zero after that many idle seconds, which is also its stabilization window.
 func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) *v1alpha1.AutoscalingPolicy {
 	p := newPolicy(name)
 	p.Spec.MinReplicas, p.Spec.Actuator = new(int32), actuator
-	p.Spec.Behavior.ScaleDown.CooldownPeriodSeconds = &cooldownSeconds
+	p.Spec.Behavior.ScaleDown = &v1alpha1.ScaleDownRules{
+		CooldownPeriodSeconds: &cooldownSeconds, StabilizationWindowSeconds: &cooldownSeconds,
+	}
 	return p
 }
 
@@ -83,24 +83,24 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	addPolicy(t, p)
 	publishFor(t, f, 7, 12*time.Second)
 	awaitLearned(t, f)
-	awaitReplicas(t, f, 0, 0, patience)
+	f.AwaitReplicas(t, 0, 0)
 	atZero(t, f, actuator)
 
 	require.NoError(t, f.PublishBurst(t.Context(), 5))
-	awaitReplicas(t, f, 1, 20, patience)
+	f.AwaitReplicas(t, 1, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, patience)
+	f.AwaitReplicas(t, 0, 0)
 
 	// In mode Paused the messages accumulate, so that the first reading has all of them.
 	setMode(t, f, v1alpha1.ModePaused)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonPaused)
+	f.AwaitConditions(t, "Ready=True/Paused")
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
-	awaitReplicas(t, f, 3, 20, patience)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	f.AwaitReplicas(t, 3, 20)
+	f.AwaitConditions(t, "Ready=True/Scaling")
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0, patience)
+	f.AwaitReplicas(t, 0, 0)
 	desired := desiredSince(name, since)
 	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
 	for i, one := range desired[:len(desired)-1] {
@@ -113,7 +113,7 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 // atZero describes the state at zero.
 func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	t.Helper()
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	said := f.AwaitConditions(t, "Ready=True/ScaledToZero")
 	require.Contains(t, said, "scaled to zero")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
@@ -122,25 +122,14 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 		return
 	}
 	require.Equal(t, int32(1), *hpa.Spec.MinReplicas, "this cluster takes no less")
-	await(t, f, "the HPA to find it there", patience, func(ctx context.Context) (bool, string, error) {
-		hpa, err := f.Autoscaler(ctx)
-		if err != nil || hpa == nil {
-			return false, "no HPA", err
-		}
-		for _, c := range hpa.Status.Conditions {
-			if c.Type == autoscalingv2.ScalingActive {
-				return c.Reason == "ScalingDisabled", c.Reason, nil
-			}
-		}
-		return false, "no condition", nil
-	})
+	f.AwaitHPA(t, "ScalingActive=False/ScalingDisabled") // it finds no replicas
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, replicas.Spec, "and it leaves it there")
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	f.AwaitConditions(t, "Ready=True/ScaledToZero")
 }
 
-func TestZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
+func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	t.Parallel()
 	zeroAndBack(t, "zero-hpa", v1alpha1.ActuatorHPA)
 }
@@ -179,18 +168,16 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		if count == 0 {
 			reason = v1alpha1.ReasonScaledToZero
 		}
-		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
+		scene.AwaitConditions(t, name, "Ready=True/"+reason)
 	}
 	b.Kill()
 	for name := range replicas {
-		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
+		scene.AwaitConditions(t, name, "Ready=False/Stale")
 	}
 	steady()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, b.Restart(ctx))
+	require.NoError(t, b.Restart(t.Context()))
 	for name := range replicas {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
+		scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	}
 	steady()
 	for name := range replicas {

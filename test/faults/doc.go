@@ -8,8 +8,7 @@
 //	adapter ----------> broker    its twin under the same load, read truly
 //
 // A mode is a Fault with its tolerated effects: how far replicas may differ from the twin's, which condition reports
-// it, how long the recovery takes. All modes check the memory of the adapter. Without -all the tests run the most
-// important ones.
+// it, how long the recovery takes. All modes check the memory of the adapter.
 //
 // Floor 3. It is a separate package because it takes the adapter to its limits.
 package faults

@@ -6,7 +6,6 @@ package faults_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -20,9 +19,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// all is given as: go test ./test/faults -all
-var all = flag.Bool("all", false, "run all modes, not only those that show most")
-
 const (
 	// serviceTime makes a replica process 25 messages a second; load is what arrives at each Function.
 	serviceTime = 40 * time.Millisecond
@@ -31,8 +27,6 @@ const (
 	// stale is when a reading is, and timeout how long one request may take.
 	stale   = 8 * time.Second
 	timeout = time.Second
-	// patience bounds every wait: a machine may be busy.
-	patience = 90 * time.Second
 )
 
 var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)

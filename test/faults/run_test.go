@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"strconv"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -39,15 +37,13 @@ type mode struct {
 	topics int
 	// text is in a condition during the fault; empty if none is required.
 	text string
-	// often modes run without -all, and alone modes run without others beside them.
-	often, alone bool
+	// core modes are those that show most, and alone modes run without others beside them.
+	core, alone bool
 }
 
 const (
 	// watched is how long replicas are watched after the fault.
 	watched = 15 * time.Second
-	// recovery ends at the latest with the circuit breaker's last probe, 30 s after the previous one.
-	recovery = 45*time.Second - watched
 	// apart is the largest difference to the twin's replicas, which vary by one.
 	apart = 2
 	// memory is the limit for the adapter in all modes together.
@@ -65,25 +61,24 @@ type subject struct {
 func (m mode) run(t *testing.T, name string) {
 	t.Helper()
 	s := newSubject(t, name, m)
-	s.await(t, "both to be settled", s.settled)
+	s.Await(t, "both to be settled", s.settled)
 	since := time.Now()
 	s.proxy.Falsify(m.fault, m.answers)
 	if m.answers == faults.Always {
 		if m.text != "" {
-			s.await(t, "a condition to say "+m.text, func(ctx context.Context) (bool, string, error) {
-				text, err := s.conditions(ctx)
-				return strings.Contains(text, m.text), text, err
+			s.AwaitPolicy(t, "a condition to say "+m.text, func(p *v1alpha1.AutoscalingPolicy) bool {
+				return strings.Contains(stage.Conditions(p), m.text)
 			})
 		}
 		s.watch(t, time.Until(since.Add(m.lasts)))
 	} else {
-		s.await(t, "the wrong answers to be given", func(context.Context) (bool, string, error) {
+		s.Await(t, "the wrong answers to be given", func(context.Context) (bool, string, error) {
 			return s.proxy.Told() == m.answers, fmt.Sprint(s.proxy.Told()), nil
 		})
 	}
 	require.Positive(t, s.proxy.Tell(), "no answer was wrong")
 	s.watch(t, watched)
-	s.awaitWithin(t, recovery, "it to be ready again", s.ready)
+	s.AwaitConditions(t, "Ready=True", "BacklogKnown=True")
 }
 
 func newSubject(t *testing.T, name string, m mode) *subject {
@@ -109,9 +104,7 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, publishing.Wait())
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
-		defer cancel()
-		require.NoError(t, s.Remove(ctx))
+		require.NoError(t, s.Remove(context.WithoutCancel(t.Context())))
 	})
 	return s
 }
@@ -128,34 +121,6 @@ func (s *subject) moreTopics(t *testing.T, name string, count int) func(*unstruc
 	return func(function *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedSlice(function.Object, topics, "spec", "input", "topics"))
 	}
-}
-
-func (s *subject) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	s.awaitWithin(t, patience, what, holds)
-}
-
-func (s *subject) awaitWithin(t *testing.T, limit time.Duration, what string,
-	holds func(ctx context.Context) (bool, string, error),
-) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
-		t.Fatalf("%v\n%s", err, s.describe(context.WithoutCancel(t.Context())))
-	}
-}
-
-func (s *subject) describe(ctx context.Context) string {
-	p, err := s.Policy(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	text, _ := s.conditions(ctx)
-	status, err := json.Marshal(map[string]any{
-		"signals": p.Status.Signals, "capacity": p.Status.Capacity, "decision": p.Status.Decision,
-	})
-	return fmt.Sprintf("%s %v\n%s", status, err, text)
 }
 
 // settled reports whether both have learned their capacity, and have the same number of replicas.
@@ -179,29 +144,6 @@ func (s *subject) settled(ctx context.Context) (bool, string, error) {
 	return distance(spec[0], spec[1]) < apart, fmt.Sprint(spec, " replicas"), nil
 }
 
-func (s *subject) ready(ctx context.Context) (bool, string, error) {
-	p, err := s.Policy(ctx)
-	if err != nil {
-		return false, "", err
-	}
-	return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) &&
-			meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionBacklogKnown), fmt.Sprintf("%+v",
-			p.Status.Conditions), nil
-}
-
-// conditions are those of the policy as text.
-func (s *subject) conditions(ctx context.Context) (string, error) {
-	p, err := s.Policy(ctx)
-	if err != nil {
-		return "", err
-	}
-	var text strings.Builder
-	for _, c := range p.Status.Conditions {
-		fmt.Fprintf(&text, "%s=%s/%s: %s\n", c.Type, c.Status, c.Reason, c.Message)
-	}
-	return text.String(), nil
-}
-
 // watch fails if replicas differ too much from the twin's, or the adapter uses too much memory.
 func (s *subject) watch(t *testing.T, length time.Duration) {
 	t.Helper()
@@ -211,7 +153,8 @@ func (s *subject) watch(t *testing.T, length time.Duration) {
 		others, err := s.twin.Replicas(t.Context())
 		require.NoError(t, err)
 		if distance(mine.Spec, others.Spec) > apart {
-			t.Fatalf("%d replicas, and the twin has %d\n%s", mine.Spec, others.Spec, s.describe(t.Context()))
+			t.Fatalf("%d replicas, and the twin has %d\n%s", mine.Spec, others.Spec,
+				s.Describe(t.Context(), s.Name, s.twin.Name))
 		}
 		require.Less(t, s.resident(t), float64(memory), "bytes of the adapter")
 		select {

@@ -40,7 +40,7 @@ func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
 	ended := time.Now()
 	s.route(t, other)
 	looks := 0
-	s.await(t, "the other adapter to decide", func(ctx context.Context) (bool, string, error) {
+	s.function.Await(t, "the other adapter to decide", func(ctx context.Context) (bool, string, error) {
 		got, err := s.answer(ctx, other)
 		if err != nil {
 			return false, "", fmt.Errorf("after %s and %d answers: %w", time.Since(ended), looks, err)
@@ -54,12 +54,12 @@ func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
 	})
 	t.Logf("the other decides %s after the end, with a Lease of %s, and has given the same answer %d times until then",
 		time.Since(ended).Round(time.Millisecond), leaseDuration, looks)
-	s.awaitActive(t)
+	s.function.AwaitHPA(t, "ScalingActive=True")
 	s.requireRemembered(t, before)
 	s.requireUnchanged(t, since)
 }
 
-func TestALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
+func TestCoreALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
 	s := onScene(t)
 	s.takeOver(t, func(leader *stage.Adapter) { leader.Kill() })
 }
@@ -90,11 +90,14 @@ func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 		stopped = leader
 		require.NoError(t, leader.Pause())
 	})
-	s.elapse(t, staleAfter) // since it stopped, at least
+	stale := time.Now().Add(staleAfter) // since it stopped, at least
+	s.function.Await(t, "its readings to be stale", func(context.Context) (bool, string, error) {
+		return time.Now().After(stale), "not yet", nil
+	})
 	known, since := s.backlogKnown(t), time.Now()
 	require.Equal(t, metav1.ConditionTrue, known.Status)
 	require.NoError(t, stopped.Resume())
-	s.await(t, "the adapter that stood still to end", func(context.Context) (bool, string, error) {
+	s.function.Await(t, "the adapter that stood still to end", func(context.Context) (bool, string, error) {
 		require.Equal(t, known, s.backlogKnown(t), "it reported after %s", time.Since(since))
 		return stopped.Ended(), "it runs", nil
 	})
@@ -119,14 +122,14 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	s.roles(t)
 	s.requireRemembered(t, before)
 	s.requireUnchanged(t, since)
-	s.await(t, "messages to be done", func(context.Context) (bool, string, error) {
+	s.function.Await(t, "messages to be done", func(context.Context) (bool, string, error) {
 		now, _ := s.function.Score.Totals()
 		return now > done+calm, fmt.Sprint(now-done, " more"), nil
 	})
 
 	// And replicas still follow a higher load.
 	s.perSecond.Store(3 * calm)
-	s.await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
+	s.function.Await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
 		now, err := s.function.Replicas(ctx)
 		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err
 	})

@@ -32,8 +32,6 @@ const (
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
 	// staleAfter is the age at which a reading is stale.
 	staleAfter = 20 * time.Second
-	// patience bounds every wait: a machine may be busy.
-	patience = 3 * time.Minute
 )
 
 var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)

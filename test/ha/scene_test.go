@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,21 +30,6 @@ import (
 
 const metricPath = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
 	"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/pulsar_function_desired_replicas"
-
-// await waits for a condition; after a timeout it shows the state for a person.
-func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 50*time.Millisecond, holds); err != nil {
-		p, _ := s.function.Policy(context.WithoutCancel(t.Context()))
-		text := fmt.Sprintf("%v\npolicy: %+v\n", err, p)
-		for i, a := range s.adapters {
-			text += fmt.Sprintf("adapter %d:\n%s\n", i+1, a.LogTail())
-		}
-		t.Fatal(text)
-	}
-}
 
 // answer is the number that an adapter serves, without the aggregator.
 func (s *scene) answer(ctx context.Context, a *stage.Adapter) (int64, error) {
@@ -87,7 +70,7 @@ func (s *scene) passes(ctx context.Context, a *stage.Adapter) (float64, error) {
 // roles waits until exactly one of both decides.
 func (s *scene) roles(t *testing.T) (leader, other *stage.Adapter) {
 	t.Helper()
-	s.await(t, "one adapter to decide", func(ctx context.Context) (bool, string, error) {
+	s.function.Await(t, "one adapter to decide", func(ctx context.Context) (bool, string, error) {
 		first, err := s.passes(ctx, s.adapters[0])
 		if err != nil {
 			return false, err.Error(), nil
@@ -128,32 +111,10 @@ func (s *scene) settle(t *testing.T) {
 			require.NoError(t, a.Restart(t.Context(), s.Stage))
 		}
 	}
-	s.await(t, "the policy to be ready, with a capacity", func(ctx context.Context) (bool, string, error) {
-		p, err := s.function.Policy(ctx)
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		return p.Status.Capacity != nil && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady),
-			fmt.Sprintf("%+v", p.Status.Conditions), nil
+	s.function.AwaitPolicy(t, "ready, with a capacity", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Capacity != nil && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
 	})
-	s.awaitActive(t)
-}
-
-// awaitActive waits until the HorizontalPodAutoscaler gets its metric.
-func (s *scene) awaitActive(t *testing.T) {
-	t.Helper()
-	s.await(t, "the HorizontalPodAutoscaler to scale", func(ctx context.Context) (bool, string, error) {
-		hpa, err := s.function.Autoscaler(ctx)
-		if err != nil || hpa == nil {
-			return false, fmt.Sprint("none: ", err), nil
-		}
-		for _, c := range hpa.Status.Conditions {
-			if c.Type == autoscalingv2.ScalingActive {
-				return c.Status == corev1.ConditionTrue, c.Message, nil
-			}
-		}
-		return false, "no condition", nil
-	})
+	s.function.AwaitHPA(t, "ScalingActive=True")
 }
 
 // desired is the number in the status.
@@ -187,7 +148,7 @@ func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
 	changed := p.DeepCopy()
 	changed.Spec.LatencyObjective.Duration += time.Second
 	require.NoError(t, s.Client.Patch(t.Context(), changed, client.MergeFrom(p)))
-	s.await(t, "the changed policy to be decided for", func(ctx context.Context) (bool, string, error) {
+	s.function.Await(t, "the changed policy to be decided for", func(ctx context.Context) (bool, string, error) {
 		if p, err = s.function.Policy(ctx); err != nil {
 			return false, err.Error(), nil
 		}
@@ -209,13 +170,6 @@ func (s *scene) backlogKnown(t *testing.T) metav1.Condition {
 	known := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionBacklogKnown)
 	require.NotNil(t, known)
 	return *known
-}
-
-// elapse waits, while everything goes on.
-func (s *scene) elapse(t *testing.T, d time.Duration) {
-	t.Helper()
-	until := time.Now().Add(d)
-	s.await(t, "time to pass", func(context.Context) (bool, string, error) { return time.Now().After(until), "", nil })
 }
 
 func (s *scene) capacity(t *testing.T) *v1alpha1.Capacity {

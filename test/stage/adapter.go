@@ -24,6 +24,9 @@ const (
 	serviceAccount = "adapter"
 )
 
+// logLines are shown of a program's log.
+const logLines = 40
+
 // Adapter is the product as a process with its own user, with the permissions of deploy/rbac, behind the real
 // aggregator.
 type Adapter struct {
@@ -111,7 +114,20 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 	if err := a.Restart(ctx, s); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.added = append(s.added, a)
 	return a, nil
+}
+
+// allAdapters are the first one, if any, and those that were added.
+func (s *Stage) allAdapters() []*Adapter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Adapter == nil {
+		return nil
+	}
+	return append([]*Adapter{s.Adapter}, s.added...)
 }
 
 // Restart starts the process, also after its end, and returns when it is ready; the aggregator may not know it.
@@ -191,6 +207,5 @@ func (a *Adapter) Ended() bool {
 
 // LogTail returns the last lines of the adapter's log.
 func (a *Adapter) LogTail() string {
-	const lines = 40
-	return a.process.LogTail(lines)
+	return a.process.LogTail(logLines)
 }

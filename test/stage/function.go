@@ -275,8 +275,13 @@ func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
 
 // Policy reads the policy of the Function's name.
 func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, error) {
+	return f.stage.Policy(ctx, f.Name)
+}
+
+// Policy reads a policy.
+func (s *Stage) Policy(ctx context.Context, name string) (*v1alpha1.AutoscalingPolicy, error) {
 	p := &v1alpha1.AutoscalingPolicy{}
-	if err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name}, p); err != nil {
+	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, p); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	return p, nil
@@ -284,8 +289,12 @@ func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, err
 
 // Autoscaler reads the HorizontalPodAutoscaler of the policy; nil if there is none yet.
 func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	return f.stage.autoscaler(ctx, f.Name)
+}
+
+func (s *Stage) autoscaler(ctx context.Context, policy string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: plan.AutoscalerName(f.Name)}, hpa)
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: plan.AutoscalerName(policy)}, hpa)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // no autoscaler is an answer here, and a common one

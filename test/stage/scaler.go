@@ -194,6 +194,5 @@ func (a *Scaler) Resume() error { return a.current().Resume() }
 
 // LogTail returns the last lines of the scaler's log.
 func (a *Scaler) LogTail() string {
-	const lines = 40
-	return a.current().LogTail(lines)
+	return a.current().LogTail(logLines)
 }

@@ -84,8 +84,11 @@ type Stage struct {
 	// ownBroker is true if the broker ends with the stage.
 	ownBroker bool
 	runners   runners
-	stop      context.CancelFunc
-	group     *errgroup.Group
+	// mu guards added, the adapters of AddAdapter.
+	mu    sync.Mutex
+	added []*Adapter
+	stop  context.CancelFunc
+	group *errgroup.Group
 }
 
 // Open starts the stage, which takes about 15 s once everything is built and downloaded. It lives until Close or the

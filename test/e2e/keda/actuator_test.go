@@ -34,16 +34,16 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	addPolicy(t, p)
 	o := scene.ScaledObject(plan.AutoscalerName(name))
 	awaitScaledObject(t, o, true)
-	awaitReplicas(t, f, 0, 0)
-	awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
+	f.AwaitReplicas(t, 0, 0)
+	f.AwaitConditions(t, "Ready=True/ScaledToZero")
 	awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
 
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
-	awaitReplicas(t, f, 3, 10)
+	f.AwaitReplicas(t, 3, 10)
 	woken := wake(t, f)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
-	awaitReplicas(t, f, 0, 0)
+	f.AwaitReplicas(t, 0, 0)
 	desired := fromZero(t, name, since)
 	tellTimeline(t, name, since)
 	require.Equal(t, int(woken), desired[1], "activation and first size are one move: %v", desired)
@@ -84,25 +84,25 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	p.Spec.Actuator = v1alpha1.ActuatorHPA
 	addPolicy(t, p)
 	scales := func(actuator v1alpha1.Actuator) {
-		await(t, fmt.Sprint(actuator, " to scale"), func(ctx context.Context) (bool, string, error) {
+		scene.Await(t, fmt.Sprint(actuator, " to scale"), func(ctx context.Context) (bool, string, error) {
 			p, err := f.Policy(ctx)
 			if err != nil {
 				return false, "", err
 			}
 			return p.Status.Actuator != nil && p.Status.Actuator.Type == actuator, fmt.Sprintf("%+v", p.Status.Actuator), nil
 		})
-		awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
-		awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
+		f.AwaitConditions(t, "Ready=True/Scaling")
+		f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
 	}
 	scales(v1alpha1.ActuatorHPA)
-	awaitReplicas(t, f, replicas, replicas)
+	f.AwaitReplicas(t, replicas, replicas)
 	since := time.Now()
 	o := scene.ScaledObject(plan.AutoscalerName(name))
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorKEDA, v1alpha1.ActuatorHPA} {
 		patchPolicy(t, name, fmt.Sprintf(`{"spec":{"actuator":%q}}`, actuator))
 		awaitScaledObject(t, o, actuator == v1alpha1.ActuatorKEDA)
 		scales(actuator)
-		awaitDone(t, f, 200)
+		f.AwaitDone(t, 200)
 		hpa, err := f.Autoscaler(t.Context())
 		require.NoError(t, err)
 		require.NotNil(t, hpa, "both have one of the same name")
@@ -119,7 +119,7 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 // awaitScaledObject waits until a ScaledObject exists, or does not.
 func awaitScaledObject(t *testing.T, o *stage.ScaledObject, there bool) {
 	t.Helper()
-	await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there),
+	scene.Await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there),
 		func(ctx context.Context) (bool, string, error) {
 			is, err := o.Exists(ctx)
 			return is == there, fmt.Sprint(is), err

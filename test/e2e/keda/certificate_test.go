@@ -53,13 +53,13 @@ func TestAScalerThatOnlyKEDAMayCall(t *testing.T) {
 		},
 	})
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
-	awaitReplicas(t, f, leastForBurst, 10)
+	f.AwaitReplicas(t, leastForBurst, 10)
 	before := secretData(t, scalersSecret)
 	require.ErrorContains(t, handshake(t, scaler, before[caKey]), "certificate required")
 
 	require.NoError(t, scene.Client.Patch(t.Context(), newSecret(scalersSecret),
 		client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/data/ca.key"}]`))))
-	await(t, "both Secrets to have another authority alone", func(context.Context) (bool, string, error) {
+	scene.Await(t, "both Secrets to have another authority alone", func(context.Context) (bool, string, error) {
 		held := secretData(t, scalersSecret)
 		authorities, err := certutil.ParseCertsPEM(held[caKey])
 		if err != nil {
@@ -68,9 +68,9 @@ func TestAScalerThatOnlyKEDAMayCall(t *testing.T) {
 		return len(authorities) == 1 && !bytes.Equal(held[caKey], before[caKey]) &&
 			bytes.Equal(held[caKey], secretData(t, kedasSecret)[caKey]), fmt.Sprint(len(authorities), " authorities"), nil
 	})
-	awaitReplicas(t, f, 0, 0)
+	f.AwaitReplicas(t, 0, 0)
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
-	awaitReplicas(t, f, leastForBurst, 10)
+	f.AwaitReplicas(t, leastForBurst, 10)
 	events, err := o.Events(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, events, "KEDAScalerFailed", "KEDA reads its certificate again before it gives up")
@@ -87,7 +87,7 @@ func selfCertified(t *testing.T) *stage.Scaler {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(scaler.Kill)
-	await(t, "KEDA's certificate", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "KEDA's certificate", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(newSecret(kedasSecret)), newSecret(kedasSecret))
 		return err == nil, fmt.Sprint(err), client.IgnoreNotFound(err)
 	})

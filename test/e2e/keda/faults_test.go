@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -53,7 +52,7 @@ func TestFaults(t *testing.T) {
 		})
 	both := []*loaded{decided, measured}
 	for _, f := range both {
-		awaitReplicas(t, f.Function, 3, 3)
+		f.Function.AwaitReplicas(t, 3, 3)
 	}
 	awaitHealthy(t, both, 0)
 	for _, c := range []struct {
@@ -79,7 +78,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, f := range both {
 		f.stop()
-		awaitReplicas(t, f.Function, 0, 0)
+		f.Function.AwaitReplicas(t, 0, 0)
 	}
 }
 
@@ -100,33 +99,16 @@ func awaitHealthy(t *testing.T, both []*loaded, after time.Duration) {
 	}
 }
 
-// awaitPolicy waits until a condition of the policy has a status and a reason.
-func awaitPolicy(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus, reason string) {
-	t.Helper()
-	await(t, fmt.Sprintf("%s=%s/%s of policy %s", conditionType, status, reason, f.Name),
-		func(ctx context.Context) (bool, string, error) {
-			p, err := f.Policy(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-			if c == nil {
-				return false, "no such condition", nil
-			}
-			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-		})
-}
-
 // aBrokerThatHangs: KEDA gets the last values and sees no error.
 func aBrokerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
-	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
+	both[0].Function.AwaitConditions(t, "BacklogKnown=False/Stale")
 	awaitHealthy(t, both, cooldown+time.Second)
 	require.NoError(t, scene.Broker.Resume())
-	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, "Measured")
+	both[0].Function.AwaitConditions(t, "BacklogKnown=True/Measured")
 	for _, f := range both {
-		awaitDone(t, f.Function, 200)
+		f.Function.AwaitDone(t, 200)
 	}
 }
 
@@ -136,10 +118,8 @@ func noDecisionMaker(t *testing.T, both []*loaded) {
 	require.NoError(t, err)
 	scene.Adapter.Kill()
 	awaitHealthy(t, both, cooldown+time.Second)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, scene.Adapter.Start(ctx, scene))
-	await(t, "a new decision", func(ctx context.Context) (bool, string, error) {
+	require.NoError(t, scene.Adapter.Start(t.Context(), scene))
+	scene.Await(t, "a new decision", func(ctx context.Context) (bool, string, error) {
 		p, err := both[0].Policy(ctx)
 		if err != nil || p.Status.Signals == nil {
 			return false, "no signals", err
@@ -185,7 +165,7 @@ func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Scaler.Restart(t.Context()))
 	awaitHealthy(t, both, 0)
 	require.NoError(t, pushed.PublishBurst(t.Context(), burst))
-	awaitReplicas(t, pushed, 1, 10)
+	pushed.AwaitReplicas(t, 1, 10)
 }
 
 // aScalerThatStartsDuringAnOutage knows only the running replicas of a topic.
@@ -196,7 +176,7 @@ func aScalerThatStartsDuringAnOutage(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, cooldown+time.Second)
 	require.NoError(t, scene.Broker.Resume())
 	for _, f := range both {
-		awaitDone(t, f.Function, 200)
+		f.Function.AwaitDone(t, 200)
 	}
 }
 
@@ -206,7 +186,7 @@ func sleeping(t *testing.T, name string) *stage.Function {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	addAsleep(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{
 		"target": "Function/" + name, "messagesPerReplica": fmt.Sprint(perReplica),
-	}}, func() { awaitReplicas(t, f, 0, 0) })
+	}}, func() { f.AwaitReplicas(t, 0, 0) })
 	return f
 }
 
@@ -236,6 +216,6 @@ func aPolicyThatIsDeleted(t *testing.T, both []*loaded) {
 	again.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}
 	again.Status = v1alpha1.AutoscalingPolicyStatus{}
 	require.NoError(t, scene.Client.Create(t.Context(), again))
-	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, "Measured")
+	both[0].Function.AwaitConditions(t, "BacklogKnown=True/Measured")
 	awaitHealthy(t, both, 0)
 }

@@ -71,7 +71,7 @@ func TestZeroToManyAndBack(t *testing.T) {
 				Name: name, Pull: c.pull, Metadata: c.metadata(t, f),
 				Scaler: scalerFor(t, name, c.security),
 			}
-			o := addAsleep(t, config, func() { awaitReplicas(t, f, 0, 0) }) // of the one that it had
+			o := addAsleep(t, config, func() { f.AwaitReplicas(t, 0, 0) }) // of the one that it had
 			upAndDown(t, f, o)
 		})
 	}
@@ -111,7 +111,7 @@ func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *st
 	require.NotNil(t, hpa)
 	require.NoError(t, o.Remove(t.Context()))
 	// If it still existed, KEDA would restart its loop at its deletion.
-	await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
 		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)
 		return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
 	})
@@ -125,7 +125,7 @@ func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *st
 // conditions that it read before that poll.
 func awaitLook(t *testing.T, o *stage.ScaledObject) {
 	t.Helper()
-	await(t, "KEDA to look at "+o.Name, func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "KEDA to look at "+o.Name, func(ctx context.Context) (bool, string, error) {
 		status, err := o.Status(ctx)
 		looked := len(status.TriggersActivity) > 0 || meta.IsStatusConditionFalse(status.Conditions, "Active")
 		return looked, fmt.Sprintf("%+v", status), err
@@ -145,9 +145,9 @@ func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject) {
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
 	stored := time.Now()
-	awaitReplicas(t, f, 1, 10)
+	f.AwaitReplicas(t, 1, 10)
 	first := time.Now()
-	awaitReplicas(t, f, leastForBurst, 10)
+	f.AwaitReplicas(t, leastForBurst, 10)
 	t.Logf("%s after the burst was stored the first replica was asked for, after %s %d of them",
 		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), leastForBurst)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
@@ -155,7 +155,7 @@ func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject) {
 	// With never it would not scale down. A changed ScaledObject may make KEDA write 0, and 1 again: its old loop closes
 	// the cache of the new one, which takes the error for idleness after a cooldown without polls.
 	repoll(t, o, 2)
-	awaitReplicas(t, f, 0, 0)
+	f.AwaitReplicas(t, 0, 0)
 	tellTimeline(t, f.Name, since)
 	require.NotContains(t, desired[1:], 0, "it went back while there was work: %v", desired)
 }

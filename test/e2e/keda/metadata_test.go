@@ -57,7 +57,7 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 				patch := fmt.Appendf(nil, corrected, scene.Scaler.Address, name)
 				require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
 				awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
-				awaitReplicas(t, f, 0, 0)
+				f.AwaitReplicas(t, 0, 0)
 			})
 		}
 	}

@@ -17,25 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
-)
-
-const (
-	// patience is for conditions that take seconds on an idle machine.
-	patience = 5 * time.Minute
-	often    = 200 * time.Millisecond
 )
 
 // leaving bounds a clean-up, which outlives the test's own context.
 func leaving(t *testing.T, leave func(ctx context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		require.NoError(t, leave(ctx))
+		require.NoError(t, leave(context.WithoutCancel(t.Context())))
 	})
 }
 
@@ -43,9 +34,7 @@ func leaving(t *testing.T, leave func(ctx context.Context) error) {
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	f, err := scene.AddFunction(ctx, config)
+	f, err := scene.AddFunction(t.Context(), config)
 	require.NoError(t, err)
 	leaving(t, f.Remove)
 	return f
@@ -108,42 +97,13 @@ func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
 	return stop
 }
 
-// await waits for a condition; after a timeout it shows the state of KEDA and the scaler.
-func await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, often, holds); err != nil {
-		t.Fatalf("%v\nscaler:\n%s\nKEDA's operator:\n%s", err, scene.Scaler.LogTail(), scene.KEDA.Operator.LogTail(40))
-	}
-}
-
-// awaitReplicas waits until spec.replicas is from least to most, and at 0 until all replicas have ended.
-func awaitReplicas(t *testing.T, f *stage.Function, least, most int64) {
-	t.Helper()
-	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, f.Name), func(ctx context.Context) (bool, string, error) {
-		replicas, err := f.Replicas(ctx)
-		return replicas.Within(least, most), fmt.Sprintf("%+v", replicas), err
-	})
-}
-
-// awaitDone waits until that many more messages are processed.
-func awaitDone(t *testing.T, f *stage.Function, more int) {
-	t.Helper()
-	before, _ := f.Score.Totals()
-	await(t, fmt.Sprint(more, " more messages to be done"), func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return done >= before+more, fmt.Sprint(done-before, " more"), nil
-	})
-}
-
 // awaitCondition waits until a condition of the ScaledObject has a status and a reason, and returns its message.
 func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, status metav1.ConditionStatus,
 	reason string,
 ) (message string) {
 	t.Helper()
 	what := fmt.Sprintf("%s=%s/%s of ScaledObject %s", conditionType, status, reason, o.Name)
-	await(t, what, func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, what, func(ctx context.Context) (bool, string, error) {
 		read, err := o.Status(ctx)
 		if err != nil {
 			return false, "", err
@@ -162,7 +122,7 @@ func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, s
 // awaitActiveAgain waits until KEDA has seen the trigger active that long after since.
 func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
 	t.Helper()
-	await(t, "KEDA to see "+o.Name+" active", func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, "KEDA to see "+o.Name+" active", func(ctx context.Context) (bool, string, error) {
 		status, err := o.Status(ctx)
 		return status.LastActiveTime.After(since),
 			fmt.Sprintf("%s, and now it is %s: %+v", status.LastActiveTime, time.Now(), status.Conditions), err

@@ -58,7 +58,7 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 // awaitTarget waits until KEDA's HorizontalPodAutoscaler has the average value as its target.
 func awaitTarget(t *testing.T, o *stage.ScaledObject, messages int64) {
 	t.Helper()
-	await(t, fmt.Sprint("the target ", messages), func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, fmt.Sprint("the target ", messages), func(ctx context.Context) (bool, string, error) {
 		hpa, err := o.Autoscaler(ctx)
 		if err != nil || hpa == nil {
 			return false, "no HPA", err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -32,32 +31,32 @@ func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	addPolicy(t, p)
 	o := scene.ScaledObject(plan.AutoscalerName(name))
 	awaitScaledObject(t, o, true)
-	awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
-	awaitReplicas(t, f, replicas, replicas)
+	f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
+	f.AwaitReplicas(t, replicas, replicas)
 	since := time.Now()
 
 	before := applies(t)
-	awaitDone(t, f, 60*50) // a minute
+	f.AwaitDone(t, 60*50) // a minute
 	require.Equal(t, before, applies(t), "nothing is written again of a ScaledObject as KEDA leaves it")
 
 	scene.KEDA.Operator.Kill()
 	patchPolicy(t, name, `{"spec":{"actuator":"Direct"}}`)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionFalse, v1alpha1.ReasonScaledObjectStays)
+	f.AwaitConditions(t, "AutoscalerApplied=False/ScaledObjectStays")
 	is, err := o.Exists(t.Context())
 	require.NoError(t, err)
 	require.True(t, is)
 	require.NoError(t, scene.KEDA.Operator.Restart(t.Context()))
 	awaitScaledObject(t, o, false)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, v1alpha1.ReasonDirect)
-	await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
+	f.AwaitConditions(t, "AutoscalerApplied=True/Direct")
+	scene.Await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		return hpa == nil, fmt.Sprint(hpa), err
 	})
 
 	patchPolicy(t, name, `{"spec":{"actuator":"HPA"}}`)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied)
-	awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
-	awaitDone(t, f, 200)
+	f.AwaitConditions(t, "AutoscalerApplied=True/Applied")
+	f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
+	f.AwaitDone(t, 200)
 	require.Equal(t, []int{replicas}, desiredSince(name, since))
 }
 

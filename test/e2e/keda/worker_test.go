@@ -75,7 +75,7 @@ const functionsPath = "/admin/v3/functions/public/default/"
 // workerDo sends a command for a function to the worker.
 func workerDo(t *testing.T, method, path string) {
 	t.Helper()
-	await(t, method+" "+path, func(ctx context.Context) (bool, string, error) {
+	scene.Await(t, method+" "+path, func(ctx context.Context) (bool, string, error) {
 		status, answer, err := scene.Broker.Admin(ctx, method, functionsPath+path, nil)
 		return status/100 == 2, fmt.Sprintf("%d: %s", status, answer), err // 503 during the previous command
 	})
@@ -87,7 +87,7 @@ func publishTo(t *testing.T, topic string, messages int64) {
 	publisher, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: broker.TopicName(topic)})
 	require.NoError(t, err)
 	defer publisher.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	require.NoError(t, publisher.Run(ctx, func(time.Duration) float64 {
 		if publisher.Sent() >= messages {
@@ -120,13 +120,14 @@ func addDeployment(t *testing.T, name string) {
 // awaitDeployment waits until spec.replicas is from least to most.
 func awaitDeployment(t *testing.T, name string, least, most int32) {
 	t.Helper()
-	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, name), func(ctx context.Context) (bool, string, error) {
-		deployment := &appsv1.Deployment{}
-		err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, deployment)
-		if err != nil {
-			return false, "", err
-		}
-		replicas := *deployment.Spec.Replicas
-		return replicas >= least && replicas <= most, fmt.Sprint(replicas), nil
-	})
+	scene.Await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, name),
+		func(ctx context.Context) (bool, string, error) {
+			deployment := &appsv1.Deployment{}
+			err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, deployment)
+			if err != nil {
+				return false, "", err
+			}
+			replicas := *deployment.Spec.Replicas
+			return replicas >= least && replicas <= most, fmt.Sprint(replicas), nil
+		})
 }
