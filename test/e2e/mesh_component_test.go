@@ -176,7 +176,10 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 		numbers := watched.numbers()
 		return len(numbers) >= 3 && numbers[len(numbers)-1] == 1, fmt.Sprint(numbers), nil
 	})
-	require.GreaterOrEqual(t, scene.Mesh.MeshPasses(stage.Namespace, m.Name)-before, 50)
+	busy.Await(t, "50 passes of the mesh", func(context.Context) (bool, string, error) {
+		passes := scene.Mesh.MeshPasses(stage.Namespace, m.Name) - before
+		return passes >= 50, fmt.Sprint(passes), nil
+	})
 	desired := desiredBy(busy)
 	t.Logf("replicas %v over %d passes of the mesh", desired, scene.Mesh.MeshPasses(stage.Namespace, m.Name)-before)
 	require.Equal(t, watched.numbers(), desired, "the child was what its entry said and nothing else")
