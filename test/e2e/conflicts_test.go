@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -34,27 +31,6 @@ func cpuAutoscaler(name string,
 
 func statefulSetOf(name string) autoscalingv2.CrossVersionObjectReference {
 	return autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name + "-function"}
-}
-
-func functionNamed(name string) autoscalingv2.CrossVersionObjectReference {
-	return autoscalingv2.CrossVersionObjectReference{
-		APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction,
-		Name: name,
-	}
-}
-
-// scaledObject is a ScaledObject. KEDA does not run here.
-func scaledObject(name string, target autoscalingv2.CrossVersionObjectReference) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{
-			"namespace": stage.Namespace,
-			"name":      name,
-		},
-		"spec": map[string]any{"scaleTargetRef": map[string]any{
-			"apiVersion": target.APIVersion, "kind": target.Kind,
-			"name": target.Name,
-		}},
-	}}
 }
 
 // place creates an object and deletes it after the test.
@@ -84,42 +60,6 @@ func requireUntouched(t *testing.T, f *stage.Function, replicas int) {
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
 		require.Equal(t, replicas, sample.Desired, "at %s", sample.Time)
 	}
-}
-
-func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing.T) {
-	t.Parallel()
-	const name, replicas = "disputed", 2
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas})
-	foreign := cpuAutoscaler(name+"-by-hand", statefulSetOf(name))
-	place(t, foreign)
-	p := newPolicy(name)
-	p.Spec.MinReplicas = new(int32(replicas))
-	addPolicy(t, p)
-	said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
-	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales StatefulSet "+name+"-function")
-	require.Contains(t, said, "AT EVERY SYNC")
-	requireNoAutoscaler(t, f, replicas)
-
-	t.Log("a ScaledObject instead, which its own events tell of")
-	keda := scaledObject(name, statefulSetOf(name))
-	place(t, keda)
-	named := func(holds func(message, part string) bool) {
-		f.Await(t, "the ScaledObject to be named", func(ctx context.Context) (bool, string, error) {
-			said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
-			return holds(said, "ScaledObject "+name), said, ctx.Err()
-		})
-	}
-	named(strings.Contains) // otherwise the controller may first see that nothing conflicts
-	remove(t, foreign)
-	named(strings.HasPrefix)
-	requireNoAutoscaler(t, f, replicas)
-
-	t.Log("one that is paused is in nobody's way")
-	pause := client.RawPatch("application/merge-patch+json",
-		[]byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`))
-	require.NoError(t, scene.Client.Patch(t.Context(), keda, pause))
-	f.AwaitConditions(t, "Ready=True/Scaling")
-	requireUntouched(t, f, replicas)
 }
 
 func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -51,50 +49,6 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
 	t.Logf("woke and went: %v", desiredSince(name, since))
-}
-
-// TestDeploymentWithOtherConsumersAndAutoscalersSaysSo covers the first mistakes of users.
-func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
-	t.Parallel()
-	const name, replicas = "audited", 2
-	f := addFunction(t, stage.FunctionConfig{
-		Name: name, Deployment: true, ServiceTime: 10 * time.Millisecond, Replicas: replicas,
-	})
-	foreign := cpuAutoscaler(name+"-by-hand", autoscalingv2.CrossVersionObjectReference{
-		APIVersion: "apps/v1", Kind: "Deployment", Name: name,
-	})
-	place(t, foreign)
-	p := f.Consumes(newPolicy(name))
-	p.Spec.MinReplicas = new(int32(replicas))
-	addPolicy(t, p)
-	said := f.AwaitConditions(t, "Ready=False/ConflictingAutoscaler")
-	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales Deployment "+name)
-	requireNoAutoscaler(t, f, replicas)
-	remove(t, foreign)
-	f.AwaitConditions(t, "Ready=True/Scaling")
-	f.AwaitConditions(t, "SubscriptionVerified=True/AsExpected")
-
-	runner := replica.NewLight(nil)
-	t.Cleanup(runner.Close)
-	other, err := runner.Start(t.Context(), replica.Instance{
-		Tenant: "public", Namespace: "default", Name: "other", Plain: true, Topics: []string{f.Topic},
-		Subscription: p.Spec.Subscription.Name, ServiceURL: scene.Broker.ServiceURL(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, other.Kill()) })
-	scene.Await(t, "the other consumer to be told of", func(ctx context.Context) (bool, string, error) {
-		p, err := f.Policy(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1alpha1.ConditionSubscriptionVerified {
-				return c.Reason == v1alpha1.ReasonSurplusConsumers, c.Reason + ": " + c.Message, nil
-			}
-		}
-		return false, "no such condition", nil
-	})
-	requireUntouched(t, f, replicas)
 }
 
 // jobsKind has a scale subresource and no permission for the adapter.

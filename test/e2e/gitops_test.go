@@ -190,24 +190,3 @@ func TestGitOpsTheManifestsOfThePageAreTaken(t *testing.T) {
 	}
 	require.Equal(t, map[string]bool{"AutoscalingPolicy": true, "Function": true, "FunctionMesh": true}, taken)
 }
-
-func TestGitOpsWhatTheControllerWritesIsRestoredTwiceAtMost(t *testing.T) {
-	t.Parallel()
-	const name = "gitops-direct"
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 25 * time.Millisecond})
-	manifest := manifestOf(t, child(f))
-	kubectlApply(t, manifest)
-	p := newPolicy(name)
-	p.Spec.MinReplicas, p.Spec.Actuator = new(int32(3)), v1alpha1.ActuatorDirect
-	addPolicy(t, p)
-	f.AwaitReplicas(t, 3, 3)
-	require.ErrorContains(t, serverSideApply(t, manifest, "kubectl", false), `conflict with "pulsar-autoscaler"`)
-	kubectlApply(t, manifest)
-	awaitEvent(t, name, "ReplicasChangedExternally", "spec.replicas 3 -> 1 was written by kubectl apply")
-	f.AwaitReplicas(t, 3, 3)
-	scene.AwaitConditions(t, name, "Ready=True/Scaling")
-	kubectlApply(t, manifest)
-	said := scene.AwaitConditions(t, name, "ScalingActive=False/ReplicasReset")
-	require.Contains(t, said, "spec.replicas was reset twice within 10 minutes by kubectl apply")
-	require.Equal(t, int64(1), replicasOf(t, name))
-}

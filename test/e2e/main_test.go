@@ -39,8 +39,6 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and closed ports
 			"--worker-update-interval=3s",
 			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
-			// An adapter that cannot renew its Lease in time ends. Stalls of a busy machine are shorter.
-			"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s",
 		},
 		Guests: true, Progress: os.Stderr,
 	})

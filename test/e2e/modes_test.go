@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -45,20 +44,4 @@ func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing
 	f.AwaitDone(t, 100)
 	require.Empty(t, desiredSince(f.Name, since), "nothing moved")
 	require.Equal(t, int64(3), replicasOf(t, f.Name))
-}
-
-func TestModesZeroByHandSwitchesScalingOff(t *testing.T) {
-	t.Parallel()
-	f := settled(t, "by-hand")
-	scaleByHand(t, f.Name, 0)
-	said := f.AwaitConditions(t, "Ready=False/SwitchedOff")
-	require.Contains(t, said, "set them to 1 or more")
-	awaitEvent(t, f.Name, "ReplicasChangedExternally", "3 -> 0 was written to the scale subresource")
-	waiting := f.Published()
-	f.Await(t, "messages to wait", func(context.Context) (bool, string, error) {
-		return f.Published() > waiting+300, "few", nil
-	})
-	require.Zero(t, replicasOf(t, f.Name))
-	scaleByHand(t, f.Name, 1)
-	f.AwaitReplicas(t, 3, 20)
 }

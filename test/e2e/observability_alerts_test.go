@@ -81,6 +81,12 @@ func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *test
 	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", false)
 
 	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", true)
+	said := f.AwaitConditions(t, "Ready=False/NotFollowed")
+	require.Contains(t, said, "Function Mesh does not act on the change: is its operator running?")
+	found, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int32{3, 1}, []int32{*found.Status.SpecReplicas, *found.Status.RunningReplicas})
 	scene.Mesh.Resume()
 	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", false)
+	f.AwaitConditions(t, "Ready=True/Scaling")
 }

@@ -111,33 +111,3 @@ func TestCoreTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	require.Equal(t, byHand.Spec, back.Spec)
 	requireUntouched(t, f, replicas)
 }
-
-func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T) {
-	t.Parallel()
-	const name, replicas = "handed", 2
-	ours, kedas := plan.AutoscalerName(name), "keda-hpa-"+name
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas})
-	keda := scaledObject(name, functionNamed(name))
-	place(t, keda)
-	hpa := cpuAutoscaler(kedas, functionNamed(name))
-	hpa.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(keda, keda.GroupVersionKind())}
-	place(t, hpa)
-	p := newPolicy(name)
-	p.Spec.MinReplicas, p.Spec.ConflictPolicy = new(int32(replicas)), v1alpha1.ConflictTakeOver
-	addPolicy(t, p)
-	said := f.AwaitConditions(t, "Ready=False/TakingOver")
-	require.Contains(t, said, "KEDA is about to delete it")
-	requireNoAutoscaler(t, f, replicas)
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(keda), keda))
-	require.Equal(t, "true", keda.GetAnnotations()["autoscaling.keda.sh/paused"])
-
-	remove(t, hpa) // as KEDA does
-	awaitAutoscalers(t, f, map[string]bool{ours: true, kedas: false})
-	require.NoError(t, scene.Client.Delete(t.Context(), p))
-	f.Await(t, "the ScaledObject to go on", func(ctx context.Context) (bool, string, error) {
-		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(keda), keda)
-		return len(keda.GetAnnotations()) == 0, fmt.Sprint(keda.GetAnnotations()), err
-	})
-	awaitAutoscalers(t, f, map[string]bool{ours: false})
-	requireUntouched(t, f, replicas)
-}

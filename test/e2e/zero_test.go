@@ -73,8 +73,10 @@ func desiredSince(name string, since time.Time) (desired []int) {
 	return desired
 }
 
-// zeroAndBack scales to zero and back twice: for a few messages, and for many.
-func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
+// TestCoreZeroWithAnAutoscalerThatStopsAtOne scales to zero and back twice: for a few messages, and for many.
+func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
+	t.Parallel()
+	const name, actuator = "zero-hpa", v1alpha1.ActuatorHPA
 	const each = 200 * time.Millisecond // a replica processes 5/s
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: each, Replicas: 2, Objective: objective})
 	p := idlePolicy(name, actuator, 3)
@@ -127,16 +129,6 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	require.NoError(t, err)
 	require.Zero(t, replicas.Spec, "and it leaves it there")
 	f.AwaitConditions(t, "Ready=True/ScaledToZero")
-}
-
-func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
-	t.Parallel()
-	zeroAndBack(t, "zero-hpa", v1alpha1.ActuatorHPA)
-}
-
-func TestZeroWithDirect(t *testing.T) {
-	t.Parallel()
-	zeroAndBack(t, "zero-direct", v1alpha1.ActuatorDirect)
 }
 
 func TestZeroAndOneStayThroughAnOutage(t *testing.T) {

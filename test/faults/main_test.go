@@ -48,7 +48,6 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + stale.String(),
 			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
-			"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s",
 		},
 		Progress: os.Stderr,
 	})

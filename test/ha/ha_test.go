@@ -101,9 +101,7 @@ func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 		require.Equal(t, known, s.backlogKnown(t), "it reported after %s", time.Since(since))
 		return stopped.Ended(), "it runs", nil
 	})
-	took := time.Since(since)
-	t.Logf("it ended %s after it continued", took.Round(time.Millisecond))
-	require.Less(t, took, 3*time.Second)
+	t.Logf("it ended %s after it continued", time.Since(since).Round(time.Millisecond))
 	require.Contains(t, stopped.LogTail(), "the Lease expired")
 	s.requireUnchanged(t, since)
 }

@@ -27,8 +27,8 @@ const (
 	// decision is at least this.
 	replicas = 3
 	calm     = 50
-	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: longer than
-	// stalls of a busy machine. The shipped values are 15 s and 10 s.
+	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends. The shipped
+	// values are 15 s and 10 s.
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
 	// staleAfter is the age at which a reading is stale.
 	staleAfter = 20 * time.Second

@@ -47,9 +47,8 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	}
 	scene, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags: append([]string{"--lease-duration=20s", "--lease-renew-deadline=15s", "--lease-retry-period=1s"},
-			measuring...),
-		ScalerFlags: append([]string{"--hold-for=5m"}, measuring...),
+		AdapterFlags:  measuring,
+		ScalerFlags:   append([]string{"--hold-for=5m"}, measuring...),
 		// KEDA's limit of 20 requests a second is exhausted by 20 ScaledObjects that are polled every 2 s.
 		KEDA:     &keda.Config{OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"}},
 		Progress: os.Stderr,
