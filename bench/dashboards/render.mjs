@@ -5,7 +5,8 @@
 // read them. It is no Grafana: layout, legends, units, colors and lines are those of the JSON, the look is its own.
 //
 //   go test ./test/e2e -run Observability -args -answers <folder>   records the answers
-//   npm ci && node render.mjs <folder of answers> <folder of pictures>   draws them, with CHROMIUM or /usr/bin/chromium
+//   export CHROME=$(go run ../../test/browser/path)   finds or brings a Chromium
+//   npm ci && node render.mjs <folder of answers> <folder of pictures>   draws them
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,8 +14,8 @@ import { join } from 'node:path';
 import puppeteer from 'puppeteer-core';
 
 const [answers, pictures] = process.argv.slice(2);
-if (!answers || !pictures) {
-  console.error('usage: node render.mjs <folder of answers> <folder of pictures>');
+if (!answers || !pictures || !process.env.CHROME) {
+  console.error('usage: CHROME=<path of a Chromium> node render.mjs <folder of answers> <folder of pictures>');
   process.exit(2);
 }
 
@@ -24,7 +25,7 @@ const here = (name) => new URL(name, import.meta.url);
 const width = 1400;
 
 const browser = await puppeteer.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'],
+  executablePath: process.env.CHROME, args: ['--no-sandbox', '--disable-gpu'],
 });
 try {
   for (const name of ['fleet', 'function', 'autoscaler']) {

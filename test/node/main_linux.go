@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 )
 
 const (
@@ -24,9 +23,10 @@ const (
 	// serviceNetwork is that of test/cluster.
 	serviceNetwork = "10.0.0.0/24"
 
-	allowNamespaces = "allow user namespaces with all rights (sysctl kernel.apparmor_restrict_unprivileged_userns=0, " +
-		"user.max_user_namespaces; in a container, its seccomp and AppArmor profiles), or run as root"
-	loadModules = "load the kernel modules bridge and veth"
+	allowNamespaces = "allow user namespaces with all rights (sysctl -w user.max_user_namespaces=15000; Ubuntu: also " +
+		"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; in a container, its seccomp and AppArmor profiles), or " +
+		"run as root"
+	loadModules = "load the kernel modules bridge and veth (modprobe -a bridge veth)"
 )
 
 // Main is for a TestMain. In the first process, which has the network of the machine, it calls prepare and runs this
@@ -44,10 +44,8 @@ func Main(ctx context.Context, prepare func(context.Context) error) (code int, d
 		}
 		return 0, false
 	}
-	_, err := exec.LookPath("ip") // what follows takes longer
-	if err != nil {
-		err = fmt.Errorf("looking for the ip command: %w: install iproute2", err)
-	} else {
+	err := Check(ctx) // what follows takes longer
+	if err == nil {
 		err = prepare(ctx)
 	}
 	if err != nil {
@@ -62,13 +60,7 @@ func again(ctx context.Context) int {
 	command := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
 	command.Env = append(os.Environ(), variableInside+"=1")
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{
-		Pdeathsig:  syscall.SIGKILL,
-		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
-		// An unprivileged user may map only one user.
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
+	command.SysProcAttr = namespaces()
 	err := command.Run()
 	var exit *exec.ExitError
 	switch {

@@ -6,7 +6,6 @@ package page_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/browser"
 )
 
 const (
@@ -28,32 +28,19 @@ const (
 	patience = 2 * time.Minute
 )
 
-// find is the path of a Chromium.
-func find(t *testing.T) string {
+// start returns the context of a browser.
+func start(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs Chromium")
 	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	require.Fail(t, "no Chromium in PATH", "install it, on Debian with: apt-get install chromium")
-	return ""
-}
-
-// start returns the context of a browser.
-func start(t *testing.T) context.Context {
-	t.Helper()
-	path := find(t)
+	path, err := browser.Find(t.Context(), os.Stderr)
+	require.NoError(t, err)
 	deadline, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.WindowSize(width, height), chromedp.DisableGPU)
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // which root cannot have
-	}
+		chromedp.WindowSize(width, height), chromedp.DisableGPU,
+		chromedp.NoSandbox) // root cannot have one, nor others where user namespaces are restricted; the pages are ours
 	allocator, cancel := chromedp.NewExecAllocator(deadline, options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -70,7 +57,7 @@ type tab struct {
 	complaints func() []string
 }
 
-func open(browser context.Context, t *testing.T, p page.Page) tab {
+func open(chromium context.Context, t *testing.T, p page.Page) tab {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
 	out, err := os.Create(file)
@@ -78,7 +65,7 @@ func open(browser context.Context, t *testing.T, p page.Page) tab {
 	require.NoError(t, p.Write(out))
 	require.NoError(t, out.Close())
 
-	ctx, cancel := chromedp.NewContext(browser)
+	ctx, cancel := chromedp.NewContext(chromium)
 	t.Cleanup(cancel)
 	messages := chromedp.Console(ctx)
 	one := tab{t: t, ctx: ctx, complaints: func() (all []string) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/browser"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
@@ -44,7 +45,7 @@ func queuesFor(args []string) ([][]step, error) {
 		"test": {controlPlane, programs("the programs", "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")},
 	}
 	built["all"] = slices.Concat(built["test"], []step{prometheus, keda, helmTools, images})
-	fetched := map[string][]step{"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, pythonInstance}}
+	fetched := map[string][]step{"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, pythonInstance, chromium}}
 	what := strings.Join(args, " ")
 	if built[what] == nil {
 		return nil, fmt.Errorf("%q is nothing to prepare for: it must be demo, test or all", what)
@@ -107,6 +108,11 @@ func pulsar(ctx context.Context, progress io.Writer) error {
 
 func pythonInstance(ctx context.Context, progress io.Writer) error {
 	_, err := distribution.FetchPythonInstance(ctx, progress)
+	return err
+}
+
+func chromium(ctx context.Context, progress io.Writer) error {
+	_, err := browser.Find(ctx, progress)
 	return err
 }
 

@@ -28,7 +28,6 @@ const (
 	asyncClass    = "pulsarautoscaler.PacedAsyncFunction"
 	flatClass     = "pulsarautoscaler.FlatInstance"
 	compileGrace  = 2 * time.Second
-	compileLines  = 30
 )
 
 //go:embed java
@@ -113,13 +112,5 @@ func fingerprint(kit jdk.JDK, dist distribution.Pulsar) (key string, texts map[s
 
 // runTool runs a command of the JDK.
 func runTool(ctx context.Context, name, path string, args ...string) error {
-	p, err := proc.Start(ctx, proc.Config{Name: name, Path: path, Args: args, Grace: compileGrace})
-	if err != nil {
-		return err
-	}
-	<-p.Done()
-	if err := errors.Join(ctx.Err(), p.Err()); err != nil {
-		return fmt.Errorf("running %s: %w; it printed:\n%s", name, err, p.LogTail(compileLines))
-	}
-	return nil
+	return proc.Run(ctx, proc.Config{Name: name, Path: path, Args: args, Grace: compileGrace})
 }

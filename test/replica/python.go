@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/python"
 )
 
 const pythonClass = "paced.PacedFunction"
@@ -25,7 +26,7 @@ const pythonClass = "paced.PacedFunction"
 // later with its module venv, and PyPI once.
 type Python struct {
 	instances
-	kit      python
+	kit      python.Python
 	instance string // the directory of python_instance_main.py
 	packages string
 }
@@ -34,13 +35,13 @@ var _ Runner = (*Python)(nil)
 
 // NewPython installs the packages of an instance, unless they are in the cache (20 s, reported to progress; nil for
 // none), and returns a runner that calls completed as Java does; nil for no calls. Close it after its replicas. Errors
-// wrap ErrNoPython, or quote pip or Maven.
+// wrap python.ErrNoPython, or quote pip or Maven.
 func NewPython(ctx context.Context, progress io.Writer, completed func(Completion)) (_ *Python, err error) {
 	if completed == nil {
 		completed = func(Completion) {}
 	}
 	p := &Python{instances: instances{completed: completed}}
-	if p.kit, err = findPython(ctx); err != nil {
+	if p.kit, err = python.Find(ctx); err != nil {
 		return nil, err
 	}
 	if p.packages, err = pythonPackages(ctx, p.kit, progress); err != nil {
@@ -89,7 +90,7 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 	}
 	return replicaOf(p.start(ctx, in, pythonClass, func(in Instance, args arguments) proc.Config {
 		return proc.Config{
-			Path: p.kit.path, Args: p.arguments(in, args),
+			Path: p.kit.Path, Args: p.arguments(in, args),
 			Env: []string{
 				strings.Join([]string{"PYTHONPATH=" + p.instance, p.packages, p.dir}, string(os.PathListSeparator)),
 				"PYTHONDONTWRITEBYTECODE=1",

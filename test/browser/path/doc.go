@@ -1,0 +1,7 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command path prints the path of a Chromium, which it brings if there is none: CHROME=$(go run ./test/browser/path).
+//
+// Floor 3. It is package test/browser for programs that are not in Go.
+package main
