@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// waitLimit bounds a wait whose context has no deadline: the slowest condition on a busy machine, the aggregator's
+// WaitLimit bounds a wait whose context has no deadline: the slowest condition on a busy machine, the aggregator's
 // back-off after an outage, takes 30 s.
-const waitLimit = 5 * time.Minute
+const WaitLimit = 5 * time.Minute
 
 // WaitFor calls cond at once and then at the interval until it returns true. An error of cond ends the wait. detail is
 // for temporary failures: the error after the deadline of ctx, or after 5 minutes without one, has the last detail.
@@ -23,7 +23,7 @@ func WaitFor(ctx context.Context, what string, every time.Duration,
 ) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, waitLimit)
+		ctx, cancel = context.WithTimeout(ctx, WaitLimit)
 		defer cancel()
 	}
 	start := time.Now()

@@ -61,7 +61,7 @@ func TestFaultABrokerThatCrashesAndComesBackWithItsCountersAtZeroHoldsReplicas(t
 	said := f.AwaitConditions(t, "Ready=False/Stale")
 	require.Contains(t, said, "no good answer since")
 	require.Contains(t, said, "connection refused")
-	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), "connection refused")
+	f.AwaitHPA(t, "ScalingActive=False", "connection refused")
 	requireNeverFell(t, f, since)
 
 	require.NoError(t, scene.Broker.Restart(t.Context()))
@@ -81,7 +81,7 @@ func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	said := f.AwaitConditions(t, "Ready=False/TopicNotFound")
 	require.Contains(t, said, f.Topic)
-	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), f.Topic)
+	f.AwaitHPA(t, "ScalingActive=False", f.Topic)
 
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), f.Topic, 2))
 	said = f.AwaitConditions(t, "Ready=False/SubscriptionNotFound")
@@ -102,7 +102,7 @@ func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
 	said := f.AwaitConditions(t, "Ready=False/PulsarUnreachable")
 	require.Contains(t, said, "127.0.0.1:1")
 	require.Contains(t, said, "connection refused")
-	require.Contains(t, f.AwaitHPA(t, "ScalingActive=False"), "connection refused")
+	f.AwaitHPA(t, "ScalingActive=False", "connection refused")
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(3), replicas.Spec)

@@ -105,7 +105,7 @@ func (r recorder) topics(t *testing.T) {
 // settled waits until the subscription "s" of every partition is as expected.
 func (r recorder) settled(t *testing.T, topic string, wanted func(backlog.SubscriptionSample) bool) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	eventually(t, "the subscriptions to be as expected", func() bool {
 		sample, err := r.source.Fetch(t.Context(), backlog.Topic{Cluster: r.cluster, Name: topic},
 			backlog.Request{Detail: backlog.Full})
 		if err != nil {
@@ -119,7 +119,7 @@ func (r recorder) settled(t *testing.T, topic string, wanted func(backlog.Subscr
 			}
 		}
 		return true
-	}, groundPatience, 50*time.Millisecond)
+	})
 }
 
 // partitioned topics: whole, torn and gone.
@@ -167,10 +167,10 @@ func (r recorder) listings(t *testing.T) {
 	r.take(t, "topics-listed", "/admin/v2/persistent/public/listed?includeSystemTopic=false")
 	r.take(t, "topics-listed-with-system", "/admin/v2/persistent/public/listed?includeSystemTopic=true")
 	r.take(t, "topics-listed-partitioned", "/admin/v2/persistent/public/listed/partitioned?includeSystemTopic=false")
-	require.Eventually(t, func() bool {
+	eventually(t, "the broker to list its topics", func() bool {
 		status, answer, err := g.Admin(t.Context(), http.MethodGet, "/admin/v2/broker-stats/topics", nil)
 		return err == nil && status == http.StatusOK && bytes.Contains(answer, []byte(prefix+"parts-partition-1"))
-	}, groundPatience, 50*time.Millisecond)
+	})
 	r.take(t, "broker-stats-listed", "/admin/v2/broker-stats/topics", "public/listed") // the other namespaces are alike
 }
 

@@ -16,16 +16,13 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-const (
-	instancesPatience = 90 * time.Second
-	instancesOften    = 50 * time.Millisecond
-	// failEvery is the share of calls that fail, for all functions here.
-	failEvery = 20
-)
+// failEvery is the share of calls that fail, for all functions here.
+const failEvery = 20
 
 // journal records when each message was processed, as reported by the functions.
 type journal struct {
@@ -134,7 +131,7 @@ func awaitReady(t *testing.T, all ...replica.Replica) {
 		case <-r.Ready():
 		case <-r.Done():
 			t.Fatal("the instance ended: ", r.(*replica.Process).Err())
-		case <-time.After(instancesPatience):
+		case <-time.After(cluster.WaitLimit):
 			t.Fatal("the instance is not ready; it printed: ", r.(*replica.Process).LogTail(20))
 		}
 	}
@@ -181,7 +178,7 @@ func (c *consumers) burst(t *testing.T, n int64) {
 		}
 		return 0
 	})
-	require.Eventually(t, func() bool { return p.Published() == n }, instancesPatience, instancesOften)
+	eventually(t, "all to be published", func() bool { return p.Published() == n })
 	stop()
 }
 
@@ -202,14 +199,14 @@ type answered struct {
 // follow reads all instances repeatedly until enough returns true.
 func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	eventually(t, "the instances", func() bool {
 		sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
 		if err != nil || sample.Silent > 0 {
 			return false
 		}
 		seen = append(seen, answered{InstancesSample: sample, by: time.Now()})
 		return enough(sum(sample))
-	}, instancesPatience, instancesOften)
+	})
 	return seen
 }
 

@@ -51,10 +51,10 @@ func (c *consumers) requireServiceTime(t *testing.T, end totals) {
 	t.Helper()
 	var done int64
 	var took time.Duration
-	require.Eventually(t, func() bool {
+	eventually(t, "the last report", func() bool {
 		done, took = c.truth.between(time.Time{}, time.Now())
 		return done == end.processed
-	}, instancesPatience, instancesOften, "the last report is under way")
+	})
 	truth, measured := took.Seconds()/float64(done), end.busy.Seconds()/float64(end.calls)
 	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000,
 		c.in.ServiceTime)

@@ -46,7 +46,7 @@ func child(f *stage.Function) *unstructured.Unstructured {
 }
 
 // entriesAre waits until the entries of the mesh have these replicas, -1 for none.
-func entriesAre(t *testing.T, m *stage.Mesh, limit time.Duration, want ...int64) {
+func entriesAre(t *testing.T, m *stage.Mesh, want ...int64) {
 	t.Helper()
 	m.Functions[0].Await(t, fmt.Sprintf("entries of %s with %v replicas", m.Name, want),
 		func(ctx context.Context) (bool, string, error) {

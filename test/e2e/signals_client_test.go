@@ -11,6 +11,8 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 // publisher makes entries of exactly that many messages.
@@ -94,7 +96,7 @@ func (g *ground) consumer(t *testing.T, options pulsar.ConsumerOptions) *holder 
 // take receives that many messages and keeps them.
 func (h *holder) take(messages int) []pulsar.Message {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), groundPatience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), cluster.WaitLimit)
 	defer cancel()
 	taken := make([]pulsar.Message, 0, messages)
 	for range messages {

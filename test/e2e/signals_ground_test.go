@@ -32,8 +32,6 @@ const (
 	groundWindow = 3 * time.Second
 	// groundStale is longer than any stall of a busy machine.
 	groundStale = time.Minute
-	// groundPatience bounds each wait for a signal; the slowest comes with the next listing of a namespace, after 30 s.
-	groundPatience = 3 * time.Minute
 )
 
 // ground tests signals: a real broker with its default statistics (rates up to 60 s old), and the product's Poller with
@@ -154,10 +152,10 @@ func (g *ground) policy(t *testing.T, topic, name, value string) {
 	t.Helper()
 	path := "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/" + name
 	g.demand(t, http.MethodPost, path, value)
-	require.Eventually(t, func() bool {
+	eventually(t, name+" of "+topic+" to be in force", func() bool {
 		status, answer, err := g.Admin(t.Context(), http.MethodGet, path+"?applied=true", nil)
 		return err == nil && status == http.StatusOK && strings.Contains(string(answer), strings.Trim(value, "{}")[:1])
-	}, groundPatience, 50*time.Millisecond, "%s of %s was never in force", name, topic)
+	})
 }
 
 // partitionName is the name of one partition.

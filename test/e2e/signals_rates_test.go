@@ -245,10 +245,10 @@ func ratesTimesTheirWindowAreMessages(partitions, batch int) signalsCase {
 			g.producer(t, name, batch).send(messages)
 		}
 		var r backlog.Reading
-		require.Eventually(t, func() bool {
+		eventually(t, "all to be done", func() bool {
 			r = h.read(backlog.Full)
 			return is(r.Total, 0)
-		}, groundPatience, 200*time.Millisecond, "not all were done")
+		})
 		published := float64(max(1, partitions) * messages)
 		window := r.Window.Seconds()
 		counted := func(rate backlog.Measurement) backlog.Measurement {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 // transactionsAtOnce is the number of open transactions.
@@ -36,7 +37,7 @@ func (g *ground) transact(t *testing.T, topic string, transactions, messages int
 	group.SetLimit(transactionsAtOnce)
 	for range transactions {
 		group.Go(func() error {
-			transaction, err := client.NewTransaction(groundPatience)
+			transaction, err := client.NewTransaction(cluster.WaitLimit)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 // look is the product's state of a subscription after one response or failure.
@@ -154,7 +155,7 @@ func (w *watch) all() []look {
 // until waits for the first state that holds and was measured, or failed, after since.
 func (w *watch) until(what string, since time.Time, holds func(look) bool) look {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), groundPatience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), cluster.WaitLimit)
 	defer cancel()
 	for next := 0; ; {
 		w.mu.Lock()

@@ -172,10 +172,16 @@ func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 	return first
 }
 
+// eventually waits until it holds, as long as every wait.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	until(t, func(context.Context) (string, bool) { return what, holds() })
+}
+
 // until repeats look until it returns true; its text is for the error.
 func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)) {
 	t.Helper()
-	err := cluster.WaitFor(t.Context(), "the worker", 50*time.Millisecond,
+	err := cluster.WaitFor(t.Context(), "what is expected", 50*time.Millisecond,
 		func(ctx context.Context) (bool, string, error) {
 			seen, done := look(ctx)
 			return done, seen, nil

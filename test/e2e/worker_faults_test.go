@@ -76,11 +76,11 @@ func workersThatAreAway(t *testing.T, w *workerBroker) {
 	t.Log("while the broker started again:", seen)
 	// After the restart, requests are made one at a time until one succeeds, within half a minute.
 	var config function.Description
-	require.Eventually(t, func() bool {
+	eventually(t, "the worker to answer again", func() bool {
 		var err error
 		config, err = w.worker.Describe(t.Context(), component)
 		return err == nil
-	}, time.Minute, 20*time.Millisecond)
+	})
 	require.Equal(t, "public/default/shared", config.Subscription.Name)
 
 	w.Kill()

@@ -53,13 +53,13 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	p := workerPolicy(name, v1alpha1.WorkloadFunction)
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
-	create(t, p)
-	scene.AwaitConditions(t, name, "Ready=True/Scaling")
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
-	// One instance takes 20 s for them. The policy may decide on the first messages and then waits for four times a start,
-	// which takes a busy worker half a minute: more messages follow until it decides again.
-	var published time.Time
+	// One instance takes 20 s for them, and they are there before the policy, which otherwise may decide on the first ones
+	// and then waits for four times a start. A busy worker may need more.
+	w.publish(t, name+"-in", messages)
+	published := time.Now()
+	create(t, p)
 	scene.Await(t, "three instances", func(ctx context.Context) (bool, string, error) {
 		if time.Since(published) > 30*time.Second {
 			w.publish(t, name+"-in", messages)

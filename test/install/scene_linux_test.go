@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -182,11 +181,9 @@ func (s *scene) awaitNoPods(t *testing.T) {
 }
 
 // await returns once the condition holds.
-func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+func (s *scene) await(t *testing.T, what string, holds stage.Condition) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	require.NoError(t, cluster.WaitFor(ctx, what, pollTime, holds))
+	s.Await(t, what, holds)
 }
 
 // exists reads the object.

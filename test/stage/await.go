@@ -118,19 +118,21 @@ func (f *Function) AwaitDone(t testing.TB, more int) {
 }
 
 // AwaitHPA waits until the HorizontalPodAutoscaler of the policy has a condition, such as "ScalingActive=True" or
-// "ScalingActive=False/ScalingDisabled", and returns its message.
-func (f *Function) AwaitHPA(t testing.TB, wanted string) (message string) {
+// "ScalingActive=False/ScalingDisabled", whose message has the words.
+func (f *Function) AwaitHPA(t testing.TB, wanted string, words ...string) {
 	t.Helper()
-	f.Await(t, "HorizontalPodAutoscaler: "+wanted, func(ctx context.Context) (holds bool, _ string, _ error) {
+	f.Await(t, fmt.Sprint("HorizontalPodAutoscaler: ", wanted, words), func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		if err != nil || hpa == nil {
 			return false, fmt.Sprint("none: ", err), nil
 		}
 		all := hpaConditions(hpa)
-		message, holds = messageOf(all, wanted)
+		message, holds := messageOf(all, wanted)
+		for _, text := range words {
+			holds = holds && strings.Contains(message, text)
+		}
 		return holds, strings.Join(all, "\n"), nil
 	})
-	return message
 }
 
 // messageOf is the message of a condition among lines of "Type=Status/Reason: message".
