@@ -117,6 +117,14 @@ func (f *Function) AwaitDone(t testing.TB, more int) {
 	})
 }
 
+// AwaitAllDone waits until the replicas have processed all published messages.
+func (f *Function) AwaitAllDone(ctx context.Context) error {
+	return cluster.WaitFor(ctx, "all messages to be done", pollEvery, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+	})
+}
+
 // AwaitHPA waits until the HorizontalPodAutoscaler of the policy has a condition, such as "ScalingActive=True" or
 // "ScalingActive=False/ScalingDisabled", whose message has the words.
 func (f *Function) AwaitHPA(t testing.TB, wanted string, words ...string) {

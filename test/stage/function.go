@@ -197,14 +197,6 @@ func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
 	return errors.Join(err, group.Wait())
 }
 
-// AwaitAllDone waits until the replicas have processed all published messages.
-func (f *Function) AwaitAllDone(ctx context.Context) error {
-	return cluster.WaitFor(ctx, "all messages to be done", pollEvery, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
-	})
-}
-
 // Published is the number of messages that Pulsar has stored.
 func (f *Function) Published() int64 { return f.publisher.Published() }
 
