@@ -31,9 +31,11 @@ func TestFindTakesTheFirstBrowserThatRuns(t *testing.T) {
 		first     string            // the script of the first way that brings one; none fails
 		want, err string
 	}{
-		"takes $CHROME first":              {chrome: good, installed: map[string]string{"chromium": good}, want: "chosen"},
-		"refuses a $CHROME that fails":     {chrome: "exit 1", first: good, err: "$CHROME: "},
-		"takes an installed one":           {installed: map[string]string{"headless-shell": good}, first: good, want: "headless-shell"},
+		"takes $CHROME first":          {chrome: good, installed: map[string]string{"chromium": good}, want: "chosen"},
+		"refuses a $CHROME that fails": {chrome: "exit 1", first: good, err: "$CHROME: "},
+		"takes an installed one": {
+			installed: map[string]string{"headless-shell": good}, first: good, want: "headless-shell",
+		},
 		"brings one without one installed": {first: good, want: "first"},
 		"skips one that fails": {
 			installed: map[string]string{"chromium": "exit 1", "chromium-browser": "echo install the snap", "google-chrome": good},

@@ -132,7 +132,7 @@ func each(archive io.Reader, use func(name string, content io.Reader) error) err
 
 // write writes an executable file of a bounded size.
 func write(name string, content io.Reader) (err error) {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755) //nolint:gosec // a program
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,10 @@ func TestUnpackRefusesAnotherPackage(t *testing.T) {
 		change func(files map[string]string)
 		err    string
 	}{
-		"without libraries":      {func(files map[string]string) { delete(files, "package/bin/al2023.tar.br") }, "it lacks map[package/bin/al2023.tar.br:lib]"},
+		"without libraries": {
+			func(files map[string]string) { delete(files, "package/bin/al2023.tar.br") },
+			"it lacks map[package/bin/al2023.tar.br:lib]",
+		},
 		"that is not compressed": {func(files map[string]string) { files["package/bin/chromium.br"] = "text" }, "package/bin/chromium.br: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,8 +78,8 @@ func Find() (JDK, error) {
 func Maven() (string, error) {
 	path, err := exec.LookPath("mvn")
 	if err != nil {
-		return "", fmt.Errorf("%w: install Maven 3.6 or later (apt-get install maven, brew install maven) so that mvn is "+
-			"in PATH: %w", ErrNoMaven, err)
+		return "", fmt.Errorf("%w: install Maven 3.6 or later so that mvn is in PATH (Debian, Ubuntu: apt-get install "+
+			"maven; Fedora: dnf install maven; macOS: brew install maven): %w", ErrNoMaven, err)
 	}
 	return path, nil
 }
@@ -123,8 +123,9 @@ func newest(candidates []string) (JDK, error) {
 	if best.Home != "" {
 		return best, nil
 	}
-	advice := fmt.Sprintf("install a JDK of version %d or later, with javac (apt-get install openjdk-17-jdk-headless, "+
-		"brew install openjdk), or set JAVA_HOME", oldest)
+	advice := fmt.Sprintf("install a JDK of version %d or later, with javac (Debian, Ubuntu: apt-get install "+
+		"openjdk-17-jdk-headless; Fedora: dnf install java-latest-openjdk-devel; macOS: brew install openjdk), or set "+
+		"JAVA_HOME", oldest)
 	if len(refused) > 0 {
 		return JDK{}, fmt.Errorf("%w that is new enough, only %s: %s", ErrNoJDK, strings.Join(refused, ", "), advice)
 	}

@@ -17,7 +17,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 		errs   []string
 	}{
 		"iproute2":         {errs: []string{"apt-get install iproute2", "dnf install iproute"}},
-		"rights":           {script: "echo 'RTNETLINK answers: Operation not permitted'; exit 2", errs: []string{"sysctl -w"}},
+		"rights":           {script: "echo 'Operation not permitted'; exit 2", errs: []string{"sysctl -w"}},
 		"kernel modules":   {script: "echo 'Error: Unknown device type.'; exit 2", errs: []string{"modprobe -a bridge veth"}},
 		"something else":   {script: "echo 'a new complaint'; exit 2", errs: []string{"a new complaint", "exit status 2"}},
 		"nothing is wrong": {script: "cat >&2"},
