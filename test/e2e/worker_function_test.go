@@ -127,11 +127,11 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workerBroker) {
 }
 
 func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
-	missing := workerPolicy("absent", v1alpha1.WorkloadSource)
+	missing := workerPolicy("undeployed", v1alpha1.WorkloadSource)
 	missing.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, missing)
-	message := scene.AwaitConditions(t, "absent", "TargetFound=False/TargetNotFound")
-	require.Contains(t, message, "source public/default/absent of the function worker")
+	message := scene.AwaitConditions(t, "undeployed", "TargetFound=False/TargetNotFound")
+	require.Contains(t, message, "source public/default/undeployed of the function worker")
 
 	away := workerPolicy("away", v1alpha1.WorkloadFunction)
 	away.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://127.0.0.1:1"}
