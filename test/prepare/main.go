@@ -44,7 +44,7 @@ func queuesFor(args []string) ([][]step, error) {
 		"demo": {controlPlane, programs("demo", "./bench/demo", "./cmd/adapter")},
 		"test": {controlPlane, programs("the programs", "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")},
 	}
-	built["all"] = slices.Concat(built["test"], []step{prometheus, keda, helmTools, images})
+	built["all"] = slices.Concat(built["test"], []step{prometheus, keda, helmTools})
 	fetched := map[string][]step{"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, pythonInstance, chromium}}
 	what := strings.Join(args, " ")
 	if built[what] == nil {
@@ -89,16 +89,6 @@ func helmTools(ctx context.Context, progress io.Writer) error {
 			}
 			return nil
 		})
-}
-
-// images compiles what tools/release links for images: with debug information, and without C.
-func images(ctx context.Context, progress io.Writer) error {
-	root, err := helm.Checkout()
-	if err != nil {
-		return err
-	}
-	return binaries.Build(ctx, progress, "building what images have", root,
-		"-gcflags=all=", "-o", os.DevNull, "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")
 }
 
 func pulsar(ctx context.Context, progress io.Writer) error {

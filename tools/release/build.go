@@ -143,7 +143,10 @@ func (r release) build(ctx context.Context, dir string, p platform, names []stri
 	for _, name := range names {
 		b := binary{program: name, platform: p}
 		b.path = filepath.Join(dir, b.name())
-		args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", b.path, "./cmd/" + name}
+		// Debug information would be stripped: without it the compiled packages are those of the Makefile's builds.
+		args := []string{
+			"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=true", "-ldflags=-s -w", "-o", b.path, "./cmd/" + name,
+		}
 		if _, err := r.goTool(ctx, p, args...); err != nil {
 			return nil, err
 		}
