@@ -40,12 +40,18 @@ type step func(ctx context.Context, progress io.Writer) error
 
 // queuesFor returns what builds, which needs the processors and is done one at a time, and what is fetched.
 func queuesFor(args []string) ([][]step, error) {
+	controlPlane := of(binaries.BuildControlPlane)
 	built := map[string][]step{
-		"demo": {controlPlane, programs("demo", "./bench/demo", "./cmd/adapter")},
+		"demo": {controlPlane, programs("the demo", "./bench/demo", "./cmd/adapter")},
 		"test": {controlPlane, programs("the programs", "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")},
 	}
-	built["all"] = slices.Concat(built["test"], []step{prometheus, keda, helmTools})
-	fetched := map[string][]step{"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, pythonInstance, chromium}}
+	built["all"] = slices.Concat(built["test"], []step{of(binaries.BuildPrometheus), of(binaries.BuildKEDA), helmTools})
+	pulsar := of(func(ctx context.Context, progress io.Writer) (distribution.Pulsar, error) {
+		return distribution.Fetch(ctx, "", progress)
+	})
+	fetched := map[string][]step{
+		"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, of(distribution.FetchPythonInstance), of(browser.Find)},
+	}
 	what := strings.Join(args, " ")
 	if built[what] == nil {
 		return nil, fmt.Errorf("%q is nothing to prepare for: it must be demo, test or all", what)
@@ -53,19 +59,12 @@ func queuesFor(args []string) ([][]step, error) {
 	return [][]step{built[what], fetched[what]}, nil
 }
 
-func controlPlane(ctx context.Context, progress io.Writer) error {
-	_, err := binaries.BuildControlPlane(ctx, progress)
-	return err
-}
-
-func prometheus(ctx context.Context, progress io.Writer) error {
-	_, err := binaries.BuildPrometheus(ctx, progress)
-	return err
-}
-
-func keda(ctx context.Context, progress io.Writer) error {
-	_, err := binaries.BuildKEDA(ctx, progress)
-	return err
+// of is a step whose result stays in the cache.
+func of[T any](get func(ctx context.Context, progress io.Writer) (T, error)) step {
+	return func(ctx context.Context, progress io.Writer) error {
+		_, err := get(ctx, progress)
+		return err
+	}
 }
 
 // programs builds programs of ours into bin, for their packages too: tests build them again, which then only links.
@@ -89,21 +88,6 @@ func helmTools(ctx context.Context, progress io.Writer) error {
 			}
 			return nil
 		})
-}
-
-func pulsar(ctx context.Context, progress io.Writer) error {
-	_, err := distribution.Fetch(ctx, "", progress)
-	return err
-}
-
-func pythonInstance(ctx context.Context, progress io.Writer) error {
-	_, err := distribution.FetchPythonInstance(ctx, progress)
-	return err
-}
-
-func chromium(ctx context.Context, progress io.Writer) error {
-	_, err := browser.Find(ctx, progress)
-	return err
 }
 
 // run takes the steps of each queue one after the other, and the queues side by side, until all are done or one has
