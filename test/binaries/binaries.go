@@ -111,7 +111,8 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 	return dir, version, nil
 }
 
-// pinned reads the version of the project from go.mod, its only source, and a checksum of what the binaries are built of.
+// pinned reads the version of the project from go.mod, its only source, and a checksum of what the binaries are built
+// of.
 func (m module) pinned(source string) (version, sum string, err error) {
 	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {

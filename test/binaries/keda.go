@@ -39,8 +39,8 @@ func kedaModule() module {
 	}
 }
 
-// BuildKEDA returns KEDA's operator and metrics server from the cache, and builds missing ones as BuildControlPlane does:
-// about 7 minutes on 2 cores.
+// BuildKEDA returns KEDA's operator and metrics server from the cache, and builds missing ones as BuildControlPlane
+// does: about 7 minutes on 2 cores.
 func BuildKEDA(ctx context.Context, progress io.Writer) (KEDA, error) {
 	root, err := buildDir()
 	if err != nil {

@@ -28,8 +28,8 @@ func prometheusModule() module {
 	}
 }
 
-// BuildPrometheus returns Prometheus and promtool from the cache, and builds missing ones as BuildControlPlane does: about 3
-// minutes on 2 cores.
+// BuildPrometheus returns Prometheus and promtool from the cache, and builds missing ones as BuildControlPlane does:
+// about 3 minutes on 2 cores.
 func BuildPrometheus(ctx context.Context, progress io.Writer) (Prometheus, error) {
 	root, err := buildDir()
 	if err != nil {

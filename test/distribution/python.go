@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// FetchPythonInstance returns the directory of Pulsar's Python function instance, python_instance_main.py and the modules it
-// imports. It is that of the default Version, the only one with a server tarball on Central, and works with brokers of
-// all Versions. It comes from the tarball of Fetch. Errors wrap jdk.ErrNoMaven or quote Maven's last lines.
+// FetchPythonInstance returns the directory of Pulsar's Python function instance, python_instance_main.py and the
+// modules it imports. It is that of the default Version, the only one with a server tarball on Central, and works with
+// brokers of all Versions. It comes from the tarball of Fetch. Errors wrap jdk.ErrNoMaven or quote Maven's last lines.
 func FetchPythonInstance(ctx context.Context, progress io.Writer) (dir string, err error) {
 	dir, err = fill(ctx, "pulsar-"+Version+"-python", progress,
 		"unpacking the Python function instance of Pulsar "+Version,

@@ -32,7 +32,7 @@ func main() {
 	case name == "etcd":
 		etcdmain.Main(os.Args)
 	default:
-		fmt.Fprintf(os.Stderr, "%s: start this program by a link named etcd, kube-apiserver or kube-controller-manager\n", name)
+		fmt.Fprintln(os.Stderr, name+": start this program as etcd, kube-apiserver or kube-controller-manager")
 		os.Exit(2)
 	}
 }

@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		})
 	both := []*loaded{decided, measured}
 	for _, f := range both {
-		f.Function.AwaitReplicas(t, 3, 3)
+		f.AwaitReplicas(t, 3, 3)
 	}
 	awaitHealthy(t, both, 0)
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, f := range both {
 		f.stop()
-		f.Function.AwaitReplicas(t, 0, 0)
+		f.AwaitReplicas(t, 0, 0)
 	}
 }
 
@@ -103,10 +103,10 @@ func awaitHealthy(t *testing.T, both []*loaded, after time.Duration) {
 func aBrokerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Broker.Pause())
 	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
-	both[0].Function.AwaitConditions(t, "BacklogKnown=False/Stale")
+	both[0].AwaitConditions(t, "BacklogKnown=False/Stale")
 	awaitHealthy(t, both, cooldown+time.Second)
 	require.NoError(t, scene.Broker.Resume())
-	both[0].Function.AwaitConditions(t, "BacklogKnown=True/Measured")
+	both[0].AwaitConditions(t, "BacklogKnown=True/Measured")
 	for _, f := range both {
 		f.Function.AwaitDone(t, 200)
 	}
@@ -216,6 +216,6 @@ func aPolicyThatIsDeleted(t *testing.T, both []*loaded) {
 	again.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}
 	again.Status = v1alpha1.AutoscalingPolicyStatus{}
 	require.NoError(t, scene.Client.Create(t.Context(), again))
-	both[0].Function.AwaitConditions(t, "BacklogKnown=True/Measured")
+	both[0].AwaitConditions(t, "BacklogKnown=True/Measured")
 	awaitHealthy(t, both, 0)
 }
