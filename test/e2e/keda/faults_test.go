@@ -108,7 +108,7 @@ func aBrokerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Broker.Resume())
 	both[0].AwaitConditions(t, "BacklogKnown=True/Measured")
 	for _, f := range both {
-		f.Function.AwaitDone(t, 200)
+		f.AwaitDone(t, 200)
 	}
 }
 
@@ -176,7 +176,7 @@ func aScalerThatStartsDuringAnOutage(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, cooldown+time.Second)
 	require.NoError(t, scene.Broker.Resume())
 	for _, f := range both {
-		f.Function.AwaitDone(t, 200)
+		f.AwaitDone(t, 200)
 	}
 }
 
