@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command prepare fills the cache with what takes minutes to build or to fetch: for make demo and make test the control
-// plane, our programs and Pulsar, and for make test-all also Prometheus, KEDA, Helm and a browser. What takes seconds is
-// left to the tests. It fetches beside building, and says how far it is.
+// plane, our programs and Pulsar, and for make test-all also Prometheus, KEDA, Helm and a browser. What takes seconds
+// is left to the tests. It fetches beside building, and says how far it is.
 //
 // Usage: go run ./test/prepare demo|test|all
 //
