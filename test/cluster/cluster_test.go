@@ -44,7 +44,7 @@ func TestControlPlaneComesUpWithItsRealVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, c.config.Binaries.KubernetesVersion, version.GitVersion)
 	require.Equal(t, "1", version.Major)
-	require.Equal(t, "36", version.Minor)
+	require.Equal(t, "37", version.Minor)
 }
 
 func TestStopEndsEveryProcessAndRemovesTheTemporaryDirectory(t *testing.T) {
