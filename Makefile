@@ -37,6 +37,7 @@ help: ## Show this help
 .PHONY: demo
 demo: ## The main job on this machine: real Pulsar, real Kubernetes control plane, real HPA (KEEP=1 leaves it running)
 	@sh test/needs
+	@echo 'Compiling what prepares the demo (half a minute the first time) ...'
 	@PULSAR=$(PULSAR) $(GO) run ./test/prepare demo
 	@PULSAR=$(PULSAR) bin/demo $(if $(KEEP),-keep)
 
@@ -83,6 +84,7 @@ UNRACED := TakeLittleMemory|HoldsLittle|AreRarelyImplausible|WrongAnswersDecideN
 .PHONY: test
 test: ## All packages, with the race detector where there are goroutines, and the core on real parts: needs what demo needs
 	@sh test/needs
+	@echo 'Compiling what prepares the tests (half a minute the first time) ...'
 	@PULSAR=$(PULSAR) $(GO) run ./test/prepare test
 	@$(MAKE) --no-print-directory -j2 test-packages test-core
 	@s=$$(($$(date +%s) - $(STARTED))); echo "make test: all packages ($(RACE)) and the core on real parts passed in \
