@@ -4,6 +4,7 @@
 GO      ?= go
 RUN     ?= .
 PULSAR  ?= 4.0.8
+VERSIONS ?= 4.0.8 4.2.4 5.0.0-M1
 KEEP    ?=
 COUNT   ?= 6
 SEED    ?= 1
@@ -109,14 +110,11 @@ test-core:
 test-all: test test-rest ## make test, then everything else on real parts: KEDA, Prometheus, Helm, browser, all faults, three Pulsars
 
 .PHONY: test-rest
-test-rest: ## What make test-all adds to make test
-	@sh test/needs all
-	PULSAR=$(PULSAR) $(GO) run ./test/prepare all
+test-rest: prepare ## What make test-all adds to make test
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
 	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... | grep -v '/test/api$$')
-	for version in 4.2.4 5.0.0-M1; do \
-	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
+	$(MAKE) --no-print-directory e2e-signals VERSIONS='4.2.4 5.0.0-M1'
 
 .PHONY: prepare
 prepare: ## Fill the cache with what make test-all would fetch or build at its first run, telling how far it is
@@ -137,7 +135,7 @@ e2e-install: ## Helm installs, upgrades and removes the chart on a real control 
 
 .PHONY: e2e-signals
 e2e-signals: ## What is read of a subscription compared with the truth, on each version of Pulsar in turn
-	for version in 4.0.8 4.2.4 5.0.0-M1; do \
+	for version in $(VERSIONS); do \
 	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
 
 .PHONY: faults

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 )
 
 const (
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		output.Printf(complaints, "demo: %v\n", err)
 		return exitUsage
 	}
-	_, err = newDemo(options, out, isTerminal(out)).run(ctx)
+	_, err = newDemo(options, out, cache.IsTerminal(out)).run(ctx)
 	switch {
 	case err == nil:
 		return 0
@@ -50,14 +51,4 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		output.Printf(complaints, "demo: %v\n", err)
 		return exitFailed
 	}
-}
-
-// isTerminal reports whether lines can be overwritten.
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

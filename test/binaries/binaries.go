@@ -102,7 +102,10 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 		func(ctx context.Context, dir string) error {
 			what := fmt.Sprintf("building %s %s: %s", m.name, version, m.about)
 			return cache.Announce(ctx, progress, what, func(ctx context.Context, count *cache.Count) error {
-				return errors.Join(m.build(ctx, source, dir, version, count), m.copyFiles(ctx, source, dir))
+				if err := m.build(ctx, source, dir, version, count); err != nil {
+					return err
+				}
+				return m.copyFiles(ctx, source, dir)
 			})
 		})
 	if err != nil {

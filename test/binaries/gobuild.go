@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,11 +71,9 @@ func goBuild(ctx context.Context, dir string, count *cache.Count, args ...string
 
 // stale is the number of packages that a build with these arguments compiles.
 func stale(ctx context.Context, tool, dir string, env, args []string) (int, error) {
-	var flags []string
-	for i, arg := range args {
-		if arg == "-o" { // build alone has it
-			flags = append(append([]string{}, args[:i]...), args[i+2:]...)
-		}
+	flags := slices.Clone(args)
+	if i := slices.Index(flags, "-o"); i >= 0 { // build alone has it
+		flags = slices.Delete(flags, i, i+2)
 	}
 	list := exec.CommandContext(ctx, tool, append([]string{
 		"list", "-deps", "-f", "{{if .Stale}}.{{end}}",

@@ -63,12 +63,21 @@ type Terminal struct {
 }
 
 // Progress is what Announce writes to for a person at out: a *Terminal if it is one.
-func Progress(out *os.File) io.Writer {
-	info, err := out.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
+func Progress(out io.Writer) io.Writer {
+	if !IsTerminal(out) {
 		return out
 	}
 	return &Terminal{out: out}
+}
+
+// IsTerminal reports whether lines at out can be overwritten.
+func IsTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Write writes whole lines over the bar.

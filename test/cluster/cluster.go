@@ -42,7 +42,7 @@ type Config struct {
 	HPASyncPeriod time.Duration
 	// Progress gets the progress of a build of the binaries; nil is none.
 	Progress io.Writer
-	// Binaries are the programs; the zero value is what Binaries returns.
+	// Binaries are the programs; the zero value is what binaries.BuildControlPlane returns.
 	Binaries binaries.ControlPlane
 	// CRDs are files of CustomResourceDefinitions to apply before the controllers start. kube-controller-manager reads the
 	// kinds of the server only every 30 s: until then the HPA controller reports "unable to map kind" for later ones.

@@ -31,7 +31,6 @@ const (
 const (
 	dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 	mavenGrace       = 2 * time.Second
-	mavenLogLines    = 30
 )
 
 // ErrVersion means that a version of Pulsar is not completely on Maven Central.
@@ -141,18 +140,10 @@ func maven(ctx context.Context, progress io.Writer, what string, args ...string)
 		return fmt.Errorf("making a directory for Maven: %w", err)
 	}
 	err = cache.Announce(ctx, progress, what, func(ctx context.Context, _ *cache.Count) error {
-		p, err := proc.Start(ctx, proc.Config{
-			Name: "mvn", Path: mvn, Args: append([]string{"--batch-mode", "--quiet"}, args...),
+		return proc.Run(ctx, proc.Config{
+			Name: "mvn " + args[0], Path: mvn, Args: append([]string{"--batch-mode", "--quiet"}, args...),
 			Env: []string{"JAVA_HOME=" + kit.Home}, Dir: dir, Grace: mavenGrace,
 		})
-		if err != nil {
-			return err
-		}
-		<-p.Done()
-		if err := errors.Join(ctx.Err(), p.Err()); err != nil {
-			return fmt.Errorf("running mvn %s: %w; it printed:\n%s", args[0], err, p.LogTail(mavenLogLines))
-		}
-		return nil
 	})
 	return errors.Join(err, os.RemoveAll(dir))
 }

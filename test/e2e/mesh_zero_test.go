@@ -115,7 +115,7 @@ func TestMeshComponentAtZeroIsCreatedAnewAndHoldsUpNoSibling(t *testing.T) {
 	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
 
 	recreated := deleteChild(t, m.Functions[0])
-	m.Functions[0].Await(t, "the child to be created anew", recreated)
+	m.Functions[0].Await(t, "the child to be recreated", recreated)
 	entriesAre(t, m, 0, 1)
 	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
 

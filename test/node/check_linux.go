@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Check says in less than a second what this machine lacks for a node: the ip command, namespaces, or kernel modules.
+// checkMachine says in less than a second what this machine lacks for a node: the ip command, namespaces, or kernel modules.
 // It creates what a node has in namespaces that end with it.
-func Check(ctx context.Context) error {
+func checkMachine(ctx context.Context) error {
 	path, err := exec.LookPath("ip")
 	if err != nil {
 		return fmt.Errorf("looking for the ip command: %w: install iproute2 (Debian, Ubuntu: apt-get install iproute2; "+

@@ -29,7 +29,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "ip"), []byte(script), 0o700))
 			}
 			t.Setenv("PATH", dir)
-			err := Check(t.Context())
+			err := checkMachine(t.Context())
 			if len(test.errs) == 0 {
 				require.NoError(t, err)
 			}

@@ -44,7 +44,7 @@ func Main(ctx context.Context, prepare func(context.Context) error) (code int, d
 		}
 		return 0, false
 	}
-	err := Check(ctx) // what follows takes longer
+	err := checkMachine(ctx) // what follows takes longer
 	if err == nil {
 		err = prepare(ctx)
 	}

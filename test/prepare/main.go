@@ -42,8 +42,8 @@ type step func(ctx context.Context, progress io.Writer) error
 func queuesFor(args []string) ([][]step, error) {
 	controlPlane := of(binaries.BuildControlPlane)
 	built := map[string][]step{
-		"demo": {controlPlane, programs("the demo", "./bench/demo", "./cmd/adapter")},
-		"test": {controlPlane, programs("the programs", "./cmd/adapter", "./cmd/scaler", "./cmd/kubectl-pap")},
+		"demo": {controlPlane, build("the demo", "-o", "bin/", "./bench/demo", "./controllers/...", "./provider/...")},
+		"test": {controlPlane, build("the product", "./controllers/...", "./provider/...", "./backlog/...", "./bench/run")},
 	}
 	built["all"] = slices.Concat(built["test"], []step{of(binaries.BuildPrometheus), of(binaries.BuildKEDA), helmTools})
 	pulsar := of(func(ctx context.Context, progress io.Writer) (distribution.Pulsar, error) {
@@ -67,14 +67,14 @@ func of[T any](get func(ctx context.Context, progress io.Writer) (T, error)) ste
 	}
 }
 
-// programs builds programs of ours into bin, for their packages too: tests build them again, which then only links.
-func programs(what string, packages ...string) step {
+// build builds programs of ours, and compiles packages that programs and tests link later.
+func build(what string, args ...string) step {
 	return func(ctx context.Context, progress io.Writer) error {
 		root, err := helm.Checkout()
 		if err != nil {
 			return err
 		}
-		return binaries.Build(ctx, progress, "building "+what, root, append([]string{"-o", "bin/"}, packages...)...)
+		return binaries.Build(ctx, progress, "building "+what, root, args...)
 	}
 }
 

@@ -126,7 +126,7 @@ func (f *Function) AwaitAllDone(ctx context.Context) error {
 }
 
 // AwaitHPA waits until the HorizontalPodAutoscaler of the policy has a condition, such as "ScalingActive=True" or
-// "ScalingActive=False/ScalingDisabled", whose message has the words.
+// "ScalingActive=False/ScalingDisabled", whose message contains the text.
 func (f *Function) AwaitHPA(t testing.TB, wanted string, words ...string) {
 	t.Helper()
 	f.Await(t, fmt.Sprint("HorizontalPodAutoscaler: ", wanted, words), func(ctx context.Context) (bool, string, error) {
