@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// checkMachine says in less than a second what this machine lacks for a node: the ip command, namespaces, or kernel modules.
-// It creates what a node has in namespaces that end with it.
+// checkMachine says in less than a second what this machine lacks for a node: the ip command, namespaces, or kernel
+// modules. It creates what a node has in namespaces that end with it.
 func checkMachine(ctx context.Context) error {
 	path, err := exec.LookPath("ip")
 	if err != nil {
