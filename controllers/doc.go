@@ -16,7 +16,8 @@
 //	plan.Status(observed, decision, state, result)    one patch, or none
 //
 // A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
-// data of an input topic, and after a poll interval. A reconcile without a change writes nothing.
+// data of an input topic, and after a poll interval. A reconcile without a change writes nothing. It waits for no
+// watch: until the cache has the policy that it wrote last, it continues from the API server's answer to that write.
 //
 // Package controllers/policyset creates the policies of an AutoscalingPolicySet, which are reconciled like any other.
 //

@@ -137,7 +137,7 @@ func (env *testEnv) restart() {
 	targets, err := target.New(finding)
 	require.NoError(env.t, err)
 	reconciling := ReconcilerConfig{
-		Client: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
+		Client: env.client, Live: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
 		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
 		Capabilities: func() plan.Capabilities { return env.capabilities },
 	}

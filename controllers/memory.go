@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -38,6 +39,8 @@ type policyMemory struct {
 	// decided and record are replaced, never changed: requests and scrapes read them.
 	decided atomic.Pointer[decided]
 	record  atomic.Pointer[metrics.Record]
+	// written is the policy as the API server answered to the last write, until the cache has that; replaced as well.
+	written atomic.Pointer[v1alpha1.AutoscalingPolicy]
 }
 
 // decided is the time of the last successful decision, status write included, or of the first reconcile; and why there
@@ -105,6 +108,42 @@ func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *polic
 	memory.decided.Store(&decided{at: now})
 	m.byKey[key] = memory
 	return memory
+}
+
+// latest returns a policy from the cache, or the newer one that this process wrote last. A status is written as a
+// difference to the one read, so a stale one would hide a change: 3 -> 7 -> 3 within the lag of a watch would stay 7.
+func (m *policyMemories) latest(cached *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
+	memory := m.existing(cached)
+	if memory == nil {
+		return cached
+	}
+	written := memory.written.Load()
+	switch {
+	case written == nil:
+		return cached
+	case cluster.IsNewer(written, cached):
+		return written.DeepCopy()
+	default:
+		memory.written.CompareAndSwap(written, nil)
+		return cached
+	}
+}
+
+// wrote remembers the policy if it was written since it had the version. It must not be changed any more.
+func (m *policyMemories) wrote(p *v1alpha1.AutoscalingPolicy, version string) {
+	if memory := m.existing(p); memory != nil && p.ResourceVersion != version {
+		memory.written.Store(p)
+	}
+}
+
+// existing is the memory of a policy that was reconciled before; nil for none.
+func (m *policyMemories) existing(p *v1alpha1.AutoscalingPolicy) *policyMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if memory := m.byKey[client.ObjectKeyFromObject(p)]; memory != nil && memory.uid == p.UID {
+		return memory
+	}
+	return nil
 }
 
 // decidedAt is the time of the policy's last decision, and why there is none since; known is false if this process has

@@ -25,6 +25,8 @@ type observer struct {
 	// pods may be nil.
 	pods         Health
 	pollInterval time.Duration
+	// latest returns the policy that this process wrote last, if that is newer than the one in the cache.
+	latest func(*v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy
 }
 
 // observe reads everything from Kubernetes that a decision about the policy needs.

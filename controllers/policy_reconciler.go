@@ -43,13 +43,12 @@ type PolicyReconciler struct {
 	status   statusWriter
 }
 
-// ReconcilerConfig configures NewPolicyReconciler; all fields but Direct, Pods and Worker are required.
+// ReconcilerConfig configures NewPolicyReconciler; all fields but Pods and Worker are required.
 type ReconcilerConfig struct {
-	// Client reads from the cache and writes to the API server. It must read its own writes: see ClientOptions.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Direct writes objects that are not in the cache, without waiting to see them there, and reads who wrote a target;
-	// nil for Client.
-	Direct   client.Client
+	// Live reads from the API server who wrote a target: objects in the cache have no managed fields.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	Store    *backlog.Store
 	Targets  *target.Targets
@@ -71,10 +70,10 @@ type ReconcilerConfig struct {
 // NewPolicyReconciler validates the configuration and registers the metrics.
 func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	switch {
-	case config.Client == nil || config.Recorder == nil || config.Store == nil || config.Targets == nil ||
-		config.Capabilities == nil || config.Clock == nil || config.Registerer == nil:
+	case config.Client == nil || config.Live == nil || config.Recorder == nil || config.Store == nil ||
+		config.Targets == nil || config.Capabilities == nil || config.Clock == nil || config.Registerer == nil:
 		return nil, errors.New(
-			"policy reconciler: Client, Recorder, Store, Targets, Capabilities, Clock and Registerer must be set")
+			"policy reconciler: Client, Live, Recorder, Store, Targets, Capabilities, Clock and Registerer must be set")
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
@@ -94,9 +93,9 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		observer: observer{
 			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
-			pods: config.Pods, pollInterval: config.PollInterval,
+			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest,
 		},
-		writers: &writers{live: directClient(config), lists: map[string]listWriter{}},
+		writers: &writers{live: config.Live, lists: map[string]listWriter{}},
 		applier: applier{
 			client: config.Client, metrics: counters, scalers: newScalers(config),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
@@ -130,10 +129,12 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 
 // reconcile returns its result as a label value.
 func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
-	var p v1alpha1.AutoscalingPolicy
-	err := r.config.Client.Get(ctx, key, &p)
+	var cached v1alpha1.AutoscalingPolicy
+	err := r.config.Client.Get(ctx, key, &cached)
+	p := r.memories.latest(&cached)
+	defer func(version string) { r.memories.wrote(p, version) }(p.ResourceVersion)
 	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, plan.Finalizer) {
-		return r.finalize(ctx, &p)
+		return r.finalize(ctx, p)
 	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
 		// Garbage collection deletes its HorizontalPodAutoscaler.
@@ -143,7 +144,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
-	return r.reconcilePolicy(ctx, &p)
+	return r.reconcilePolicy(ctx, p)
 }
 
 // reconcilePolicy observes, decides, plans, applies and reports.

@@ -30,12 +30,13 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 	if p.Spec.PulsarFunctionRef.Name == "" {
 		where = client.InNamespace(p.Namespace) // a function of a worker belongs to no namespace
 	}
-	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]}); err != nil {
+	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p
 	for i := range list.Items {
-		other := &list.Items[i]
+		other := o.latest(&list.Items[i])
 		if !o.targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}

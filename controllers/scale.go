@@ -31,21 +31,13 @@ var errNotNow = errors.New("not now")
 
 func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 	scalers := map[plan.Scaling]scaler{
-		plan.BySubresource: subresource{cached: config.Client, direct: directClient(config), targets: config.Targets},
+		plan.BySubresource: subresource{config.Client, config.Targets},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
 		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
 	}
 	return scalers
-}
-
-// directClient bypasses the cache.
-func directClient(config ReconcilerConfig) client.Client {
-	if config.Direct == nil {
-		return config.Client
-	}
-	return config.Direct
 }
 
 // scale writes the replicas to the target and counts the write.
@@ -70,9 +62,8 @@ func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int
 
 // subresource scales objects that have a scale subresource.
 type subresource struct {
-	// cached reads its own writes back, and direct does not: for a kind outside the cache it would wait for ever.
-	cached, direct client.Client
-	targets        *target.Targets
+	client  client.Client
+	targets *target.Targets
 }
 
 func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
@@ -81,16 +72,12 @@ func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(observed.Policy.Namespace)
 	object.SetName(ref.Name)
-	writer := s.direct
-	if s.targets.Reader.Caches(ref) {
-		writer = s.cached
-	}
 	s.targets.Finder.Rewritten(observed.Policy.Namespace, ref)
-	err := writer.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
+	err := s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))
 	if apierrors.IsForbidden(err) {
 		kind := object.GroupVersionKind()
-		if mapping, unmapped := writer.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
+		if mapping, unmapped := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
 			return fmt.Errorf("%w: %s", err, target.GrantScale(mapping.Resource.GroupResource()))
 		}
 	}

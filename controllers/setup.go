@@ -36,7 +36,7 @@ const (
 	// workers is the number of concurrent reconciles. One takes well under 1 ms when nothing changes, so 4 serve 10k
 	// policies every 15 s; more would only load the API server when everything changes.
 	workers = 4
-	// reconcileTimeout bounds a reconcile: three writes, and reading the last ones back.
+	// reconcileTimeout bounds a reconcile: lookups and writes.
 	reconcileTimeout = 30 * time.Second
 	// stuckAfter is how long running reconciles may go without one beginning or ending.
 	stuckAfter = 3 * reconcileTimeout
@@ -95,15 +95,8 @@ type Controllers struct {
 	Alive func(now time.Time) error
 }
 
-// ClientOptions make the manager's client read its own writes. A status is written as a difference to the one read, so
-// a stale one would hide a change: 3 -> 7 -> 3 within the lag of the watch would stay 7.
-func ClientOptions() client.Options {
-	consistent := true
-	return client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: &consistent}}
-}
-
-// Setup registers indexes, watches and the reconciler with a manager that has Scheme, CacheOptions and ClientOptions,
-// and returns what the rest of the process uses. Nothing runs before the manager starts.
+// Setup registers indexes, watches and the reconciler with a manager that has Scheme and CacheOptions, and
+// returns what the rest of the process uses. Nothing runs before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controllers, error) {
 	if config.Store == nil || config.Worker == nil || config.Clock == nil || config.Registerer == nil {
 		return nil, errors.New("controllers: Store, Worker, Clock and Registerer must be set")
@@ -164,12 +157,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 
 // newReconciler adds the manager's parts to the configuration.
 func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
-	direct, err := client.New(mgr.GetConfig(),
-		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("creating a client without a cache: %w", err)
-	}
-	config.Client, config.Direct, config.Recorder = mgr.GetClient(), direct, mgr.GetEventRecorder(plan.FieldManager)
+	config.Client, config.Live, config.Recorder = mgr.GetClient(), mgr.GetAPIReader(),
+		mgr.GetEventRecorder(plan.FieldManager)
 	if pods != nil {
 		config.Pods = pods
 	}

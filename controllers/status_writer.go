@@ -28,36 +28,43 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v
 ) {
 	p := observed.Policy
 	before := p.Status
+	written := p
 	due := plan.StatusDue(observed, after)
 	if !due {
 		after = before // events repeat the written status
-	} else if err := w.patch(ctx, p, after); err != nil {
-		return observed.History, err
+	} else {
+		var err error
+		if written, err = w.patch(ctx, p, after); err != nil {
+			return observed.History, err
+		}
 	}
 	worth, history := plan.Events(observed, after)
 	for _, e := range worth {
 		recordEvent(ctx, w.recorder, p, e)
 	}
 	if due {
-		p.Status, history = after, history.Reported(observed.Now, before, after)
+		history = history.Reported(observed.Now, before, after)
+		*p = *written
 	}
 	return history, nil
 }
 
 // patch writes the difference, without an optimistic lock: only the controller writes this status. The next reconcile
-// handles a change of the spec meanwhile; observedGeneration shows which spec the status is for.
+// handles a change of the spec meanwhile; observedGeneration shows which spec the status is for. It returns the policy
+// that the API server has then.
 func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
-) error {
+) (*v1alpha1.AutoscalingPolicy, error) {
 	written := p.DeepCopy()
 	written.Status = after
 	if err := w.client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil // deleted meanwhile; its own event follows
+			return written, nil // deleted meanwhile; its own event follows
 		}
 		w.metrics.statusPatches.WithLabelValues(patchError).Inc()
-		return fmt.Errorf("writing the status: %w", err)
+		return nil, fmt.Errorf("writing the status: %w", err)
 	}
+	written.ManagedFields = nil // as in the cache
 	w.metrics.statusPatches.WithLabelValues(patchDone).Inc()
-	return nil
+	return written, nil
 }

@@ -106,7 +106,6 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 // managerOptions run caches on every replica, and reconcilers on the Lease's holder only.
 func (o *Options) managerOptions(lease types.NamespacedName) ctrl.Options {
 	return ctrl.Options{
-		Client:         controllers.ClientOptions(),
 		LeaderElection: true, LeaderElectionID: lease.Name, LeaderElectionNamespace: lease.Namespace,
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.LeaseRenewDeadline, RetryPeriod: &o.LeaseRetryPeriod,
 		LeaderElectionReleaseOnCancel: true,

@@ -16,7 +16,8 @@
 //
 // Metrics:
 //
-//	pulsar_autoscaler_policy_set_reconciles_total{result}      reconciles: reconciled, violated, gone, error
+//	pulsar_autoscaler_policy_set_reconciles_total{result}      reconciles: reconciled, violated, waiting (to
+//	                                                           see its own writes), gone, error
 //	pulsar_autoscaler_policy_set_policies_total{result}        policies: applied, conflict, refused, error, deleted,
 //	                                                           delete_error
 //	pulsar_autoscaler_policy_set_status_patches_total{result}  statuses: patched, error

@@ -13,6 +13,7 @@ import (
 const (
 	resultReconciled = "reconciled"
 	resultViolated   = "violated"
+	resultWaiting    = "waiting"
 	resultGone       = "gone"
 	resultError      = "error"
 )

@@ -45,7 +45,7 @@ type Reconciler struct {
 
 // Config configures New; all fields are required.
 type Config struct {
-	// Client reads policies and sets from the cache and writes to the API server. It must read its own writes.
+	// Client reads policies and sets from the cache and writes to the API server.
 	Client client.Client
 	// Objects reads the objects that sets select, unstructured, from the cache.
 	Objects client.Reader
@@ -83,17 +83,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // reconcile returns its result as a label value, and when to reconcile again; 0 for never.
 func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, time.Duration, error) {
-	var set v1alpha1.AutoscalingPolicySet
-	err := r.config.Client.Get(ctx, key, &set)
+	var cached v1alpha1.AutoscalingPolicySet
+	err := r.config.Client.Get(ctx, key, &cached)
 	if client.IgnoreNotFound(err) != nil {
 		return "", 0, fmt.Errorf("reading the policy set: %w", err)
 	}
-	if apierrors.IsNotFound(err) || set.DeletionTimestamp != nil {
+	if apierrors.IsNotFound(err) || cached.DeletionTimestamp != nil {
 		r.forget(key) // garbage collection deletes its policies by their owner references
 		return resultGone, 0, nil
 	}
 	memory := r.memory(key)
-	observed, err := r.observe(ctx, &set, memory)
+	set := memory.latest(&cached)
+	observed, err := r.observe(ctx, set, memory)
+	if errors.Is(err, errUnseen) {
+		return resultWaiting, statusDelay, nil
+	}
 	if err != nil {
 		return "", 0, err
 	}
@@ -109,7 +113,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		object.Refused = memory.refused[object.PolicyName].reason
 	}
 	wait, err := r.report(ctx, outcome, memory)
-	r.record(&set, written.events())
+	r.record(set, written.events())
 	if err := errors.Join(outcome.Failed, err); err != nil {
 		return "", 0, err
 	}
@@ -153,6 +157,7 @@ func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outc
 			memory.refused[*planned.Policy.Name] = refused[i]
 		}
 	}
+	memory.wrote(actions, applied, deleted, outcome.Now)
 	return newWritten(actions, applied, deleted), err
 }
 
@@ -214,7 +219,7 @@ func (r *Reconciler) report(ctx context.Context, outcome plan.SetOutcome, memory
 		r.metrics.statusPatches.WithLabelValues(patchError).Inc()
 		return 0, fmt.Errorf("writing the status: %w", err)
 	}
-	memory.writtenAt = outcome.Now
+	memory.live, memory.writtenAt = patched, outcome.Now
 	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
 	r.record(set, conditionEvents(set.Status, after))
 	return resyncEvery, nil

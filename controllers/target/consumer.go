@@ -119,12 +119,6 @@ func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.Sc
 	return f.scales.find(ctx, namespace, ref)
 }
 
-// Caches reports whether the object is of a kind that is in the cache.
-func (r *Reader) Caches(ref v1alpha1.ScaleTargetRef) bool {
-	return (RunsInstances(ref) || isKind(ref, cluster.KindStatefulSet) || isKind(ref, cluster.KindDeployment)) &&
-		r.installed(ref.Kind)
-}
-
 // cached finds a Deployment or StatefulSet.
 func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
 	object := cluster.NewUnstructured(kind)
