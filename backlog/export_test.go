@@ -14,7 +14,9 @@ func AttachBulk(s *Store) { s.Feed(Extras{Bulk: true}).Changes() }
 
 // CannotWait reports whether a Poller would fetch the topic at its next tick.
 func CannotWait(s *Store, topic Topic) bool {
-	return slices.Contains((&Feed{store: s}).Changes(), Change{Job: TopicJob(topic), Wanted: true, Soon: true})
+	return slices.ContainsFunc((&Feed{store: s}).Changes(), func(c Change) bool {
+		return c.Job == TopicJob(topic) && c.Wanted && c.Soon
+	})
 }
 
 // TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns of each.

@@ -48,6 +48,8 @@ type Change struct {
 	Wanted bool
 	// Soon is true if the job cannot wait until it is due.
 	Soon bool
+	// Tenants are the Kubernetes namespaces that ask for the job; none for a bulk answer.
+	Tenants []string
 }
 
 // change records that a job was added, was removed, or cannot wait. mu is held.
@@ -102,7 +104,7 @@ func (f *Feed) Changes() []Change {
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
-		changes = append(changes, Change{Job: j, Wanted: s.wants(j), Soon: soon})
+		changes = append(changes, Change{Job: j, Wanted: s.wants(j), Soon: soon, Tenants: s.tenantsOf(j)})
 	}
 	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
@@ -117,6 +119,26 @@ func (s *Store) Tracks(topic Topic) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.wants(TopicJob(topic))
+}
+
+// tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.
+func (s *jobs) tenantsOf(j Job) []string {
+	switch j.Kind {
+	case TopicKind:
+		if state := s.topics[j.Topic()]; state != nil {
+			return state.tenants.names()
+		}
+	case WorkloadKind:
+		if state := s.workloads[j.Name]; state != nil {
+			return state.tenants.names()
+		}
+	case NamespaceKind:
+		if state := s.namespaces[j.Namespace()]; state != nil {
+			return state.tenants()
+		}
+	case BulkKind:
+	}
+	return nil
 }
 
 // wants reports whether the job is needed. mu is held.

@@ -29,6 +29,29 @@ func newPatternState(pattern Pattern) *patternState {
 	return &patternState{pattern: pattern, uses: map[use]int{}}
 }
 
+// tenants are those of the patterns, each once.
+func (n *namespaceState) tenants() []string {
+	var names []string
+	for _, pattern := range n.patterns {
+		for use := range pattern.uses {
+			if !slices.Contains(names, use.tenant) {
+				names = append(names, use.tenant)
+			}
+		}
+	}
+	return names
+}
+
+// follows reports whether the subscription follows the pattern.
+func (p *patternState) follows(subscription string) bool {
+	for use := range p.uses {
+		if use.name == subscription {
+			return true
+		}
+	}
+	return false
+}
+
 // acquirePattern tracks the subscription on all topics that the pattern matches, now and later. An invalid pattern is
 // ignored here: readings report it.
 func (s *tracked) acquirePattern(key Topic, use use) {
@@ -43,6 +66,7 @@ func (s *tracked) acquirePattern(key Topic, use use) {
 		s.addToNamespace(Namespace{Cluster: key.Cluster, Name: pattern.namespace}, key, state)
 	}
 	if state.uses[use]++; state.uses[use] == 1 {
+		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}), false)
 		for _, name := range state.matched {
 			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
 		}
@@ -79,11 +103,12 @@ func (s *tracked) releasePattern(key Topic, use use) {
 		}
 		s.releaseTopic(topic, use)
 	}
+	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
 	if !last {
+		s.change(NamespaceJob(namespace), false)
 		return
 	}
 	delete(s.patterns, key)
-	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
 	listing := s.namespaces[namespace]
 	delete(listing.patterns, key)
 	if len(listing.patterns) == 0 {

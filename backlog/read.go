@@ -194,7 +194,7 @@ func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Tim
 		}
 		return nil, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
 	}
-	if state.uses[use{name: subscription.Name}]+state.uses[use{name: subscription.Name, bytes: true}] == 0 {
+	if !state.follows(subscription.Name) {
 		return nil, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription.Name, key.Name)
 	}
 	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}

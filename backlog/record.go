@@ -18,8 +18,9 @@ type topicState struct {
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
-	// patterns that match the topic.
+	// patterns that match the topic, and who asks for it.
 	patterns []Topic
+	tenants  tenants
 
 	answeredAt     time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
 	readAt         time.Time // last good answer

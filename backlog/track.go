@@ -5,10 +5,11 @@ package backlog
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
-// interest is what one owner tracks.
+// interest is what one owner tracks, see Owner.
 type interest struct {
 	subscription Subscription
 	end          Moment[string] // of the owner's interest, if it has one
@@ -45,8 +46,9 @@ func (s *tracked) track(owner string, subscription Subscription, until time.Time
 	if before.Equal(subscription) {
 		return
 	}
-	s.acquire(subscription) // before the release, so that inputs of both keep their history
-	s.release(before)
+	tenant := tenantOf(owner)
+	s.acquire(subscription, tenant) // before the release, so that inputs of both keep their history
+	s.release(before, tenant)
 }
 
 // Untrack ends the owner's interest.
@@ -60,7 +62,7 @@ func (s *tracked) untrack(owner string) {
 	if one := s.owners[owner]; one != nil {
 		delete(s.owners, owner)
 		s.expiries.Remove(&one.end)
-		s.release(one.subscription)
+		s.release(one.subscription, tenantOf(owner))
 	}
 }
 
@@ -81,23 +83,24 @@ func (s *Store) Expire(now time.Time) {
 
 // use is a subscription of a topic or a pattern.
 type use struct {
-	name  string
-	bytes bool // in bytes too
+	name   string
+	bytes  bool // in bytes too
+	tenant string
 }
 
-func (s *tracked) acquire(subscription Subscription) {
-	subscription.each(s.acquireTopic, s.acquirePattern)
-	s.acquireWorkload(subscription)
+func (s *tracked) acquire(subscription Subscription, tenant string) {
+	subscription.each(tenant, s.acquireTopic, s.acquirePattern)
+	s.acquireWorkload(subscription, tenant)
 }
 
-func (s *tracked) release(subscription Subscription) {
-	subscription.each(s.releaseTopic, s.releasePattern)
-	s.releaseWorkload(subscription)
+func (s *tracked) release(subscription Subscription, tenant string) {
+	subscription.each(tenant, s.releaseTopic, s.releasePattern)
+	s.releaseWorkload(subscription, tenant)
 }
 
 // each calls topic or pattern for each input.
-func (s Subscription) each(topic, pattern func(Topic, use)) {
-	use := use{name: s.Name, bytes: s.Bytes}
+func (s Subscription) each(tenant string, topic, pattern func(Topic, use)) {
+	use := use{name: s.Name, bytes: s.Bytes, tenant: tenant}
 	for _, name := range s.Topics {
 		topic(Topic{Cluster: s.Cluster, Name: name}, use)
 	}
@@ -114,6 +117,9 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
 		s.acquireCluster(key.Cluster)
+	}
+	if topic.tenants.add(use.tenant) {
+		s.change(TopicJob(key), false)
 	}
 	state := topic.subscriptions[use.name]
 	if state == nil {
@@ -133,6 +139,9 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 
 func (s *jobs) releaseTopic(key Topic, use use) {
 	topic := s.topics[key]
+	if topic.tenants.remove(use.tenant) {
+		s.change(TopicJob(key), false)
+	}
 	state := topic.subscriptions[use.name]
 	if use.bytes {
 		state.bytes--
@@ -170,4 +179,54 @@ func (s *jobs) unmatch(key, pattern Topic) {
 	if topic := s.topics[key]; topic != nil {
 		topic.patterns = slices.DeleteFunc(topic.patterns, func(p Topic) bool { return p == pattern })
 	}
+}
+
+// Owner names who tracks a subscription: a Kubernetes namespace, whose owners share their turns, and a name in it.
+func Owner(namespace, name string) string { return namespace + "/" + name }
+
+// tenantOf is the namespace of an owner.
+func tenantOf(owner string) string {
+	namespace, _, _ := strings.Cut(owner, "/")
+	return namespace
+}
+
+// tenants are the Kubernetes namespaces that ask for a job.
+type tenants []tenant
+
+// tenant is one of them, with the number of its interests in the job.
+type tenant struct {
+	name      string
+	interests int
+}
+
+// add reports whether the tenant is a new one.
+func (t *tenants) add(name string) bool {
+	if i := t.index(name); i >= 0 {
+		(*t)[i].interests++
+		return false
+	}
+	*t = append(*t, tenant{name, 1})
+	return true
+}
+
+// remove reports whether the tenant has no interest any more.
+func (t *tenants) remove(name string) bool {
+	i := t.index(name)
+	if (*t)[i].interests--; (*t)[i].interests > 0 {
+		return false
+	}
+	*t = slices.Delete(*t, i, i+1)
+	return true
+}
+
+func (t *tenants) index(name string) int {
+	return slices.IndexFunc(*t, func(one tenant) bool { return one.name == name })
+}
+
+func (t *tenants) names() []string {
+	names := make([]string, len(*t))
+	for i, one := range *t {
+		names[i] = one.name
+	}
+	return names
 }

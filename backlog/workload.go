@@ -10,14 +10,14 @@ import (
 
 // workloadState is a workload with tracked instances.
 type workloadState struct {
-	owners  int
+	tenants tenants
 	history instancesHistory
 	failure error // why they did not answer the last time; nil after an answer
 	// inputs has one input of each subscription, with the number of its owners, which get the updates.
 	inputs map[Topic]int
 }
 
-func (s *jobs) acquireWorkload(subscription Subscription) {
+func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
 	if subscription.Workload == "" {
 		return
 	}
@@ -27,13 +27,15 @@ func (s *jobs) acquireWorkload(subscription Subscription) {
 		s.workloads[subscription.Workload] = state
 		s.change(WorkloadJob(subscription.Workload), true)
 	}
-	state.owners++
+	if state.tenants.add(tenant) {
+		s.change(WorkloadJob(subscription.Workload), false)
+	}
 	if input, some := subscription.firstInput(); some {
 		state.inputs[input]++
 	}
 }
 
-func (s *jobs) releaseWorkload(subscription Subscription) {
+func (s *jobs) releaseWorkload(subscription Subscription, tenant string) {
 	if subscription.Workload == "" {
 		return
 	}
@@ -43,10 +45,13 @@ func (s *jobs) releaseWorkload(subscription Subscription) {
 			delete(state.inputs, input)
 		}
 	}
-	if state.owners--; state.owners == 0 {
-		delete(s.workloads, subscription.Workload)
-		s.change(WorkloadJob(subscription.Workload), false)
+	if !state.tenants.remove(tenant) {
+		return
 	}
+	if len(state.tenants) == 0 {
+		delete(s.workloads, subscription.Workload)
+	}
+	s.change(WorkloadJob(subscription.Workload), false)
 }
 
 // RecordInstances records an answer of the instances of a workload. Answers that are not newer than the last are

@@ -118,7 +118,7 @@ func (i *interest) notify(input backlog.Topic) {
 
 // owner is the owner of a policy's topics in the store.
 func owner(key types.NamespacedName) string {
-	return "policy/" + key.String()
+	return backlog.Owner(key.Namespace, "policy/"+key.Name)
 }
 
 // Notify enqueues the policies with the topic, which has new data. It never blocks: the queue is unbounded and holds

@@ -17,8 +17,8 @@ import (
 // Poller fetches every tracked topic once an interval, see the package comment. An answer that contradicts what is
 // known about its topic triggers a second request at once, in another form.
 //
-// One goroutine owns the schedule. Fetches run concurrently, at most PerCluster against one cluster, so a cluster that
-// hangs does not delay the others.
+// One goroutine owns the schedule. Fetches run concurrently, at most PerCluster against one admin URL, so a cluster
+// that hangs does not delay the others, and the namespaces that ask for them take turns.
 type Poller struct {
 	config Config
 	// feed of the Store, since Run.
@@ -37,7 +37,7 @@ type Config struct {
 	Interval time.Duration
 	// Timeout of one fetch, at most 1m. A bulk answer, which may have some 25 MB from each broker, has 1m.
 	Timeout time.Duration
-	// PerCluster is the maximum number of concurrent fetches against one cluster, from 1 to 1000. It excludes instances
+	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances
 	// and the bulk answer, which takes longer than the others can wait.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.

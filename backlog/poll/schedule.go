@@ -14,8 +14,7 @@ type schedule struct {
 	pace     pace
 	slots    map[backlog.Job]*slot
 	timeline backlog.Timeline[*slot] // all slots that are not busy
-	waiting  map[lane][]*slot        // due and without a free place, in the order in which they became due
-	inFlight map[lane]int
+	lines    map[lane]*line          // due jobs, and those that run
 	// postponed topics wait longer than the interval because a bulk answer confirmed them.
 	postponed map[backlog.Cluster]map[*slot]struct{}
 }
@@ -31,29 +30,37 @@ type pace struct {
 	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
-// lane has its own limit of concurrent fetches: a cluster, all workloads, or the bulk answer of a cluster, which may
-// take a minute and may come from another service.
+// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, all workloads, or the bulk
+// answer of a cluster, which may take a minute and may come from another service.
 type lane struct {
 	cluster         backlog.Cluster
 	workloads, bulk bool
 }
 
 func laneOf(j backlog.Job) lane {
-	return lane{cluster: j.Cluster, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind}
+	l := lane{cluster: j.Cluster, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind}
+	if !l.bulk {
+		l.cluster = backlog.Cluster{AdminURL: j.Cluster.AdminURL}
+	}
+	return l
 }
 
 // slot is one job in the schedule.
 type slot struct {
 	job          backlog.Job
+	tenants      []string
 	moment       backlog.Moment[*slot] // on the timeline
 	due          time.Time
 	failures     int       // in a row
 	goodAt       time.Time // end of the last good fetch
 	state        slotState
-	unwanted     bool // no longer wanted, while busy
-	rerun        bool // cannot wait, while running
-	wasPostponed bool // before it became due
-	hastened     bool // perhaps with others, so that it needs a row of its own
+	unwanted     bool    // no longer wanted, while busy
+	rerun        bool    // cannot wait, while running
+	wasPostponed bool    // before it became due
+	hastened     bool    // perhaps with others, so that it needs a row of its own
+	ticket       int     // its last one in a line
+	turn         *tenant // whose place it has, while running
+	failing      bool    // it held a place of those that failed
 }
 
 // slotState is the state of a slot.
@@ -67,7 +74,7 @@ const (
 
 func newSchedule(pace pace) *schedule {
 	return &schedule{
-		pace: pace, slots: map[backlog.Job]*slot{}, waiting: map[lane][]*slot{}, inFlight: map[lane]int{},
+		pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{},
 		postponed: map[backlog.Cluster]map[*slot]struct{}{},
 	}
 }
@@ -89,7 +96,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
-		existing.unwanted = false
+		existing.unwanted, existing.tenants = false, c.Tenants
 		if c.Soon {
 			soon = append(soon, existing)
 		}
@@ -105,6 +112,12 @@ func (s *schedule) drop(one *slot) {
 		return
 	}
 	s.timeline.Remove(&one.moment)
+	delete(s.slots, one.job)
+}
+
+// remove forgets a job that was dropped while it was queued.
+func (s *schedule) remove(one *slot) {
+	one.state = onTimeline
 	delete(s.slots, one.job)
 }
 
@@ -171,31 +184,28 @@ func (s *schedule) enqueue(now time.Time) {
 		wasPostponed := one.wasPostponed
 		s.resume(one)
 		one.state, one.wasPostponed = queued, wasPostponed
-		s.waiting[laneOf(one.job)] = append(s.waiting[laneOf(one.job)], one)
+		lane := laneOf(one.job)
+		if s.lines[lane] == nil {
+			s.lines[lane] = newLine()
+		}
+		s.lines[lane].add(one)
 	}
 }
 
 // start returns the jobs to fetch now, up to the limit of each lane.
 func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
-	for lane, waiting := range s.waiting {
+	for lane, line := range s.lines {
 		places := perCluster
 		if lane.workloads {
 			places = workloads
 		}
-		for len(waiting) > 0 && s.inFlight[lane] < places {
-			one := waiting[0]
-			waiting = waiting[1:]
-			if one.unwanted {
-				delete(s.slots, one.job)
-				continue
-			}
+		for one := line.next(places, s.remove); one != nil; one = line.next(places, s.remove) {
 			one.state = running
-			s.inFlight[lane]++
 			jobs = append(jobs, one.job)
 		}
-		if s.waiting[lane] = waiting; len(waiting) == 0 {
-			delete(s.waiting, lane)
+		if line.isEmpty() {
+			delete(s.lines, lane)
 		}
 	}
 	return jobs
@@ -208,10 +218,8 @@ func (s *schedule) late(j backlog.Job, now time.Time) time.Duration {
 
 // finish records the result of a fetch.
 func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
-	if s.inFlight[laneOf(j)]--; s.inFlight[laneOf(j)] == 0 {
-		delete(s.inFlight, laneOf(j))
-	}
 	one := s.slots[j]
+	s.lines[laneOf(j)].release(one)
 	if one.unwanted {
 		delete(s.slots, j)
 		return

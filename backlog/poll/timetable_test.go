@@ -218,8 +218,7 @@ func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
 			w.schedule.start(timetablePlaces, timetablePlaces)
 			require.Empty(t, w.schedule.slots)
 			require.Zero(t, w.schedule.timeline.Len())
-			require.Empty(t, w.schedule.waiting)
-			require.Empty(t, w.schedule.inFlight)
+			require.Empty(t, w.schedule.lines)
 			require.Empty(t, w.schedule.postponed)
 		})
 	}

@@ -44,13 +44,13 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		return backlog.Reading{}, err
 	}
 	if subject.Component != (keda.Component{}) {
-		return s.read.ReadComponent(function.Component{
+		return s.read.ReadComponent(subject.Namespace, function.Component{
 			Cluster: pulsar, WorkerURL: workerURL, Kind: subject.Component.Kind,
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
 		}, now)
 	}
 	topics := strings.Split(subject.Topics, ",")
-	return s.read.ReadSubscription(backlog.NewSubscription(pulsar, subject.Subscription, topics...), now)
+	return s.read.ReadSubscription(subject.Namespace, backlog.NewSubscription(pulsar, subject.Subscription, topics...), now)
 }
 
 // places are the Pulsar clusters for triggers without an object.

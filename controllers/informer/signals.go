@@ -45,10 +45,10 @@ type Signals struct {
 	config SignalsConfig
 	queue  chan signalKey
 
-	// mu guards lookups and what it points to, and topics, the number of topics of requested subscriptions.
+	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
 	mu      sync.Mutex
 	lookups map[signalKey]*lookup
-	topics  int
+	named   requests
 }
 
 // SignalsConfig configures NewSignals; all fields are required.
@@ -62,7 +62,8 @@ type SignalsConfig struct {
 	Now func() time.Time
 }
 
-// signalKey is what a client requests: an object, a function of a worker, or a subscription itself.
+// signalKey is what a client requests: an object, a function of a worker, or a subscription itself. Of the last two,
+// key has only the namespace that asks.
 type signalKey struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
@@ -88,11 +89,11 @@ func (k signalKey) String() string {
 func (k signalKey) owner() string {
 	switch {
 	case k.component != (function.Component{}):
-		return "signals/" + k.component.Workload()
+		return backlog.Owner(k.key.Namespace, "signals/"+k.component.Workload())
 	case k.subscription != "":
-		return "signals/subscription/" + k.subscription
+		return backlog.Owner(k.key.Namespace, "signals/subscription/"+k.subscription)
 	default:
-		return "signals/" + k.resource.String() + "/" + k.key.String()
+		return backlog.Owner(k.key.Namespace, "signals/"+k.resource.String()+"/"+k.key.Name)
 	}
 }
 
@@ -122,7 +123,10 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 		config.Now == nil {
 		return nil, errors.New("signals: Store, Targets, Policies, Forget and Now must be set")
 	}
-	return &Signals{config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{}}, nil
+	return &Signals{
+		config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{},
+		named: requests{of: map[string]asked{}},
+	}, nil
 }
 
 // Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,
@@ -189,6 +193,7 @@ func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error
 			l.bytesUsedAt = now
 		}
 		s.lookups[k] = l
+		s.named.count(k, l, 1)
 	}
 	return err
 }
@@ -261,8 +266,8 @@ func (s *Signals) expire(now time.Time) {
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
 		old := now.Sub(l.usedAt) > trackFor
-		if old && k.subscription != "" {
-			s.topics -= len(l.subscription.Topics)
+		if old {
+			s.named.count(k, l, -1)
 		}
 		return old
 	})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
@@ -20,11 +22,46 @@ const maxNamed = 20_000
 // maxNamedTopics bounds the topics of requested subscriptions, each of which may have a hundred.
 const maxNamedTopics = 50_000
 
+// maxShare is the share of both that one namespace may have, so that its triggers leave room for those of others.
+const maxShare = 4
+
+// asked is what one namespace requests by name.
+type asked struct{ keys, topics int }
+
+// requests are what all namespaces request by name.
+type requests struct {
+	topics int
+	of     map[string]asked
+}
+
+// count changes what a namespace requests.
+func (r *requests) count(k signalKey, l *lookup, by int) {
+	if k.subscription == "" && k.component == (function.Component{}) {
+		return
+	}
+	topics := by * len(l.subscription.Topics)
+	if k.subscription == "" {
+		topics = 0 // of a function: the worker says how many
+	}
+	one := r.of[k.key.Namespace]
+	one.keys, one.topics, r.topics = one.keys+by, one.topics+topics, r.topics+topics
+	if r.of[k.key.Namespace] = one; one == (asked{}) {
+		delete(r.of, k.key.Namespace)
+	}
+}
+
+// named is the key of what a namespace requests by name.
+func named(namespace string, component function.Component) signalKey {
+	return signalKey{key: types.NamespacedName{Namespace: namespace}, component: component}
+}
+
 // ReadComponent returns the reading of a function of a worker, as Read does for an object. The worker's own reason is
 // the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on. After a good response the last
 // subscription stays in use while the worker fails.
-func (s *Signals) ReadComponent(component function.Component, now time.Time) (backlog.Reading, error) {
-	k := signalKey{component: component}
+func (s *Signals) ReadComponent(namespace string, component function.Component, now time.Time) (
+	backlog.Reading, error,
+) {
+	k := named(namespace, component)
 	if err := s.bounded(k, 0); err != nil {
 		return backlog.Reading{}, err
 	}
@@ -37,10 +74,13 @@ func (s *Signals) ReadComponent(component function.Component, now time.Time) (ba
 
 // ReadSubscription returns the reading of a subscription. The first request starts the tracking and gets
 // backlog.ErrNoData. Tracking ends a few minutes after the last request.
-func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.Time) (backlog.Reading, error) {
-	k := signalKey{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name,
+func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscription, now time.Time) (
+	backlog.Reading, error,
+) {
+	k := named(namespace, function.Component{})
+	k.subscription = fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
-		subscription.Cluster.AdminURL, subscription.Cluster.Access)}
+		subscription.Cluster.AdminURL, subscription.Cluster.Access)
 	if err := s.bounded(k, len(subscription.Topics)); err != nil {
 		return backlog.Reading{}, err
 	}
@@ -61,13 +101,17 @@ func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.T
 func (s *Signals) bounded(k signalKey, topics int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
+	switch one := s.named.of[k.key.Namespace]; {
 	case s.lookups[k] != nil:
 		return nil
-	case s.topics+topics > maxNamedTopics:
+	case one.topics+topics > maxNamedTopics/maxShare, one.keys >= maxNamed/maxShare:
+		return backlog.Errorf(backlog.ErrNotTracked,
+			"namespace %s requests %d names with %d topics, and its limits are %d and %d: remove unused triggers",
+			k.key.Namespace, one.keys, one.topics, maxNamed/maxShare, maxNamedTopics/maxShare)
+	case s.named.topics+topics > maxNamedTopics:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"clients requested %d topics in the last %s, and the limit is %d: remove unused triggers",
-			s.topics, trackFor, maxNamedTopics)
+			s.named.topics, trackFor, maxNamedTopics)
 	case len(s.lookups) >= maxNamed:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
@@ -84,7 +128,7 @@ func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time
 	if l == nil {
 		l = &lookup{subscription: subscription}
 		s.lookups[k] = l
-		s.topics += len(subscription.Topics)
+		s.named.count(k, l, 1)
 	}
 	l.usedAt = now
 	due := now.Sub(l.trackedAt) >= trackAgain

@@ -36,7 +36,7 @@ func TestComponentIsResolvedInTheBackground(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
 	s, resolve := newSignals(t, env)
 	for range 3 {
-		_, err := s.ReadComponent(testComponent(), env.now)
+		_, err := s.ReadComponent("media", testComponent(), env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		require.ErrorContains(t, err,
 			"first request for function public/default/resize, its subscription is being resolved")
@@ -44,17 +44,17 @@ func TestComponentIsResolvedInTheBackground(t *testing.T) {
 	require.Zero(t, env.worker.Described, "a request never waits for the worker")
 	require.Equal(t, 1, resolve())
 	require.Equal(t, 1, env.worker.Described)
-	_, err := s.ReadComponent(testComponent(), env.now)
+	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
 	env.answer(700, 10_000)
-	reading, err := s.ReadComponent(testComponent(), env.now)
+	reading, err := s.ReadComponent("media", testComponent(), env.now)
 	requireReady(t, 700, reading, err)
 	require.Zero(t, resolve(), "the subscription is known")
 	env.after(resolveAgain)
-	_, err = s.ReadComponent(testComponent(), env.now)
+	_, err = s.ReadComponent("media", testComponent(), env.now)
 	require.NoError(t, err)
 	require.Equal(t, 1, resolve(), "and resolved again")
-	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, env.now)
+	subscription, err := s.subscription(named("media", testComponent()), backlog.Slim, env.now)
 	require.NoError(t, err)
 	require.Empty(t, subscription.Workload, "without instance metrics")
 }
@@ -64,10 +64,10 @@ func TestComponentWithInstanceMetrics(t *testing.T) {
 	env.instanceMetrics = target.PodInstanceMetrics
 	env.restart()
 	s, resolve := newSignals(t, env)
-	_, err := s.ReadComponent(testComponent(), env.now)
+	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	resolve()
-	subscription, err := s.subscription(signalKey{component: testComponent()}, backlog.Slim, env.now)
+	subscription, err := s.subscription(named("media", testComponent()), backlog.Slim, env.now)
 	require.NoError(t, err)
 	require.Equal(t, testComponent().Workload(), subscription.Workload)
 }
@@ -82,19 +82,19 @@ func TestWorkerErrorIsReported(t *testing.T) {
 			env := newTestEnv(t, fixture.NewWorker())
 			s, resolve := newSignals(t, env)
 			env.worker.DescribeError = backlog.Errorf(reason, "because")
-			_, err := s.ReadComponent(testComponent(), env.now)
+			_, err := s.ReadComponent("media", testComponent(), env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
 			resolve()
-			_, err = s.ReadComponent(testComponent(), env.now)
+			_, err = s.ReadComponent("media", testComponent(), env.now)
 			require.ErrorIs(t, err, reason)
 			require.ErrorContains(t, err, "because")
 			env.worker.DescribeError = nil
 			env.after(resolveAgain)
-			_, err = s.ReadComponent(testComponent(), env.now)
+			_, err = s.ReadComponent("media", testComponent(), env.now)
 			require.ErrorIs(t, err, reason, "until the next resolution")
 			require.Equal(t, 1, resolve())
 			env.answer(700, 10_000)
-			reading, err := s.ReadComponent(testComponent(), env.now)
+			reading, err := s.ReadComponent("media", testComponent(), env.now)
 			requireReady(t, 700, reading, err)
 		})
 	}
@@ -112,16 +112,16 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.NewWorker())
 			s, resolve := newSignals(t, env)
-			_, err := s.ReadComponent(testComponent(), env.now)
+			_, err := s.ReadComponent("media", testComponent(), env.now)
 			require.Error(t, err)
 			resolve()
 			env.worker.DescribeError = backlog.Errorf(test.reason, "because")
 			env.after(resolveAgain)
 			env.answer(700, 10_000)
-			_, err = s.ReadComponent(testComponent(), env.now)
+			_, err = s.ReadComponent("media", testComponent(), env.now)
 			require.NoError(t, err)
 			require.Equal(t, 1, resolve())
-			_, err = s.ReadComponent(testComponent(), env.now)
+			_, err = s.ReadComponent("media", testComponent(), env.now)
 			if test.stays {
 				require.NoError(t, err)
 				return
@@ -134,7 +134,7 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 func TestComponentNeedsAWorker(t *testing.T) {
 	env := newTestEnv(t, nil)
 	s, resolve := newSignals(t, env)
-	_, err := s.ReadComponent(testComponent(), env.now)
+	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.Zero(t, resolve())
 	require.Empty(t, s.lookups)
@@ -144,17 +144,17 @@ func TestSubscriptionIsTrackedAtOnce(t *testing.T) {
 	env := newTestEnv(t, nil)
 	s, resolve := newSignals(t, env)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
-	_, err := s.ReadSubscription(subscription, env.now)
+	_, err := s.ReadSubscription("media", subscription, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	env.answer(700, 10_000)
-	reading, err := s.ReadSubscription(subscription, env.now)
+	reading, err := s.ReadSubscription("media", subscription, env.now)
 	requireReady(t, 700, reading, err)
 	elsewhere := subscription
 	elsewhere.Cluster.Access = "connection/east"
-	_, err = s.ReadSubscription(elsewhere, env.now)
+	_, err = s.ReadSubscription("media", elsewhere, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData, "the same topic with other credentials is another")
 	env.after(time.Hour)
-	_, err = s.ReadSubscription(subscription, env.now)
+	_, err = s.ReadSubscription("media", subscription, env.now)
 	require.ErrorIs(t, err, backlog.ErrStale)
 	require.Zero(t, resolve(), "nothing is resolved")
 }
@@ -167,7 +167,7 @@ func TestConcurrentFirstRequestsHaveNoData(t *testing.T) {
 	var requests sync.WaitGroup
 	for range cap(errs) {
 		requests.Go(func() {
-			_, err := s.ReadSubscription(subscription, env.now)
+			_, err := s.ReadSubscription("media", subscription, env.now)
 			errs <- err
 		})
 	}
@@ -184,9 +184,9 @@ func TestRequestedNamesAreBounded(t *testing.T) {
 	for i := range maxNamed {
 		s.lookups[signalKey{subscription: strconv.Itoa(i)}] = &lookup{usedAt: env.now}
 	}
-	_, err := s.ReadComponent(testComponent(), env.now)
+	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	_, err = s.ReadSubscription(backlog.NewSubscription(fixture.Cluster(), "s", "t"), env.now)
+	_, err = s.ReadSubscription("media", backlog.NewSubscription(fixture.Cluster(), "s", "t"), env.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 	require.ErrorContains(t, err, "exceeds the limit of 20000 that clients may request in 5m0s")
 	require.Len(t, s.lookups, maxNamed)
@@ -203,17 +203,25 @@ func TestRequestedTopicsAreBounded(t *testing.T) {
 		}
 		return backlog.NewSubscription(fixture.Cluster(), "s", topics...)
 	}
-	for i := range maxNamedTopics / each {
-		_, err := s.ReadSubscription(named(i), env.now)
-		require.ErrorIs(t, err, backlog.ErrNoData)
+	read := func(namespace string, i int) error {
+		_, err := s.ReadSubscription(namespace, named(i), env.now)
+		return err
 	}
-	_, err := s.ReadSubscription(named(-1), env.now)
-	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.ErrorContains(t, err, "the limit is 50000: remove unused triggers")
-	_, err = s.ReadSubscription(named(0), env.now)
-	require.ErrorIs(t, err, backlog.ErrNoData, "the earlier ones stay")
+	const full = maxNamedTopics / each
+	for i := range full {
+		require.ErrorIs(t, read(strconv.Itoa(i%maxShare), i), backlog.ErrNoData)
+	}
+	require.ErrorContains(t, read("another", -1), "the limit is 50000: remove unused triggers")
+	require.ErrorIs(t, read("another", -1), backlog.ErrNotTracked)
+	require.ErrorIs(t, read("0", 0), backlog.ErrNoData, "the earlier ones stay")
 	env.after(trackFor + time.Second)
 	s.expire(env.now)
-	_, err = s.ReadSubscription(named(-1), env.now)
-	require.ErrorIs(t, err, backlog.ErrNoData, "after the others expired")
+	require.Empty(t, s.named.of)
+	require.ErrorIs(t, read("another", -1), backlog.ErrNoData, "after the others expired")
+	for i := range full {
+		if err := read("neighbour", i); i >= full/maxShare {
+			require.ErrorContains(t, err, "namespace neighbour requests 125 names with 12500 topics")
+		}
+	}
+	require.ErrorIs(t, read("another", -2), backlog.ErrNoData, "one namespace takes no other's share")
 }

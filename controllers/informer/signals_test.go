@@ -108,7 +108,7 @@ func TestUnusedKeysExpire(t *testing.T) {
 			return s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, now)
 		},
 		"a subscription": func(s *Signals, now time.Time) (backlog.Reading, error) {
-			return s.ReadSubscription(subscription, now)
+			return s.ReadSubscription("media", subscription, now)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
