@@ -87,7 +87,8 @@ type openState struct {
 //	no connection, no name, connection lost          fails
 //	no answer in time                                fails, unless the limit was the caller's, or short, or the answer a
 //	                                                 slow one: a worker's, a bulk one, one with consumers, or one with an
-//	                                                 age, which hangs with the storage
+//	                                                 age, which hangs with the storage; the third in a row
+//	                                                 answers if the host answers a check, see breaker.go: the topic hangs
 //	429                                              fails: the limit is the broker's
 //	502, 503, 504 without Pulsar's JSON              fails: a load balancer without brokers, a broker without handlers
 //	502, 503, 504 with Retry-After                   fails
@@ -105,6 +106,7 @@ type outcome struct {
 	reason     error
 	cause      string
 	retryAfter time.Duration
+	timedOut   bool
 }
 
 type outcomeKind int
@@ -155,5 +157,7 @@ func (a *attempt) withoutAnswer(err error) outcome {
 			return outcome{}
 		}
 	}
-	return outcome{kind: failed, reason: backlog.ErrUnreachable, cause: transportCause(err, a.limit)}
+	return outcome{
+		kind: failed, reason: backlog.ErrUnreachable, cause: transportCause(err, a.limit), timedOut: backlog.TimedOut(err),
+	}
 }

@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"sync"
@@ -21,6 +22,10 @@ const (
 	maxProbe = 30 * time.Second
 	// hostForgotten is how long after its last probe a failing host is counted: it may be gone permanently.
 	hostForgotten = 10 * maxProbe
+	// checkPath costs a broker nothing: it is what kubelets probe. Any answer is one, also that it may not be read.
+	checkPath = "/admin/v2/brokers/ready"
+	// checkTimeout bounds a check.
+	checkTimeout = time.Second
 )
 
 // breaker is the circuit breaker of each host: it opens after failuresToOpen, and then allows one probe at a time.
@@ -96,6 +101,17 @@ func (p *permit) withdrawn() *openState {
 	return p.host.state.open
 }
 
+// suspects reports whether the outcome is a timeout that would open the breaker.
+func (p *permit) suspects(o outcome) bool {
+	if p.host == nil || p.probe || !o.timedOut {
+		return false
+	}
+	p.breaker.mu.Lock()
+	defer p.breaker.mu.Unlock()
+	h := &p.host.state
+	return h.open == nil && h.failures+1 >= failuresToOpen
+}
+
 // report records the outcome of the request, and returns why the breaker is open, if the request failed and it is.
 func (p *permit) report(o outcome) *openState {
 	if p.host == nil {
@@ -164,6 +180,9 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	a.hop = hop{url: req.URL}
 	permit, open := t.breaker.allow(req.URL)
+	if open == nil && permit.probe {
+		permit, open = t.probe(permit, req)
+	}
 	if open != nil {
 		return nil, &openError{open: open}
 	}
@@ -171,10 +190,58 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		a.hop.keptBroke = a.hop.reused && backlog.ConnectionBroken(err)
-		a.hop.open = permit.report(a.outcome(err))
+		a.hop.open = permit.report(t.verdict(permit, req, a.outcome(err)))
 		return nil, err
 	}
 	a.hop.record(resp)
-	resp.Body = &closingBody{ReadCloser: resp.Body, closed: func() { a.hop.open = permit.report(a.outcome(a.hop.broken)) }}
+	resp.Body = &closingBody{ReadCloser: resp.Body, closed: func() {
+		a.hop.open = permit.report(t.verdict(permit, req, a.outcome(a.hop.broken)))
+	}}
 	return resp, nil
+}
+
+// verdict is the outcome of a request for its host. A host whose requests time out may be healthy, and their topics
+// stuck: it is asked for what is cheap before its breaker opens.
+func (t breakerTransport) verdict(p *permit, req *http.Request, o outcome) outcome {
+	if !p.suspects(o) {
+		return o
+	}
+	if checked := t.check(req); checked.kind != failed {
+		return checked
+	}
+	return o
+}
+
+// probe checks a host whose breaker is open, before any other request is sent there.
+func (t breakerTransport) probe(p *permit, req *http.Request) (*permit, *openState) {
+	checked := t.check(req)
+	if checked.kind == unknown { // not sent: the request itself is the probe
+		return p, nil
+	}
+	if open := p.report(checked); open != nil {
+		return nil, open
+	}
+	return t.breaker.allow(req.URL)
+}
+
+// check asks the host of a request, with its credentials, whether it answers at all.
+func (t breakerTransport) check(req *http.Request) outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), checkTimeout)
+	defer cancel()
+	a := &attempt{limit: checkTimeout}
+	a.hop = hop{url: req.URL, withdrawn: func() *openState { return nil }}
+	asked := req.Clone(withAttempt(ctx, a))
+	asked.Method, asked.Body, asked.GetBody, asked.ContentLength = http.MethodGet, http.NoBody, nil, 0
+	asked.Header.Del("Content-Type")
+	u := *req.URL
+	u.Path, u.RawPath, u.RawQuery = checkPath, "", ""
+	asked.URL = &u
+	resp, err := t.next.RoundTrip(asked)
+	if err != nil {
+		return a.outcome(err)
+	}
+	a.hop.record(resp)
+	drain(resp.Body)
+	_ = resp.Body.Close() // the answer was read or abandoned
+	return a.outcome(nil)
 }

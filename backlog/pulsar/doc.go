@@ -9,7 +9,8 @@
 // A call is get or put, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:
 //
 //	auth      adds the current credentials of the name (package auth); each set of them has its own connections
-//	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s
+//	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s; a
+//	          probe, and a check before timeouts open it, is a cheap request of its own (breaker.go)
 //	limiter   waits for one of the host's connections and for its rate, and holds the connection until the body is closed
 //	sender    checks the breaker once more, and calls http.Transport
 //

@@ -234,6 +234,7 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 				} else {
 					broker.on("orders/partitions", tt.answer)
 					broker.on("orders/stats", tt.answer)
+					broker.on(checkPath, tt.answer)
 				}
 				dials, requests := way.dialed("broker:8080"), len(broker.requested())
 				texts := map[string]int{}
@@ -253,6 +254,7 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 
 				way.fail("broker:8080", nil)
 				recorded(t, broker)
+				broker.on(checkPath, answers("ok"))
 				after(maxProbe)
 				require.NoError(t, fetch("orders"))
 				require.NoError(t, fetch("other"))
