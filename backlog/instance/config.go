@@ -20,8 +20,9 @@ const (
 	// maxAnswerBytes bounds one answer: 200 times that of a Java instance, the rest is for user metrics. It bounds time,
 	// not memory: lines are discarded as they are read.
 	maxAnswerBytes = 16 << 20
-	// concurrency bounds the concurrent requests over all workloads; each takes 64 KiB.
-	concurrency = 32
+	// atOnce bounds the concurrent requests to the instances of one workload; each takes 64 KiB. The poller bounds how
+	// many workloads are read at once, and gives their namespaces turns: none waits here for the silent ones of another.
+	atOnce = 4
 )
 
 // Config configures the Scraper. Zero values mean the defaults.
@@ -59,7 +60,7 @@ func New(config Config) (*Scraper, error) {
 		metrics:  m,
 		timeout:  config.RequestTimeout,
 		maxBytes: maxAnswerBytes,
-		slots:    make(chan struct{}, concurrency),
+		silent:   newSilences(),
 	}, nil
 }
 

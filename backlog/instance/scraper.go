@@ -32,7 +32,7 @@ type Scraper struct {
 	metrics   *metrics
 	timeout   time.Duration
 	maxBytes  int64
-	slots     chan struct{} // one for each request under way
+	silent    silences
 }
 
 // FetchInstances scrapes all instances of the workload concurrently. Instances that do not answer, or not with an
@@ -89,10 +89,10 @@ func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.Inst
 func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAddress) []answer {
 	answers := make([]answer, len(addresses))
 	var group errgroup.Group
-	group.SetLimit(cap(s.slots))
+	group.SetLimit(atOnce)
 	for i, address := range addresses {
 		group.Go(func() error {
-			answers[i].samples, answers[i].err = s.scrapeInTurn(ctx, address)
+			answers[i].samples, answers[i].err = s.scrapeUnlessSilent(ctx, address)
 			return nil
 		})
 	}
@@ -100,13 +100,22 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 	return answers
 }
 
-// scrapeInTurn waits until fewer than concurrency requests are active, those for other workloads included.
-func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
+// scrapeUnlessSilent scrapes an instance, unless it was silent lately.
+func (s *Scraper) scrapeUnlessSilent(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample,
+	error,
+) {
+	if why := s.silent.standing(address, time.Now()); why != nil {
+		return nil, why
 	}
+	samples, err := s.scrapeTwice(ctx, address)
+	if ctx.Err() == nil {
+		s.silent.record(address, err, time.Now())
+	}
+	return samples, err
+}
+
+// scrapeTwice scrapes an instance, and again if messages seem to be in flight.
+func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
 	}
