@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,18 +22,17 @@ import (
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var few [4]input // most subscriptions have no more topics, and need no memory for them
-	inputs, err := s.inputs(subscription, now, few[:0])
-	if err != nil {
-		return Reading{}, err
-	}
 	var sum Reading
-	for i, one := range inputs.known {
+	some := false
+	inputs, err := s.inputs(subscription, now, func(one input) {
 		reading := one.topic.read(one.state, now)
-		if i > 0 {
+		if some {
 			reading = sum.plus(reading)
 		}
-		sum = reading
+		sum, some = reading, true
+	})
+	if err != nil {
+		return Reading{}, err
 	}
 	sum.Coverage, sum.UnsubscribedTopics = inputs.coverage, inputs.unsubscribed
 	if err := inputs.coverage.Err(); err != nil {
@@ -45,9 +45,22 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	return sum, nil
 }
 
+// yieldEvery is how many topics are read at once: some milliseconds, and writers wait for them.
+const yieldEvery = 500
+
+// yield lets writers in between the topics of a large subscription. mu is held for reading.
+func yield(mu *sync.RWMutex, topic int) {
+	if topic%yieldEvery == yieldEvery-1 {
+		mu.RUnlock()
+		mu.RLock()
+	}
+}
+
 // inputs are the topics that count for a reading.
 type inputs struct {
-	known    []input
+	// take gets each input while the lock is held that found it, and known is their number.
+	take     func(input)
+	known    int
 	coverage Coverage
 	// unsubscribed topics match and lack the subscription; gone topics no longer exist.
 	unsubscribed, gone int
@@ -69,10 +82,12 @@ func (i *inputs) add(name string, one input, err error) {
 	case err != nil:
 		i.miss(name, err)
 	case one.topic.incomplete != nil:
-		i.known = append(i.known, one)
+		i.known++
+		i.take(one)
 		i.coverage.miss(name, one.topic.incomplete)
 	default:
-		i.known = append(i.known, one)
+		i.known++
+		i.take(one)
 		i.coverage.Topics++
 		i.coverage.Known++
 	}
@@ -88,14 +103,16 @@ func (i *inputs) miss(name string, err error) {
 	}
 }
 
-// inputs appends the topics that count, at least one, or returns why the subscription is unknown. mu is held.
-func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
+// inputs passes the topics that count to take, at least one, or returns why the subscription is unknown. mu is held for
+// reading.
+func (s *tracked) inputs(subscription Subscription, now time.Time, take func(input)) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
-	found := inputs{known: to}
+	found := inputs{take: take}
 	leaveOut := len(subscription.NonPersistent()) < len(subscription.Topics)+len(subscription.Patterns)
-	for _, name := range subscription.Topics {
+	for i, name := range subscription.Topics {
+		yield(&s.mu, i)
 		if leaveOut && isNonPersistent(name) {
 			continue
 		}
@@ -109,11 +126,11 @@ func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (
 		return inputs{}, err
 	}
 	switch {
-	case found.firstAnswers > 0 && found.firstAnswers >= len(found.known):
+	case found.firstAnswers > 0 && found.firstAnswers >= found.known:
 		return inputs{}, found.coverage.Missing[len(found.coverage.Missing)-1].Reason
-	case len(found.known) == 0 && found.first != nil:
+	case found.known == 0 && found.first != nil:
 		return inputs{}, found.first
-	case len(found.known) == 0:
+	case found.known == 0:
 		return inputs{}, found.unknown(subscription)
 	}
 	return found, nil
@@ -134,12 +151,13 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 			found.miss(one.Name, one.Reason)
 		}
 	}
-	for _, name := range matched {
+	for i, name := range matched {
+		yield(&s.mu, i)
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
 			found.unsubscribed++
-		case errors.Is(err, ErrTopicNotFound):
+		case errors.Is(err, ErrTopicNotFound), errors.Is(err, ErrNotTracked): // or since the loop began
 			found.gone++
 		default:
 			found.add(name, one, err)

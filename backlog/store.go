@@ -14,13 +14,14 @@ import (
 // Store keeps the recent measurements of the tracked topics, and serves readings from memory. It is safe for concurrent
 // use. At most one Poller runs on it.
 type Store struct {
-	// mu guards everything below.
-	mu sync.RWMutex
 	tracked
 }
 
-// tracked is what owners track, and its state. The lock of the Store guards it.
+// tracked is what owners track, and its state.
 type tracked struct {
+	// mu guards everything below.
+	mu sync.RWMutex
+
 	rateWindow, staleAfter time.Duration
 	owners                 map[string]*interest
 	expiries               Timeline[string]        // owners of interest that has an end

@@ -139,13 +139,12 @@ func (m Measurement) notNegative() Measurement {
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	inputs, err := s.inputs(subscription, now, nil)
+	var readings []PartitionReading
+	_, err := s.inputs(subscription, now, func(one input) {
+		readings = one.topic.appendPartitions(readings, one.name, one.state)
+	})
 	if err != nil {
 		return nil, err
-	}
-	var readings []PartitionReading
-	for _, one := range inputs.known {
-		readings = one.topic.appendPartitions(readings, one.name, one.state)
 	}
 	return readings, nil
 }
