@@ -89,7 +89,7 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
 		"Timeout of a request to Pulsar, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
-		"Concurrent requests to one Pulsar cluster, from 1 to 1000.")
+		"Concurrent requests to one admin URL, from 1 to 1000, in which namespaces take turns.")
 	fs.IntVar(&o.MaxRequestsPerSecond, "max-requests-per-second", o.MaxRequestsPerSecond,
 		"Requests a second to one host of Pulsar, from 1 to 100000; a broker with httpRequestsLimitEnabled allows 100 by "+
 			"default.")
