@@ -4,6 +4,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,19 +27,27 @@ func heldAt3(t *testing.T, name string) *stage.Function {
 	p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = new(int32(3600)) // longer than any test
 	addPolicy(t, p)
 	publish(t, f, load.Constant(15))
-	requireHeldAt3(t, f)
+	awaitHeld(t, f, time.Now())
 	return f
 }
 
-// requireHeldAt3 waits for a decision that only the stabilization window keeps at 3, and for the HPA to follow it.
-func requireHeldAt3(t *testing.T, f *stage.Function) {
+// awaitHeld waits for a decision that only the stabilization window keeps where it is, and for the HPA to follow it. It
+// fails once replicas have moved since the given time.
+func awaitHeld(t *testing.T, f *stage.Function, since time.Time) {
 	t.Helper()
 	f.AwaitConditions(t, "Ready=True/Scaling")
-	p := f.AwaitPolicy(t, "the window to hold replicas", func(p *v1alpha1.AutoscalingPolicy) bool {
+	f.Await(t, "the window to hold replicas", func(ctx context.Context) (bool, string, error) {
+		if moved := desiredSince(f.Name, since); len(moved) > 0 {
+			return false, "", fmt.Errorf("replicas moved to %v", moved)
+		}
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, err.Error(), nil
+		}
 		d := p.Status.Decision
-		return p.Status.Capacity != nil && d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldStabilizing
+		return p.Status.Capacity != nil && d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldStabilizing,
+			fmt.Sprintf("%+v", d), nil
 	})
-	require.Equal(t, int32(3), *p.Status.DesiredReplicas)
 	f.AwaitHPA(t, "ScalingActive=True")
 	f.AwaitDone(t, 50)
 }
@@ -65,7 +75,7 @@ func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing
 		}
 		f.AwaitDone(t, 50)
 		setMode(t, f, v1alpha1.ModeAuto)
-		requireHeldAt3(t, f)
+		awaitHeld(t, f, since)
 		require.GreaterOrEqual(t, awaitLearned(t, f).Observations, learned.Observations, "what was learned is continued")
 	}
 	p, err := f.Policy(t.Context())
