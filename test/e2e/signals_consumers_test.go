@@ -110,8 +110,8 @@ func functionsThatShareASubscriptionAreNamed(t *testing.T, g *ground) {
 	require.Equal(t, []string{"public/default/f", "public/default/g"}, r.Components)
 }
 
-// awaitDelivered waits until the broker has counted that many messages as sent. It counts them as unacknowledged before,
-// so that they would seem processed after a response within a dispatch.
+// awaitDelivered waits until the broker has counted that many messages as sent. Before, it counts them as
+// unacknowledged, so that they would seem processed after a response within a dispatch.
 func (g *ground) awaitDelivered(t *testing.T, topic string, messages int64) {
 	t.Helper()
 	eventually(t, fmt.Sprint(messages, " messages to be sent"), func() bool {

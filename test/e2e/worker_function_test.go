@@ -55,8 +55,8 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
-	// They are there before the policy, which otherwise may decide on the first ones and then waits for four times a start.
-	// One instance takes 20 s for them, and a busy worker needs more until there are three.
+	// They are there before the policy, which otherwise may decide on the first ones and then waits for four times a
+	// start. One instance takes 20 s for them, and a busy worker needs more until there are three.
 	w.publish(t, name+"-in", messages)
 	create(t, p)
 	scene.Await(t, "three instances", func(ctx context.Context) (bool, string, error) {
