@@ -49,6 +49,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + stale.String(),
 			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
+			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
 		},
 		Progress: os.Stderr,
 	})
