@@ -132,8 +132,8 @@ func anUnloadKeepsTheBacklog(partitions int) signalsCase {
 	}
 }
 
-// addedPartitionsAreUnread until the client finds them, which takes it up to a minute by default. Here the test connects
-// again.
+// addedPartitionsAreUnread until the client finds them, which takes it up to a minute by default. Here the test
+// connects it again.
 func addedPartitionsAreUnread(t *testing.T, g *ground) {
 	topic := g.topic(t, "grown", 2)
 	options := pulsar.ConsumerOptions{
