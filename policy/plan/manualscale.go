@@ -88,9 +88,9 @@ func (h History) Seen(o Observed) History {
 }
 
 // after the actions.
-func (s scaleHistory) after(actions Actions, result Result) scaleHistory {
+func (s scaleHistory) after(actions Actions, result Result, now time.Time) scaleHistory {
 	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
-		s.written = actions.Replicas
+		s.written, s.resets = actions.Replicas, s.resets.undone(now)
 	}
 	return s
 }
