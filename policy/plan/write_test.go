@@ -43,7 +43,7 @@ func world() plan.Observed {
 // applied is our autoscaler as an API server would keep it.
 func applied(t testing.TB, w plan.Observed) *autoscalingv2.HorizontalPodAutoscaler {
 	t.Helper()
-	text, err := json.Marshal(plan.HorizontalPodAutoscaler(w.Policy, w.Target, w.Capabilities))
+	text, err := json.Marshal(plan.HorizontalPodAutoscaler(w.Policy, w.Target))
 	require.NoError(t, err)
 	var live autoscalingv2.HorizontalPodAutoscaler
 	require.NoError(t, json.Unmarshal(text, &live))
@@ -176,13 +176,12 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			w := world()
 			live := applied(t, w)
 			test.change(live)
-			current, err := plan.AutoscalerIsCurrent(live, plan.HorizontalPodAutoscaler(w.Policy, w.Target, w.Capabilities))
+			current, err := plan.AutoscalerIsCurrent(live, plan.HorizontalPodAutoscaler(w.Policy, w.Target))
 			require.NoError(t, err)
 			require.Equal(t, test.want, current)
 		})
 	}
-	current, err := plan.AutoscalerIsCurrent(nil,
-		plan.HorizontalPodAutoscaler(world().Policy, world().Target, plan.Capabilities{}))
+	current, err := plan.AutoscalerIsCurrent(nil, plan.HorizontalPodAutoscaler(world().Policy, world().Target))
 	require.NoError(t, err)
 	require.False(t, current)
 }
