@@ -5,7 +5,6 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -34,45 +32,6 @@ func (o Observed) after(r Result) outcome {
 		o.Violation = r.Violation
 	}
 	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
-}
-
-// unknownReasons maps the error of a missing reading to the reason of the condition.
-func unknownReasons() []struct {
-	err    error
-	reason string
-} {
-	return []struct {
-		err    error
-		reason string
-	}{
-		// ErrStale wraps its cause, so it comes first.
-		{backlog.ErrStale, v1alpha1.ReasonStale},
-		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
-		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
-		{backlog.ErrPartial, v1alpha1.ReasonPulsarUnavailable}, // no partition answered
-		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
-		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
-		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
-		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
-		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
-		{backlog.ErrHostNotAllowed, v1alpha1.ReasonHostNotAllowed},
-		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
-		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
-		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
-		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
-		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
-		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
-	}
-}
-
-// UnknownReason is the condition reason for a missing reading.
-func UnknownReason(err error) string {
-	for _, row := range unknownReasons() {
-		if errors.Is(err, row.err) {
-			return row.reason
-		}
-	}
-	return v1alpha1.ReasonUnknown
 }
 
 // conditions are the updated conditions of the policy.
@@ -141,29 +100,6 @@ func targetFound(o Observed) metav1.Condition {
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
 		Message: Name(o.Policy.Spec) + " exists and can be scaled",
 	}
-}
-
-// backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
-func backlogKnown(o Observed) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
-	switch {
-	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case partlyKnown(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
-	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
-	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
-	}
-	return c
-}
-
-// partlyKnown reports whether topics are missing, beyond the first answer of new ones.
-func partlyKnown(o Observed) bool {
-	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {

@@ -19,9 +19,9 @@ import (
 const (
 	// unfollowedFor is how long the operator of a target may take to act on a change, usually about 40 ms.
 	unfollowedFor = 30 * time.Second
-	// unscaledFor is how long an autoscaler may take to set the decided number. It syncs every 15 s. With
-	// kube-controller-manager's default limits, 2,400 autoscalers sync in this time.
-	unscaledFor = 2 * time.Minute
+	// An autoscaler may take two syncs of 15 s to set the decided number, and longer beside many others: with
+	// kube-controller-manager's default limits each takes 50 ms. After longestUnscaled it is overloaded.
+	unscaledFor, unscaledEach, longestUnscaled = 30 * time.Second, 100 * time.Millisecond, 2 * time.Minute
 	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
 	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
@@ -172,7 +172,8 @@ func autoscalerFollows(o Observed) *metav1.Condition {
 	if !scales(o) {
 		return nil
 	}
-	return o.lasting(o.History.findings.unscaled, unscaledFor, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
+	wait := min(max(unscaledFor, time.Duration(o.Policies)*unscaledEach), longestUnscaled)
+	return o.lasting(o.History.findings.unscaled, wait, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
 }
 
 // replicasStart reports replicas that do not run; nil if they do, or are about to.

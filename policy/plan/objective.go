@@ -19,6 +19,9 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
 	}
 	switch {
+	case o.decision == nil && trouble != nil && lastServed(o.Observed) == metav1.ConditionFalse:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, trouble.Reason, unknownObjective
+		return c
 	case o.decision == nil:
 		c.Message = "there is no decision"
 		return c
@@ -40,14 +43,20 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 	return c
 }
 
+// unknownObjective is the message of an objective that was missed when it was last known.
+const unknownObjective = "it is unknown whether messages meet the latency objective, see condition Ready"
+
+// lastServed is whether messages met the objective when the last status was written.
+func lastServed(o Observed) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionObjectiveMet); c != nil {
+		return c.Status
+	}
+	return metav1.ConditionUnknown
+}
+
 // served is whether messages meet the objective.
 func served(o Observed) metav1.ConditionStatus {
-	before := o.Policy.Status.Conditions
-	last := metav1.ConditionUnknown
-	if c := meta.FindStatusCondition(before, v1alpha1.ConditionObjectiveMet); c != nil {
-		last = c.Status
-	}
-	f := o.History.findings
+	f, last := o.History.findings, lastServed(o)
 	now := metav1.ConditionFalse
 	if f.met {
 		now = metav1.ConditionTrue
@@ -56,7 +65,7 @@ func served(o Observed) metav1.ConditionStatus {
 	case o.Reading == nil && backlogKnown(o).Status != metav1.ConditionFalse:
 		return metav1.ConditionUnknown
 	case o.Reading == nil:
-		known := meta.FindStatusCondition(before, v1alpha1.ConditionBacklogKnown)
+		known := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionBacklogKnown)
 		long := known != nil && known.Status == metav1.ConditionFalse &&
 			o.Now.Sub(known.LastTransitionTime.Time) >= objectiveFor
 		if long || last == metav1.ConditionFalse {
@@ -85,7 +94,7 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 	const late = "messages wait longer than the latency objective: "
 	switch {
 	case trouble != nil && o.Reading == nil:
-		return trouble.Reason, "it is unknown whether messages meet the latency objective, see condition Ready"
+		return trouble.Reason, unknownObjective
 	case trouble != nil && uncertain(o.Observed, o.decision.Service):
 		return trouble.Reason, "it is unknown whether messages meet the latency objective: " +
 			o.Reading.Coverage.Err().Error()
@@ -112,7 +121,7 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonDispatchThrottled, "a dispatch rate limit of Pulsar throttles them"
 	case d.Service.Failing || o.History.findings.stuck.lasted(stuckFor) || held == policy.HoldWakeBackoff:
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
-	case limits(limited):
+	case o.atLimit(limited):
 		return limited.Reason, limited.Message
 	case o.starting():
 		return v1alpha1.ReasonReplicasStarting, "replicas are starting"
@@ -126,6 +135,11 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 // limits reports whether a ScalingLimited names a bound above the replicas.
 func limits(limited metav1.Condition) bool {
 	return limited.Status == metav1.ConditionTrue && limited.Reason != v1alpha1.ReasonTooFewReplicas
+}
+
+// atLimit reports whether the target has the replicas that a bound allows.
+func (o outcome) atLimit(limited metav1.Condition) bool {
+	return limits(limited) && o.decision.Replicas <= *o.Target.Replicas
 }
 
 // starting reports whether decided replicas do not consume yet.

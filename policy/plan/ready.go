@@ -56,7 +56,7 @@ func (o outcome) ready(trouble, active *metav1.Condition, objective, limited met
 	switch {
 	case objective.Status == metav1.ConditionFalse:
 		c.Message += fmt.Sprintf("; messages wait longer than the latency objective (%s)", objective.Reason)
-	case limits(limited):
+	case o.atLimit(limited):
 		c.Message += "; " + limited.Message
 	}
 	return c

@@ -30,8 +30,9 @@ func world() plan.Observed {
 	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
 	p.Name, p.Namespace, p.UID, p.Generation = "resize", "media", "uid-1", 4
 	return plan.Observed{
-		Now:    noon(),
-		Policy: p,
+		Now:      noon(),
+		Policy:   p,
+		Measured: plan.Measured{FreshFor: 30 * time.Second},
 		Target: &plan.Target{
 			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
 			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize",
