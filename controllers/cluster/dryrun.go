@@ -24,8 +24,8 @@ type creator interface {
 }
 
 // keepsTolerance makes a dry run, which creates no object: it reports whether the API server keeps the tolerance of a
-// policy's HorizontalPodAutoscaler (feature gate HPAConfigurableTolerance, on by default since 1.35). Without it the HPA
-// ignores changes of up to 10 %.
+// policy's HorizontalPodAutoscaler (feature gate HPAConfigurableTolerance, on by default since 1.35). Without it the
+// HPA ignores changes of up to 10 %.
 func keepsTolerance(ctx context.Context, server creator, namespace string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()

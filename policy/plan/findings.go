@@ -25,6 +25,8 @@ const (
 	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
 	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
+	// unconnectedFor is how long running replicas may have too few consumers: their programs start.
+	unconnectedFor = 2 * time.Minute
 	// missingShare of the replicas must be missing.
 	missingShare = 0.2
 	// objectiveFor is how long messages must miss, or meet, the objective.
@@ -59,8 +61,8 @@ type findings struct {
 	replicas *int32
 	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
 	unfollowed, unscaled period
-	// notStarting: pods are pending or crash. missing: too few replicas run.
-	notStarting, missing period
+	// notStarting: pods are pending or crash. missing: too few replicas run. unconnected: those have too few consumers.
+	notStarting, missing, unconnected period
 	// served is whether messages met the objective throughout the period.
 	served period
 	met    bool
@@ -89,6 +91,7 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o), o.Now, 0)
+	f.unconnected = f.unconnected.next(Input(o).MissingConsumers() > 0, o.Now, 0)
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }

@@ -281,3 +281,21 @@ func TestAMissedObjectiveStaysMissedWhenTheTargetIsRecreated(t *testing.T) {
 	s.goOn(10 * time.Second)
 	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
 }
+
+// Replicas that count as one would look like replicas that start.
+func TestMissingConsumersAreTheReasonOfAMissedObjective(t *testing.T) {
+	s := begun(t)
+	s.o.Policy.Spec.Subscription = &v1alpha1.Subscription{Name: "resize", ConsumersPerReplica: 4}
+	s.o.Pods = &policy.Pods{Running: new(int32(10))}
+	s.d.Reading.Consumers = backlog.Known(10)
+	s.d.State.Start = policy.Start{Open: true, From: 4, Replicas: 10}
+	s.serve(policy.ObjectiveMissed)
+	s.goOn(2 * time.Minute)
+	require.Equal(t, "False/ReplicasStarting", s.says(v1alpha1.ConditionObjectiveMet))
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/MissingConsumers", s.says(v1alpha1.ConditionObjectiveMet))
+	require.Contains(t, s.message(v1alpha1.ConditionObjectiveMet), "see condition SubscriptionVerified")
+	s.d.Reading.Consumers = backlog.Known(40)
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/ReplicasStarting", s.says(v1alpha1.ConditionObjectiveMet))
+}

@@ -24,8 +24,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := observed.after(result), observed.Policy.Status
-	o.decision = decision
-	o.starts = decision != nil && state.Start.Open && state.Start.Replicas > state.Start.From
+	o.decision, o.start = decision, state.Start
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)
