@@ -193,6 +193,18 @@ func TestAToolThatRevertsWithinSecondsIsOverwrittenLessAndLessOften(t *testing.T
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the number stood for a minute: an ordinary deploy")
 }
 
+// TestARevertBeforeTheWriteIsSeenCountsToo: otherwise each event of the watch would be another write.
+func TestARevertBeforeTheWriteIsSeenCountsToo(t *testing.T) {
+	env := meshEnv(t)
+	for _, want := range []int64{7, 7, 1, 1} { // the second may be a cache that lags behind the first write
+		env.resetMesh(1, applied("argocd-controller", "functions"))
+		env.resetStep(3 * time.Second)
+		require.Equal(t, want, env.replicasInMesh()["resize"])
+	}
+	status, _ := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ReplicasReset", status)
+}
+
 func TestAnotherApplyDuringThePauseDoesNotProlongIt(t *testing.T) {
 	env := meshEnv(t)
 	for range 2 {
