@@ -163,6 +163,42 @@ func TestOtherConsumersAreReported(t *testing.T) {
 	require.Equal(t, "True/AsExpected", status, "pods of a rolling update are its own")
 }
 
+// TestTooLargeConsumersPerReplicaIsReported: replicas would count as fewer that process more each.
+func TestTooLargeConsumersPerReplicaIsReported(t *testing.T) {
+	p := deploymentPolicy()
+	p.Spec.Subscription.ConsumersPerReplica = 4
+	env := newTestEnv(t, fixture.Deployment(), p)
+	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(3))}}
+	env.restart()
+	env.firstDecision(0)
+	polls := func(count int) {
+		for range count { // the response has three consumers
+			env.after(testInterval)
+			env.answer(0, 10_000)
+			env.reconcile()
+		}
+	}
+	polls(7)
+	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "True/AsExpected", status, message)
+	polls(3)
+	status, message = env.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "False/MissingConsumers", status)
+	require.Equal(t, `subscription "public/default/resize" has 3 consumers, and the 3 running replicas of Deployment resize `+
+		"should have 12: set spec.subscription.consumersPerReplica to how many each replica opens (1 instead of 4), or look "+
+		"at the logs of replicas that do not consume", message)
+	require.Contains(t, strings.Join(env.events(), "\n"), "Warning MissingConsumers")
+
+	env.restart()
+	polls(1)
+	status, _ = env.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "False/MissingConsumers", status, "in another process")
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.ConsumersPerReplica = 1 })
+	polls(3)
+	status, _ = env.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "True/AsExpected", status)
+}
+
 func TestAnotherSubscriptionIsMeasuredAfresh(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
 	env.firstDecision(700)

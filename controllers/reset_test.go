@@ -44,6 +44,15 @@ func (env *testEnv) followMesh() {
 	require.NoError(env.t, env.client.Update(env.t.Context(), child))
 }
 
+// resetStep reconciles under load after d, and Function Mesh follows.
+func (env *testEnv) resetStep(d time.Duration) {
+	env.t.Helper()
+	env.after(d)
+	env.answer(700, 10_000)
+	env.reconcile()
+	env.followMesh()
+}
+
 // meshEnv has a component at 7 replicas.
 func meshEnv(t *testing.T) *testEnv {
 	t.Helper()
@@ -131,41 +140,85 @@ func TestAFailedRestorationIsRetried(t *testing.T) {
 	require.Equal(t, 1, env.managed.reads)
 }
 
-func TestTheSecondResetWithinTenMinutesIsKept(t *testing.T) {
+func TestTwoDeploysWithinTenMinutesAreBothUndoneAtOnce(t *testing.T) {
 	env := meshEnv(t)
-	step := func(d time.Duration) {
-		env.after(d)
-		env.answer(700, 10_000)
-		env.reconcile()
-		env.followMesh()
+	for range 2 {
+		env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
+		env.resetStep(time.Second)
+		require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+		for range 12 { // 3 min
+			env.resetStep(testInterval)
+		}
+		status, message := env.condition(v1alpha1.ConditionReady)
+		require.Equal(t, "True/Scaling", status, message)
 	}
-	env.resetMesh(1, applied("argocd-controller", "functions"))
-	step(time.Second)
-	step(testInterval)
-	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
-	env.resetMesh(1, applied("argocd-controller", "functions"))
-	step(time.Second)
-	require.Equal(t, int64(1), env.replicasInMesh()["resize"])
-	require.Equal(t, int32(1), *env.policy().Status.DesiredReplicas)
-	require.Equal(t, "ReplicasReset", env.policy().Status.Decision.Hold.Reason)
-	status, message := env.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "False/ReplicasReset", status)
-	require.Equal(t, "spec.functions[resize].replicas was reset twice within 10 minutes by Argo CD (manager "+
-		"argocd-controller, Apply): leave it out of the manifest and have the tool ignore it, see docs/gitops.md; the "+
-		"controller writes it again in 10 minutes", message)
-	for range 39 { // 9 min 45 s
-		step(testInterval)
-		require.Equal(t, int64(1), env.replicasInMesh()["resize"])
-	}
-	step(testInterval)
-	require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the tool may have been corrected")
-	step(testInterval)
-	status, _ = env.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "True/Scaling", status)
+}
 
-	env.resetMesh(1, applied("argocd-controller", "functions"))
-	step(testInterval)
-	require.Equal(t, int64(1), env.replicasInMesh()["resize"], "it was not, and one more reset is enough")
+// TestAToolThatRevertsWithinSecondsIsOverwrittenLessAndLessOften: each write would start replicas that it removes.
+func TestAToolThatRevertsWithinSecondsIsOverwrittenLessAndLessOften(t *testing.T) {
+	env := meshEnv(t)
+	reset := func() {
+		env.resetStep(time.Second) // the watch shows the write
+		env.resetMesh(1, applied("argocd-controller", "functions"))
+	}
+	reset()
+	env.resetStep(time.Second)
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the first one is undone at once")
+	for _, pause := range []string{"30s", "2m", "8m", "10m", "10m"} {
+		reset()
+		env.resetStep(time.Second)
+		require.Equal(t, int32(1), *env.policy().Status.DesiredReplicas)
+		require.Equal(t, "ReplicasReset", env.policy().Status.Decision.Hold.Reason)
+		status, message := env.condition(v1alpha1.ConditionReady)
+		require.Equal(t, "False/ReplicasReset", status)
+		require.Equal(t, "spec.functions[resize].replicas was reset within a minute after the controller had written it back, "+
+			"by Argo CD (manager argocd-controller, Apply): leave it out of the manifest and have the tool ignore it, see "+
+			"docs/gitops.md; the controller pauses for "+pause+" before it writes it again", message)
+		length, err := time.ParseDuration(pause)
+		require.NoError(t, err)
+		for at := testInterval; at < length; at += testInterval {
+			env.resetStep(testInterval)
+			require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+		}
+		env.resetStep(testInterval)
+		require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the tool may have been corrected")
+	}
+	for range 5 { // it was
+		env.resetStep(testInterval)
+	}
+	status, message := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status, message)
+	reset()
+	env.resetStep(time.Second)
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"], "the number stood for a minute: an ordinary deploy")
+}
+
+// TestARevertBeforeTheWriteIsSeenCountsToo: otherwise each event of the watch would be another write.
+func TestARevertBeforeTheWriteIsSeenCountsToo(t *testing.T) {
+	env := meshEnv(t)
+	for _, want := range []int64{7, 7, 1, 1} { // the second may be a cache that lags behind the first write
+		env.resetMesh(1, applied("argocd-controller", "functions"))
+		env.resetStep(3 * time.Second)
+		require.Equal(t, want, env.replicasInMesh()["resize"])
+	}
+	status, _ := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ReplicasReset", status)
+}
+
+func TestAnotherApplyDuringThePauseDoesNotProlongIt(t *testing.T) {
+	env := meshEnv(t)
+	for range 2 {
+		env.resetMesh(1, applied("argocd-controller", "functions"))
+		env.resetStep(time.Second)
+		env.resetStep(time.Second)
+	}
+	require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+	env.resetStep(testInterval)
+	env.resetMesh(2, applied("argocd-controller", "functions"))
+	env.resetStep(time.Second)
+	require.Equal(t, int64(2), env.replicasInMesh()["resize"])
+	env.resetStep(testInterval)
+	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
 }
 
 func TestResetsThatAreFarApartAreAllUndone(t *testing.T) {

@@ -15,6 +15,7 @@ const (
 	ConditionScalingActive        = "ScalingActive"        // that autoscaler reports that it scales
 	ConditionSubscriptionVerified = "SubscriptionVerified" // the broker reports the expected subscription
 	ConditionScalesWithoutRestart = "ScalesWithoutRestart" // a change of replicas restarts no running one
+	ConditionObjectiveAchievable  = "ObjectiveAchievable"  // new replicas can consume within the latency objective
 	ConditionStalled              = "Stalled"              // only a user can fix another condition; absent otherwise
 )
 
@@ -102,6 +103,7 @@ const (
 	ReasonNeverAcknowledged   = "NeverAcknowledged"       // a window function leaves its messages in the backlog
 	ReasonSubscriptionShared  = "SubscriptionShared"      // another workload consumes the same subscription
 	ReasonSurplusConsumers    = "SurplusConsumers"        // more consumers are connected than the target has pods
+	ReasonMissingConsumers    = "MissingConsumers"        // running replicas open fewer consumers than the policy says
 	ReasonSubscriptionDiffers = "SubscriptionTypeDiffers" // the broker reports another subscription type
 )
 
@@ -113,6 +115,12 @@ const (
 	ReasonRestartUndone        = "RestartUndone"         // the next change of replicas undoes a restart by hand
 	ReasonVerticalAutoscaler   = "VerticalPodAutoscaler" // a VerticalPodAutoscaler changes the capacity of a replica
 	ReasonRolloutPaused        = "RolloutPaused"         // a change of replicas would resume a paused rollout
+)
+
+// Reasons of condition ObjectiveAchievable.
+const (
+	ReasonAchievable        = "Achievable"        // new replicas consume within the latency objective
+	ReasonObjectiveTooShort = "ObjectiveTooShort" // they start too slowly for it
 )
 
 // Reasons of condition AutoscalerApplied.

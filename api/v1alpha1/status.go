@@ -11,9 +11,9 @@ import (
 type AutoscalingPolicyStatus struct {
 	// conditions of the policy. Ready is True if the autoscaler does its job and the decided replicas run, ObjectiveMet if
 	// messages meet latencyObjective, and ScalingLimited if a bound limits the replicas. TargetFound, BacklogKnown,
-	// AutoscalerApplied and ScalingActive are parts of Ready; SubscriptionVerified and ScalesWithoutRestart warn. Stalled
-	// is True after TargetFound or AutoscalerApplied has been False for a minute and only a user can fix that, and absent
-	// otherwise: deployment tools fail on it, and wait for Ready.
+	// AutoscalerApplied and ScalingActive are parts of Ready; SubscriptionVerified, ScalesWithoutRestart and
+	// ObjectiveAchievable warn. Stalled is True after TargetFound or AutoscalerApplied has been False for a minute and
+	// only a user can fix that, and absent otherwise: deployment tools fail on it, and wait for Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

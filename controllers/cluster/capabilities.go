@@ -58,8 +58,8 @@ type CapabilitiesConfig struct {
 }
 
 // Capabilities probes and watches the capabilities of the cluster, on every replica. Until known, it assumes that the
-// adapter serves the metrics APIs and the API server refuses minReplicas 0: true of most clusters, so that a start
-// changes nothing twice. It is safe for concurrent use.
+// adapter serves the metrics APIs: true of most clusters, so that a start changes nothing twice. It is safe for
+// concurrent use.
 type Capabilities struct {
 	config  CapabilitiesConfig
 	metrics *capabilityMetrics
@@ -77,8 +77,7 @@ type Capabilities struct {
 // known has the results. Fields that are nil or zero are unknown.
 type known struct {
 	custom, external server
-	autoscaler       *autoscalerCapabilities
-	keda             *bool
+	tolerance, keda  *bool
 }
 
 // NewCapabilities validates the configuration and registers the metrics.
@@ -147,8 +146,7 @@ func (c *Capabilities) Now() plan.Capabilities {
 func (k known) capabilities() plan.Capabilities {
 	return plan.Capabilities{
 		MetricsAPIHolder: k.custom.holder, NoMetricsAPI: k.custom.absent,
-		ScaleToZero: k.autoscaler != nil && k.autoscaler.scaleToZero,
-		KEDA:        k.keda != nil && *k.keda,
+		KEDA: k.keda != nil && *k.keda,
 	}
 }
 
@@ -254,19 +252,17 @@ func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read fun
 // the last failure, or 0 when that was none.
 func (c *Capabilities) probe(ctx context.Context, logger logr.Logger, failing time.Duration) time.Duration {
 	start := time.Now()
-	found, err := probeAutoscaler(ctx, c.config.Server, c.config.Namespace)
+	found, err := keepsTolerance(ctx, c.config.Server, c.config.Namespace)
 	if ctx.Err() != nil {
 		return failing // stopping
 	}
 	c.metrics.probed(time.Since(start), err)
 	if err == nil {
-		c.update(ctx, logger, func(k *known) { k.autoscaler = &found })
+		c.update(ctx, logger, func(k *known) { k.tolerance = &found })
 		return 0
 	}
 	if failing == 0 { // the first of several
-		logger.Error(err,
-			"probing the API server with a dry run: until it succeeds, minReplicas 0 counts as refused",
-			"retryAfter", probeBackoff.String())
+		logger.Error(err, "probing the API server with a dry run", "retryAfter", probeBackoff.String())
 		return probeBackoff
 	}
 	return min(2*failing, probeInterval)

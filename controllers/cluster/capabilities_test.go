@@ -132,8 +132,8 @@ func TestTransformAPIService(t *testing.T) {
 // fakeServer is an API server that receives dry runs.
 type fakeServer struct {
 	mu sync.Mutex // guards all below
-	// zero and tolerance are its feature gates.
-	zero, tolerance bool
+	// tolerance is its feature gate.
+	tolerance bool
 	// fails is its error; nil for none.
 	fails    error
 	requests int
@@ -163,8 +163,6 @@ func (s *fakeServer) Create(_ context.Context, object client.Object, options ...
 		return errors.New("not a dry run of an autoscaler in the adapter's namespace")
 	case s.fails != nil:
 		return s.fails
-	case *hpa.Spec.MinReplicas == 0 && !s.zero:
-		return invalid("spec", "minReplicas")
 	}
 	if !s.tolerance {
 		hpa.Spec.Behavior.ScaleUp.Tolerance, hpa.Spec.Behavior.ScaleDown.Tolerance = nil, nil
@@ -180,34 +178,25 @@ func invalid(path ...string) error {
 		})
 }
 
-func TestProbeAutoscaler(t *testing.T) {
+func TestKeepsTolerance(t *testing.T) {
 	tests := map[string]struct {
 		server *fakeServer
-		want   autoscalerCapabilities
+		want   bool
 		fails  string
 	}{
-		"a current server has both": {
-			&fakeServer{zero: true, tolerance: true},
-			autoscalerCapabilities{scaleToZero: true, tolerance: true},
-			"",
-		},
-		"a server that refuses minReplicas 0": {&fakeServer{tolerance: true}, autoscalerCapabilities{tolerance: true}, ""},
-		"an old server drops the tolerance":   {&fakeServer{}, autoscalerCapabilities{}, ""},
-		"a server that refuses another field": {
-			&fakeServer{fails: invalid("spec", "metrics")},
-			autoscalerCapabilities{},
-			"spec.metrics",
-		},
+		"a current server keeps it":     {&fakeServer{tolerance: true}, true, ""},
+		"an old server drops it":        {&fakeServer{}, false, ""},
+		"a server that refuses a field": {&fakeServer{fails: invalid("spec", "metrics")}, false, "spec.metrics"},
 		"a missing permission": {
 			&fakeServer{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "",
 				errors.New("no"))},
-			autoscalerCapabilities{},
+			false,
 			"creating a HorizontalPodAutoscaler in namespace pulsar-autoscaler as a dry run: ",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := probeAutoscaler(t.Context(), tt.server, "pulsar-autoscaler")
+			got, err := keepsTolerance(t.Context(), tt.server, "pulsar-autoscaler")
 			if tt.fails != "" {
 				require.ErrorContains(t, err, tt.fails)
 				return
@@ -362,18 +351,16 @@ func (env *testEnv) workersRun() bool {
 
 func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		env := newTestEnv(t, &fakeServer{zero: true, tolerance: true}, nil,
+		env := newTestEnv(t, &fakeServer{tolerance: true}, nil,
 			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
 		require.True(t, env.workersRun())
 		require.NoError(t, Source{env.Capabilities}.WaitForSync(t.Context()))
-		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
-			env.Now())
+		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, env.Now())
 		require.NoError(t, testutil.GatherAndCompare(env.registry, strings.NewReader(`
 			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one, none if unknown.
 			# TYPE pulsar_autoscaler_cluster_capability gauge
 			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
 			pulsar_autoscaler_cluster_capability{capability="keda"} 0
-			pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 1
 			pulsar_autoscaler_cluster_capability{capability="tolerance"} 1
 		`), "pulsar_autoscaler_cluster_capability"))
 		require.Equal(t, 1, env.queue.Len())
@@ -399,7 +386,7 @@ func TestKEDAIsKnownOnceItsObjectsAreRead(t *testing.T) {
 func TestCapabilitiesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "v1beta2.custom.metrics.k8s.io"
-		env := newTestEnv(t, &fakeServer{tolerance: true}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
+		env := newTestEnv(t, &fakeServer{}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
 		require.Equal(t, plan.Capabilities{}, env.Now())
 		require.Zero(t, env.queue.Len(), "as assumed")
 		env.log.take()
@@ -425,16 +412,25 @@ func TestCapabilitiesChange(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, plan.Capabilities{NoMetricsAPI: true}, env.Now(), "the refresh replaces a lost event")
 
-		env.server.set(func() { env.server.zero = true })
+		env.log.take()
+		env.server.set(func() { env.server.tolerance = true })
 		time.Sleep(probeInterval)
 		synctest.Wait()
-		require.True(t, env.Now().ScaleToZero, "the cluster was upgraded")
-		require.Equal(t, 3, env.server.times(), "the first probe took two")
-		env.log.take()
+		require.Equal(t, []string{
+			`"level"=0 "msg"="cluster capability changed" "capability"="tolerance" "from"="no" "to"="yes"`,
+		}, env.log.take(), "the cluster was upgraded")
+		require.Equal(t, 2, env.server.times())
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Empty(t, env.log.take(), "no log without a change")
 	})
+}
+
+// toleranceOf is the capability as logs show it.
+func toleranceOf(env *testEnv) string {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	return yesOrNo(env.known.tolerance)
 }
 
 func TestFailedProbesBackOff(t *testing.T) {
@@ -442,7 +438,7 @@ func TestFailedProbesBackOff(t *testing.T) {
 		server := &fakeServer{fails: errors.New("the API server is away")}
 		env := newTestEnv(t, server, nil, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
 		require.True(t, env.workersRun(), "workers do not wait for a successful probe")
-		require.False(t, env.Now().ScaleToZero)
+		require.Equal(t, "unknown", toleranceOf(env))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		requests := server.times()
@@ -455,21 +451,21 @@ func TestFailedProbesBackOff(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, lines, "logged once")
-		server.set(func() { server.fails, server.zero = nil, true })
+		server.set(func() { server.fails, server.tolerance = nil, true })
 		time.Sleep(probeInterval)
 		synctest.Wait()
-		require.True(t, env.Now().ScaleToZero, "the probe succeeded")
+		require.Equal(t, "yes", toleranceOf(env), "the probe succeeded")
 
 		server.set(func() { server.fails = errors.New("away again") })
 		time.Sleep(2 * probeInterval)
 		synctest.Wait()
-		require.True(t, env.Now().ScaleToZero, "a failed probe changes nothing")
+		require.Equal(t, "yes", toleranceOf(env), "a failed probe changes nothing")
 	})
 }
 
 func TestWorkersBeginWithoutAPIServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		env := newTestEnv(t, &fakeServer{zero: true}, func(c *CapabilitiesConfig) {
+		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) {
 			services, ok := c.APIServices.(*fakeServices)
 			require.True(t, ok)
 			services.unread = true
@@ -478,7 +474,7 @@ func TestWorkersBeginWithoutAPIServices(t *testing.T) {
 		time.Sleep(initialTimeout)
 		synctest.Wait()
 		require.True(t, env.workersRun())
-		require.Equal(t, plan.Capabilities{ScaleToZero: true}, env.Now(), "an unknown server counts as the adapter")
+		require.Equal(t, plan.Capabilities{}, env.Now(), "an unknown server counts as the adapter")
 	})
 }
 

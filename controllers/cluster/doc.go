@@ -21,6 +21,6 @@
 //	pulsar_autoscaler_cluster_probe_duration_seconds    time of a dry run
 //
 // The capabilities are custom_metrics and external_metrics (HorizontalPodAutoscalers get these from the adapter),
-// scale_to_zero and tolerance (the API server accepts minReplicas 0, and keeps the tolerance), and keda (its kinds are
-// installed). An unknown capability has no gauge.
+// tolerance (the API server keeps that of a HorizontalPodAutoscaler), and keda (its kinds are installed). An unknown
+// capability has no gauge.
 package cluster

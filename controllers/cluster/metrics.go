@@ -80,15 +80,10 @@ type capabilityRow struct {
 
 // rows are all capabilities, always in the same order.
 func (k known) rows() []capabilityRow {
-	var zero, tolerance *bool
-	if k.autoscaler != nil {
-		zero, tolerance = &k.autoscaler.scaleToZero, &k.autoscaler.tolerance
-	}
 	return []capabilityRow{
 		{"custom_metrics", k.custom.String(), k.custom.ours()},
 		{"external_metrics", k.external.String(), k.external.ours()},
-		{"scale_to_zero", yesOrNo(zero), zero},
-		{"tolerance", yesOrNo(tolerance), tolerance},
+		{"tolerance", yesOrNo(k.tolerance), k.tolerance},
 		{"keda", yesOrNo(k.keda), k.keda},
 	}
 }

@@ -45,17 +45,13 @@ func AutoscalerName(policy string) string {
 
 // HorizontalPodAutoscaler is the autoscaler to apply for a policy: an Object metric on the policy itself with
 // AverageValue 1, so that the HPA sets exactly the decided number. It has no tolerance and no windows, since the
-// decision applies its own.
+// decision applies its own. Its minimum is 1 at least: an HPA with 0 scales from zero up to 15 s later than the
+// controller, and as a second writer.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
-	capabilities Capabilities,
 ) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
 	gv, ref := v1alpha1.GroupVersion().String(), target.Ref
-	least := policy.MinReplicas(p.Spec)
-	if target.NeverZero || !capabilities.ScaleToZero {
-		least = max(1, least)
-	}
 	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
 		WithLabels(ownLabels(p)).
 		WithOwnerReferences(acmetav1.OwnerReference().
@@ -64,7 +60,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 		WithSpec(acautoscalingv2.HorizontalPodAutoscalerSpec().
 			WithScaleTargetRef(acautoscalingv2.CrossVersionObjectReference().
 				WithAPIVersion(ref.APIVersion).WithKind(ref.Kind).WithName(ref.Name)).
-			WithMinReplicas(least).
+			WithMinReplicas(max(1, policy.MinReplicas(p.Spec))).
 			WithMaxReplicas(p.Spec.MaxReplicas).
 			WithMetrics(acautoscalingv2.MetricSpec().
 				WithType(autoscalingv2.ObjectMetricSourceType).

@@ -17,8 +17,6 @@ type Capabilities struct {
 	MetricsAPIHolder string
 	// NoMetricsAPI is true if no APIService serves it.
 	NoMetricsAPI bool
-	// ScaleToZero is true if a HorizontalPodAutoscaler accepts minReplicas 0 (feature gate HPAScaleToZero).
-	ScaleToZero bool
 	// KEDA is true if its kinds are installed.
 	KEDA bool
 	// Scaler is how KEDA reaches the external scaler; zero if the adapter's flags do not set it.

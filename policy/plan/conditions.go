@@ -4,11 +4,11 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,8 +22,8 @@ type outcome struct {
 	Observed
 	// decision is nil if there is none.
 	decision *policy.Decision
-	// starts is true while replicas of the last scale-up do not consume yet.
-	starts                   bool
+	// start is what was learned about starts of replicas.
+	start                    policy.Start
 	applyFailed, scaleFailed error
 }
 
@@ -34,45 +34,6 @@ func (o Observed) after(r Result) outcome {
 		o.Violation = r.Violation
 	}
 	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
-}
-
-// unknownReasons maps the error of a missing reading to the reason of the condition.
-func unknownReasons() []struct {
-	err    error
-	reason string
-} {
-	return []struct {
-		err    error
-		reason string
-	}{
-		// ErrStale wraps its cause, so it comes first.
-		{backlog.ErrStale, v1alpha1.ReasonStale},
-		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
-		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
-		{backlog.ErrPartial, v1alpha1.ReasonPulsarUnavailable}, // no partition answered
-		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
-		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
-		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
-		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
-		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
-		{backlog.ErrHostNotAllowed, v1alpha1.ReasonHostNotAllowed},
-		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
-		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
-		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
-		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
-		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
-		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
-	}
-}
-
-// UnknownReason is the condition reason for a missing reading.
-func UnknownReason(err error) string {
-	for _, row := range unknownReasons() {
-		if errors.Is(err, row.err) {
-			return row.reason
-		}
-	}
-	return v1alpha1.ReasonUnknown
 }
 
 // conditions are the updated conditions of the policy.
@@ -96,7 +57,7 @@ func (o outcome) conditions() []metav1.Condition {
 	set(o.ready(trouble, active, objective, limited))
 	for _, c := range []metav1.Condition{
 		objective, limited, target, known, applied, subscriptionVerified(o),
-		scalesWithoutRestart(o.Observed),
+		scalesWithoutRestart(o.Observed), o.objectiveAchievable(),
 	} {
 		set(c)
 	}
@@ -141,29 +102,6 @@ func targetFound(o Observed) metav1.Condition {
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
 		Message: Name(o.Policy.Spec) + " exists and can be scaled",
 	}
-}
-
-// backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
-func backlogKnown(o Observed) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
-	switch {
-	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case partlyKnown(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
-	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
-	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
-	}
-	return c
-}
-
-// partlyKnown reports whether topics are missing, beyond the first answer of new ones.
-func partlyKnown(o Observed) bool {
-	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {
@@ -229,61 +167,103 @@ func scalesWithoutRestart(o Observed) metav1.Condition {
 	return c
 }
 
-// scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
-func scalingActive(o Observed) *metav1.Condition {
-	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
-		return nil
+// unknownReasons maps the error of a missing reading to the reason of the condition.
+func unknownReasons() []struct {
+	err    error
+	reason string
+} {
+	return []struct {
+		err    error
+		reason string
+	}{
+		// ErrStale wraps its cause, so it comes first.
+		{backlog.ErrStale, v1alpha1.ReasonStale},
+		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
+		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
+		{backlog.ErrPartial, v1alpha1.ReasonPulsarUnavailable}, // no partition answered
+		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
+		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
+		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
+		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
+		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
+		{backlog.ErrHostNotAllowed, v1alpha1.ReasonHostNotAllowed},
+		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
+		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
+		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
+		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
+		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
+		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
 	}
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
-		Message: "the HorizontalPodAutoscaler has not run yet",
-	}
-	switch {
-	case SwitchedOff(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o)
-		return &c
-	case o.keptReset() != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.keptReset().Message
-		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ownScaledObject() != nil &&
-		o.ownScaledObject().Paused:
-		return paused(o.ownScaledObject())
-	case *o.Target.Replicas == 0:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
-		c.Message = "scaled to zero: a backlog wakes replicas"
-		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDirect
-		c.Message = "the controller writes the number of replicas itself"
-		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
-		c = kedaScales(o)
-		return &c
-	case o.Autoscaler == nil:
-		return &c
-	}
-	c = mirrored(o, c, o.Autoscaler.Status.Conditions)
-	return &c
 }
 
-// mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
-func mirrored(o Observed, c metav1.Condition,
-	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
-) metav1.Condition {
-	for _, theirs := range conditions {
-		switch {
-		case theirs.Type != autoscalingv2.ScalingActive:
-		case theirs.Reason == reasonScalingDisabled:
-			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
-			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
-			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
-		default:
-			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
-				v1alpha1.ReasonScaling), theirs.Message
-			if theirs.Reason == reasonAmbiguousSelector {
-				c.Message = ambiguousSelectorMessage(o, theirs.Message)
-			}
+// UnknownReason is the condition reason for a missing reading.
+func UnknownReason(err error) string {
+	for _, row := range unknownReasons() {
+		if errors.Is(err, row.err) {
+			return row.reason
 		}
 	}
+	return v1alpha1.ReasonUnknown
+}
+
+// backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
+func backlogKnown(o Observed) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case partlyKnown(o):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
+	case outdated(o) != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o).Error()
+	case o.Unknown == nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
+	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
+	}
 	return c
+}
+
+// partlyKnown reports whether topics are missing, beyond the first answer of new ones.
+func partlyKnown(o Observed) bool {
+	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
+}
+
+// outdated is why the last two polls failed, such as a broker that hangs; nil if they did not. Decisions use the last
+// answer for longer. The second poll fails when the answer is two poll intervals old, and after a timeout.
+func outdated(o Observed) error {
+	const polls = 2.25
+	if o.Reading == nil || o.Reading.Trouble == nil ||
+		o.Now.Sub(o.Reading.At).Seconds() < polls*o.pollInterval().Seconds() {
+		return nil
+	}
+	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, o.Reading.At.UTC().Format(time.RFC3339),
+		o.Reading.Trouble)
+}
+
+// pollInterval is a third of FreshFor.
+func (o Observed) pollInterval() time.Duration { return o.FreshFor / 3 }
+
+// partialAnswer names the topics that are missing.
+func partialAnswer(o Observed) string {
+	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
+}
+
+// wholeAnswer reports that all topics are known, and which inputs are left out.
+func wholeAnswer(o Observed) string {
+	const all, mostNamed = "Pulsar answers for every input topic", 5
+	if o.Target == nil {
+		return all
+	}
+	leftOut := o.Target.Subscription.NonPersistent()
+	if len(leftOut) == 0 {
+		return all
+	}
+	names := strings.Join(leftOut[:min(len(leftOut), mostNamed)], ", ")
+	if more := len(leftOut) - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return all + " that is persistent; the others keep no backlog and are left out: " + names
 }

@@ -120,6 +120,7 @@ func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject
 		{v1alpha1.ConditionReady, 0},
 		{v1alpha1.ConditionSubscriptionVerified, 0},
 		{v1alpha1.ConditionScalesWithoutRestart, 0},
+		{v1alpha1.ConditionObjectiveAchievable, 0},
 		{v1alpha1.ConditionScalingLimited, eventEvery},
 		{v1alpha1.ConditionObjectiveMet, eventEvery},
 	} {

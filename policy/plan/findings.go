@@ -19,12 +19,14 @@ import (
 const (
 	// unfollowedFor is how long the operator of a target may take to act on a change, usually about 40 ms.
 	unfollowedFor = 30 * time.Second
-	// unscaledFor is how long an autoscaler may take to set the decided number. It syncs every 15 s. With
-	// kube-controller-manager's default limits, 2,400 autoscalers sync in this time.
-	unscaledFor = 2 * time.Minute
+	// An autoscaler may take two syncs of 15 s to set the decided number, and longer beside many others: with
+	// kube-controller-manager's default limits each takes 50 ms. After longestUnscaled it is overloaded.
+	unscaledFor, unscaledEach, longestUnscaled = 30 * time.Second, 100 * time.Millisecond, 2 * time.Minute
 	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
 	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
+	// unconnectedFor is how long running replicas may have too few consumers: their programs start.
+	unconnectedFor = 2 * time.Minute
 	// missingShare of the replicas must be missing.
 	missingShare = 0.2
 	// objectiveFor is how long messages must miss, or meet, the objective.
@@ -59,8 +61,8 @@ type findings struct {
 	replicas *int32
 	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
 	unfollowed, unscaled period
-	// notStarting: pods are pending or crash. missing: too few replicas run.
-	notStarting, missing period
+	// notStarting: pods are pending or crash. missing: too few replicas run. unconnected: those have too few consumers.
+	notStarting, missing, unconnected period
 	// served is whether messages met the objective throughout the period.
 	served period
 	met    bool
@@ -89,6 +91,7 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o), o.Now, 0)
+	f.unconnected = f.unconnected.next(Input(o).MissingConsumers() > 0, o.Now, 0)
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }
@@ -172,7 +175,8 @@ func autoscalerFollows(o Observed) *metav1.Condition {
 	if !scales(o) {
 		return nil
 	}
-	return o.lasting(o.History.findings.unscaled, unscaledFor, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
+	wait := min(max(unscaledFor, time.Duration(o.Policies)*unscaledEach), longestUnscaled)
+	return o.lasting(o.History.findings.unscaled, wait, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
 }
 
 // replicasStart reports replicas that do not run; nil if they do, or are about to.

@@ -4,6 +4,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,27 +36,27 @@ func TestReadyIsFalseWhileTheDecisionIsNotCarriedOut(t *testing.T) {
 		}}, 0, "", ""},
 		"the HPA does not scale": {
 			changes{raised},
-			2 * time.Minute, "NotFollowed",
+			30 * time.Second, "NotFollowed",
 			"does not set the decided replicas: check that kube-controller-manager runs",
 		},
 		"the HPA cannot scale": {changes{raised, func(s *story) {
 			s.o.Autoscaler.Status.Conditions[0] = autoscalingv2.HorizontalPodAutoscalerCondition{
 				Type: autoscalingv2.AbleToScale, Status: corev1.ConditionFalse, Reason: "FailedUpdateScale",
 			}
-		}}, 2 * time.Minute, "NotFollowed", "does not set the decided replicas (FailedUpdateScale): check"},
+		}}, 30 * time.Second, "NotFollowed", "does not set the decided replicas (FailedUpdateScale): check"},
 		"the HPA ignores a tenth": {changes{raised, func(s *story) {
 			s.o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
 		}}, 0, "", ""},
 		"the HPA ignores more than a tenth": {changes{func(s *story) {
 			s.d.Decision.Replicas = 12
 			s.o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
-		}}, 2 * time.Minute, "NotFollowed", "does not set"},
+		}}, 30 * time.Second, "NotFollowed", "does not set"},
 		"mode is Recommend": {changes{stopped, raised, func(s *story) {
 			s.o.Policy.Spec.Mode = v1alpha1.ModeRecommend
 		}}, 0, "", ""},
 		"the controller is set back": {
 			changes{raised, func(s *story) { byDirect(&s.o) }},
-			2 * time.Minute, "NotFollowed",
+			30 * time.Second, "NotFollowed",
 			"find out what else writes them",
 		},
 		"pods crash": {changes{func(s *story) {
@@ -205,4 +206,55 @@ func TestPodsThatCrashNowAndThenDoNotFlap(t *testing.T) {
 	}
 	require.Equal(t, "False/ReplicasNotStarting", last)
 	require.Equal(t, 1, changes)
+}
+
+// With thousands of autoscalers a sync takes longer, and its controller still works.
+func TestAnAutoscalerHasTwoSyncsToFollow(t *testing.T) {
+	for policies, want := range map[int]time.Duration{
+		1: 30 * time.Second, 300: 30 * time.Second, 1000: 100 * time.Second, 10_000: 2 * time.Minute,
+	} {
+		s := begun(t)
+		s.o.Policies = policies
+		s.d.Decision.Replicas = 11
+		s.goOn(10 * time.Second) // a period begins with the first reconcile that has the finding
+		s.goOn(want - 10*time.Second)
+		require.Equal(t, "True/Scaling", s.says(v1alpha1.ConditionReady), "%d policies", policies)
+		s.goOn(10 * time.Second)
+		require.Equal(t, "False/NotFollowed", s.says(v1alpha1.ConditionReady), "%d policies", policies)
+	}
+}
+
+// The load needs more than maxReplicas, and not even those run: first the HPA has to scale.
+func TestAFrozenHPAControllerIsTheCauseAndNotMaxReplicas(t *testing.T) {
+	s := begun(t)
+	s.d.Decision.Replicas, s.d.Decision.CappedBy = 50, policy.CappedByMax
+	s.serve(policy.ObjectiveMissed)
+	var seen []string
+	for range 6 {
+		s.goOn(10 * time.Second)
+		seen = append(seen, s.says(v1alpha1.ConditionObjectiveMet))
+		require.NotContains(t, s.message(v1alpha1.ConditionReady), "maxReplicas")
+	}
+	require.NotContains(t, seen, "False/TooManyReplicas")
+	require.Equal(t, "False/NotFollowed", seen[5])
+	require.Contains(t, s.message(v1alpha1.ConditionReady), "kube-controller-manager")
+}
+
+// A broker that hangs lets requests time out: the last answer stays good for decisions, and the user is told why.
+func TestAFrozenBrokerIsReportedAfterTwoFailedPolls(t *testing.T) {
+	s := begun(t)
+	s.d.Reading.Trouble = fmt.Errorf("%w: GET http://pulsar:8080: deadline exceeded", backlog.ErrUnreachable)
+	s.stale = 13 * time.Second
+	s.reconcile()
+	require.Equal(t, "True/Measured", s.says(v1alpha1.ConditionBacklogKnown), "one failed poll is normal")
+	s.stale = 23 * time.Second
+	s.reconcile()
+	require.Equal(t, "False/Stale", s.says(v1alpha1.ConditionBacklogKnown))
+	require.Equal(t, "False/Stale", s.says(v1alpha1.ConditionReady))
+	require.Regexp(t, "no good answer since .*deadline exceeded", s.message(v1alpha1.ConditionReady))
+	require.NotNil(t, s.shown.Signals, "the last answer is still used")
+
+	s.d.Reading.Trouble = nil
+	s.reconcile()
+	require.Equal(t, "True/Measured", s.says(v1alpha1.ConditionBacklogKnown), "an idle topic is polled less often")
 }

@@ -99,7 +99,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	if result.Restored {
 		h.restoredAt = o.Now
 	}
-	h.scales = h.scales.after(actions, result)
+	h.scales = h.scales.after(actions, result, o.Now)
 	return h
 }
 

@@ -85,7 +85,7 @@ func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	default:
 		actions.ScaledObject = ScaledObject(o.Policy, o.Target, o.Capabilities.Scaler)
 	}
-	actions.Replicas = replicasBesideAutoscaler(o, current, decided, off || live.forbids(current, decided))
+	actions.Replicas = replicasBesideAutoscaler(current, decided, off || live.forbids(current, decided))
 	served := o.Policy.Status.DesiredReplicas
 	// The scaler reads the decision from the status.
 	unserved := actions.ScaledObject != nil && live == nil && (served == nil || *served != decided)

@@ -48,8 +48,10 @@ type scaleHistory struct {
 	replicas *int32
 	// instead is the number that the next decision continues from while the target has replicas; nil for replicas itself.
 	instead *int32
-	// written is the number that the controller wrote last and has not seen since; nil for none.
-	written *int32
+	// written is the number that the controller wrote last and has not seen since; nil for none. writtenAt is when it
+	// first wrote it.
+	written   *int32
+	writtenAt time.Time
 	// unnamed is true if a change from replicas was seen and its writer is not looked up yet.
 	unnamed bool
 	// lookedUpAt is when the writer was last looked up.
@@ -80,17 +82,20 @@ func (h History) Seen(o Observed) History {
 	if o.Writer != nil {
 		h.scales.lookedUpAt, h.scales.last = o.Now, lastManualScale(o)
 	}
-	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
-	if ours {
+	if ours || !h.scales.at(*o.Target.Replicas) || DetectManualScale(o) != nil {
 		h.scales.written = nil
 	}
+	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
 	return h
 }
 
 // after the actions.
-func (s scaleHistory) after(actions Actions, result Result) scaleHistory {
+func (s scaleHistory) after(actions Actions, result Result, now time.Time) scaleHistory {
 	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
-		s.written = actions.Replicas
+		if s.written == nil || *s.written != *actions.Replicas {
+			s.writtenAt = now
+		}
+		s.written, s.resets = actions.Replicas, s.resets.undone(now)
 	}
 	return s
 }
@@ -98,6 +103,15 @@ func (s scaleHistory) after(actions Actions, result Result) scaleHistory {
 // wrote reports whether the controller wrote the target's replicas.
 func (s scaleHistory) wrote(o Observed) bool {
 	return s.written != nil && *s.written == *o.Target.Replicas
+}
+
+// at reports whether the last explained number is this one.
+func (s scaleHistory) at(replicas int32) bool { return s.replicas != nil && *s.replicas == replicas }
+
+// reverted reports whether the target still has the number that the controller overwrote, for longer than a cache may
+// lag behind the write: another writer is faster than the watch.
+func (s scaleHistory) reverted(o Observed) bool {
+	return s.written != nil && s.at(*o.Target.Replicas) && !s.wrote(o) && o.Now.Sub(s.writtenAt) >= cacheLag
 }
 
 // NeedsWriter reports whether to look up the writer of the target's replicas. Where the controller writes them, its
@@ -120,7 +134,9 @@ func changedFrom(o Observed) *int32 {
 	}
 	decided := status.DesiredReplicas != nil && *status.DesiredReplicas == *o.Target.Replicas
 	switch {
-	case before.replicas == nil || *before.replicas == *o.Target.Replicas:
+	case before.reverted(o):
+		return before.written
+	case before.replicas == nil || before.at(*o.Target.Replicas):
 		return nil
 	case decided && !before.unnamed: // a change without a named writer became the decision
 		return nil

@@ -4,8 +4,12 @@
 package plan
 
 import (
+	"fmt"
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -19,6 +23,9 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
 	}
 	switch {
+	case o.decision == nil && trouble != nil && lastServed(o.Observed) == metav1.ConditionFalse:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, trouble.Reason, unknownObjective
+		return c
 	case o.decision == nil:
 		c.Message = "there is no decision"
 		return c
@@ -40,14 +47,20 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 	return c
 }
 
+// unknownObjective is the message of an objective that was missed when it was last known.
+const unknownObjective = "it is unknown whether messages meet the latency objective, see condition Ready"
+
+// lastServed is whether messages met the objective when the last status was written.
+func lastServed(o Observed) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionObjectiveMet); c != nil {
+		return c.Status
+	}
+	return metav1.ConditionUnknown
+}
+
 // served is whether messages meet the objective.
 func served(o Observed) metav1.ConditionStatus {
-	before := o.Policy.Status.Conditions
-	last := metav1.ConditionUnknown
-	if c := meta.FindStatusCondition(before, v1alpha1.ConditionObjectiveMet); c != nil {
-		last = c.Status
-	}
-	f := o.History.findings
+	f, last := o.History.findings, lastServed(o)
 	now := metav1.ConditionFalse
 	if f.met {
 		now = metav1.ConditionTrue
@@ -56,7 +69,7 @@ func served(o Observed) metav1.ConditionStatus {
 	case o.Reading == nil && backlogKnown(o).Status != metav1.ConditionFalse:
 		return metav1.ConditionUnknown
 	case o.Reading == nil:
-		known := meta.FindStatusCondition(before, v1alpha1.ConditionBacklogKnown)
+		known := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionBacklogKnown)
 		long := known != nil && known.Status == metav1.ConditionFalse &&
 			o.Now.Sub(known.LastTransitionTime.Time) >= objectiveFor
 		if long || last == metav1.ConditionFalse {
@@ -85,7 +98,7 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 	const late = "messages wait longer than the latency objective: "
 	switch {
 	case trouble != nil && o.Reading == nil:
-		return trouble.Reason, "it is unknown whether messages meet the latency objective, see condition Ready"
+		return trouble.Reason, unknownObjective
 	case trouble != nil && uncertain(o.Observed, o.decision.Service):
 		return trouble.Reason, "it is unknown whether messages meet the latency objective: " +
 			o.Reading.Coverage.Err().Error()
@@ -112,7 +125,9 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonDispatchThrottled, "a dispatch rate limit of Pulsar throttles them"
 	case d.Service.Failing || o.History.findings.stuck.lasted(stuckFor) || held == policy.HoldWakeBackoff:
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
-	case limits(limited):
+	case unconnected(o.Observed):
+		return v1alpha1.ReasonMissingConsumers, "running replicas have too few consumers, see condition SubscriptionVerified"
+	case o.atLimit(limited):
 		return limited.Reason, limited.Message
 	case o.starting():
 		return v1alpha1.ReasonReplicasStarting, "replicas are starting"
@@ -128,10 +143,16 @@ func limits(limited metav1.Condition) bool {
 	return limited.Status == metav1.ConditionTrue && limited.Reason != v1alpha1.ReasonTooFewReplicas
 }
 
+// atLimit reports whether the target has the replicas that a bound allows.
+func (o outcome) atLimit(limited metav1.Condition) bool {
+	return limits(limited) && o.decision.Replicas <= *o.Target.Replicas
+}
+
 // starting reports whether decided replicas do not consume yet.
 func (o outcome) starting() bool {
 	running := running(o.Observed)
-	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || o.starts ||
+	opens := o.start.Open && o.start.Replicas > o.start.From
+	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || opens ||
 		(running != nil && *running < *o.Target.Replicas)
 }
 
@@ -144,4 +165,52 @@ func holdsBack(hold string) bool {
 	default:
 		return true
 	}
+}
+
+const (
+	// hpaSync is the sync period of a HorizontalPodAutoscaler.
+	hpaSync = 15 * time.Second
+	// learnedStarts of replicas are enough to compare their time with the objective.
+	learnedStarts = 2
+	// achievableMargin is how much longer than needed an objective is that counts as achievable again, and that the
+	// message recommends, rounded up to recommendedStep: the learned time varies.
+	achievableMargin, recommendedStep = 1.25, 5 * time.Second
+)
+
+// objectiveAchievable warns of an objective that is shorter than the time until new replicas consume. The controller
+// still scales: a slow rise of the load is within the headroom.
+func (o outcome) objectiveAchievable() metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionObjectiveAchievable, Status: metav1.ConditionUnknown}
+	switch {
+	case o.decision == nil:
+		c.Reason, c.Message = v1alpha1.ReasonNotChecked, "there is no decision"
+		return c
+	case o.start.Count < learnedStarts:
+		c.Reason, c.Message = v1alpha1.ReasonPending, "the time that a replica takes to start is not learned yet"
+		return c
+	}
+	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
+	needed, sync := start+o.pollInterval(), ""
+	if o.Actuator.Type != v1alpha1.ActuatorDirect {
+		needed, sync = needed+hpaSync, ", sync of the autoscaler "+duration.HumanDuration(hpaSync)
+	}
+	objective := policy.LatencyObjective(o.Policy.Spec)
+	enough := time.Duration(achievableMargin * float64(needed))
+	last := meta.FindStatusCondition(o.Policy.Status.Conditions, c.Type)
+	if needed <= objective && (last == nil || last.Status != metav1.ConditionFalse || enough <= objective) {
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonAchievable
+		c.Message = "latencyObjective leaves time for new replicas to start"
+		return c
+	}
+	when := "when the load rises fast"
+	if policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero {
+		when += " or replicas wake from zero"
+	}
+	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonObjectiveTooShort
+	c.Message = fmt.Sprintf("replicas consume %s after they are needed (start %s, poll interval %s%s), and "+
+		"latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make replicas start faster",
+		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(o.pollInterval()), sync,
+		duration.HumanDuration(objective), when,
+		duration.HumanDuration((enough + recommendedStep - 1).Truncate(recommendedStep)))
+	return c
 }

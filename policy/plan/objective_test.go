@@ -80,9 +80,8 @@ func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 			func(s *story) { s.d.State.Start = policy.Start{Open: true, From: 4, Replicas: 10} }, "ReplicasStarting",
 			"True/Scaling", "starting",
 		},
-		"the HPA is about to scale": {
-			func(s *story) { s.d.Decision.Replicas, s.o.Target.Replicas = 11, new(int32(10)) }, "ReplicasStarting",
-			"True/Scaling", "starting",
+		"the HPA is about to scale, as one of 1000": {
+			func(s *story) { s.d.Decision.Replicas, s.o.Policies = 11, 1000 }, "ReplicasStarting", "True/Scaling", "starting",
 		},
 		"the operator is stopped": {
 			func(s *story) { s.o.Target.Unfollowed = inactive }, "NotFollowed", "False/NotFollowed", "see condition Ready",
@@ -257,4 +256,46 @@ func TestAnObjectiveThatCannotBeMeasuredCountsAsMissedAfterAWhile(t *testing.T) 
 	s.o.Unknown = backlog.ErrNoData
 	s.goOn(10 * time.Second)
 	require.Equal(t, "Unknown/NotChecked", s.says(v1alpha1.ConditionObjectiveMet), "after a change of the subscription")
+}
+
+// Pulsar's function worker deletes and recreates a StatefulSet at each update.
+func TestAMissedObjectiveStaysMissedWhenTheTargetIsRecreated(t *testing.T) {
+	s := begun(t)
+	s.serve(policy.ObjectiveMissed)
+	s.goOn(40 * time.Second)
+	require.Equal(t, "False/CatchingUp", s.says(v1alpha1.ConditionObjectiveMet))
+	gone := s.o
+	gone.Target = nil
+	gone.Violation = plan.Check(gone)
+	gone.Reading = nil
+	gone.History = gone.History.Decided(gone, nil)
+	s.status = statusOf(s.status, gone, nil)
+	s.shown, s.o.History = s.status, gone.History
+	require.Equal(t, "False/TargetNotFound", s.says(v1alpha1.ConditionObjectiveMet))
+	require.Equal(t, "it is unknown whether messages meet the latency objective, see condition Ready",
+		s.message(v1alpha1.ConditionObjectiveMet))
+
+	s.serve(policy.ObjectiveMet)
+	s.goOn(30 * time.Second)
+	require.Equal(t, "False/CatchingUp", s.says(v1alpha1.ConditionObjectiveMet))
+	s.goOn(10 * time.Second)
+	require.Equal(t, "True/WithinObjective", s.says(v1alpha1.ConditionObjectiveMet))
+}
+
+// Replicas that count as one would look like replicas that start.
+func TestMissingConsumersAreTheReasonOfAMissedObjective(t *testing.T) {
+	s := begun(t)
+	s.o.Policy.Spec.Subscription = &v1alpha1.Subscription{Name: "resize", ConsumersPerReplica: 4}
+	s.o.Pods = &policy.Pods{Running: new(int32(10))}
+	s.d.Reading.Consumers = backlog.Known(10)
+	s.d.State.Start = policy.Start{Open: true, From: 4, Replicas: 10}
+	s.serve(policy.ObjectiveMissed)
+	s.goOn(2 * time.Minute)
+	require.Equal(t, "False/ReplicasStarting", s.says(v1alpha1.ConditionObjectiveMet))
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/MissingConsumers", s.says(v1alpha1.ConditionObjectiveMet))
+	require.Contains(t, s.message(v1alpha1.ConditionObjectiveMet), "see condition SubscriptionVerified")
+	s.d.Reading.Consumers = backlog.Known(40)
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/ReplicasStarting", s.says(v1alpha1.ConditionObjectiveMet))
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
@@ -136,10 +135,10 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	case !o.Target.mayHaveAutoscaler(p.Spec):
 		actions.RemoveAutoscaler = true
 	case !o.undecided(): // an autoscaler without a metric only reports errors
-		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target, o.Capabilities)
+		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
 		actions.Reapply = o.History.toleranceDue(o)
 	}
-	actions.Replicas = replicasBesideAutoscaler(o, current, decided, off)
+	actions.Replicas = replicasBesideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
 	return actions
 }
@@ -150,18 +149,13 @@ func (o Observed) undecided() bool {
 }
 
 // replicasBesideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for
-// none.
-func replicasBesideAutoscaler(o Observed, current, decided int32, off bool) *int32 {
-	if !throughZero(o, decided, current) {
+// none. A change that starts or ends at zero is the controller's: at zero the autoscaler does nothing, and a wake does
+// not wait for its sync.
+func replicasBesideAutoscaler(current, decided int32, off bool) *int32 {
+	if decided != 0 && current != 0 {
 		return nil
 	}
 	return changedReplicas(decided, current, off)
-}
-
-// throughZero reports whether the change starts or ends at zero, where our autoscaler does nothing: it cannot, or it
-// gets no metric while the backlog is unknown.
-func throughZero(o Observed, decided, current int32) bool {
-	return (decided == 0 || current == 0) && (o.Unknown != nil || !autoscalerReachesZero(o))
 }
 
 // mayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
@@ -178,22 +172,7 @@ func changedReplicas(decided, current int32, off bool) *int32 {
 	return &decided
 }
 
-// autoscalerReachesZero reports whether our autoscaler scales to zero and back. At zero it is disabled
-// (ScalingDisabled) unless it scaled there itself.
-func autoscalerReachesZero(o Observed) bool {
-	live := o.Autoscaler
-	if !o.Capabilities.ScaleToZero || live == nil {
-		return false
-	}
-	for _, c := range live.Status.Conditions {
-		if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse && c.Reason == reasonScalingDisabled {
-			return false
-		}
-	}
-	return true
-}
-
-// reasonScalingDisabled is the reason of a HorizontalPodAutoscaler for a target at zero that it did not scale there.
+// reasonScalingDisabled is the reason of a HorizontalPodAutoscaler for a target at zero.
 const reasonScalingDisabled = "ScalingDisabled"
 
 // SwitchedOff reports whether the user set the replicas to 0 although minReplicas is more. A target that scaled to zero

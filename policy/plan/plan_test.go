@@ -53,8 +53,6 @@ func atZero(o *plan.Observed) {
 
 func mayBeZero(o *plan.Observed) { o.Policy.Spec.MinReplicas = new(int32) }
 
-func byHPAToZero(o *plan.Observed) { mayBeZero(o); o.Capabilities.ScaleToZero = true }
-
 func byDirect(o *plan.Observed) {
 	o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "it is set in spec.actuator"}
 	o.Autoscaler = nil
@@ -119,7 +117,7 @@ func TestNewPlansWrites(t *testing.T) {
 			"remove replicas=4",
 		},
 		"Direct writes nothing to a target switched off by hand": {0, 4, changes{byDirect}, "remove"},
-		"the controller removes the last if the autoscaler cannot": {
+		"the controller removes the last": {
 			1, 0,
 			changes{mayBeZero},
 			"apply(min 1) replicas=0",
@@ -139,30 +137,15 @@ func TestNewPlansWrites(t *testing.T) {
 			changes{mayBeZero, disabled},
 			"apply(min 1)",
 		},
-		"a capable autoscaler removes the last itself": {
-			1, 0,
-			changes{byHPAToZero},
-			"apply(min 0)",
-		},
-		"an autoscaler that can wakes itself": {
+		"an autoscaler that does not report zero yet wakes nothing": {
 			0, 4,
-			changes{byHPAToZero},
-			"apply(min 0)",
-		},
-		"a disabled autoscaler at zero is helped": {
-			0, 4,
-			changes{byHPAToZero, disabled},
-			"apply(min 0) status replicas=4",
+			changes{mayBeZero},
+			"apply(min 1) status replicas=4",
 		},
 		"without an autoscaler the controller wakes": {
 			0, 4,
-			changes{byHPAToZero, func(o *plan.Observed) { o.Autoscaler = nil }},
-			"apply(min 0) status replicas=4",
-		},
-		"a target that needs a replica limits its autoscaler": {
-			1, 1,
-			changes{byHPAToZero, func(o *plan.Observed) { o.Target.NeverZero = true }},
-			"apply(min 1)",
+			changes{mayBeZero, func(o *plan.Observed) { o.Autoscaler = nil }},
+			"apply(min 1) status replicas=4",
 		},
 		"no write to a target that was switched off by hand": {0, 4, changes{disabled}, "apply(min 1)"},
 		"one at zero with a raised minReplicas wakes": {
@@ -236,7 +219,7 @@ func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
 func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Observed {
 	o := outcome(t, current)
 	for _, change := range []func(*plan.Observed){
-		byDirect, byHPAToZero, mayBeZero, atZero,
+		byDirect, mayBeZero, atZero,
 		func(o *plan.Observed) { o.Target.NeverZero = true },
 		func(o *plan.Observed) { o.Autoscaler = nil },
 		func(o *plan.Observed) {
@@ -294,7 +277,7 @@ func TestOnlyBoundsChangeReplicasWithoutAReading(t *testing.T) {
 
 func TestOneReplicaRecreatesAMissingSubscriptionAtZero(t *testing.T) {
 	for name, change := range map[string]func(*plan.Observed){
-		"HPA": disabled, "HPA that goes to zero itself, and gets no metric": byHPAToZero, "Direct": byDirect,
+		"HPA": disabled, "HPA that has not synced since": mayBeZero, "Direct": byDirect,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for current, want := range map[int32]string{0: "replicas=1", 1: ""} {
@@ -377,38 +360,26 @@ func TestCapabilitiesChooseTheWriter(t *testing.T) {
 }
 
 func TestTheMinimumOfTheAutoscaler(t *testing.T) {
-	tests := map[string]struct {
-		given     []func(*plan.Observed)
-		least     int32
-		ref, kind string
+	for name, test := range map[string]struct {
+		given func(*plan.Observed)
+		want  int32
 	}{
-		"one without the feature gate": {
-			[]func(*plan.Observed){mayBeZero},
-			1, "compute.functionmesh.io/v1alpha1",
-			"Function",
-		},
-		"zero with the feature gate": {
-			[]func(*plan.Observed){byHPAToZero},
-			0,
-			"compute.functionmesh.io/v1alpha1", "Function",
-		},
-	}
-	for name, test := range tests {
+		// One with 0 may write at zero, where the controller does.
+		"one, if the policy allows zero": {mayBeZero, 1},
+		"that of the policy":             {func(o *plan.Observed) { o.Policy.Spec.MinReplicas = new(int32(3)) }, 3},
+	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, 1)
-			for _, change := range test.given {
-				change(&o)
-			}
-			live, wanted := applied(t, o), plan.HorizontalPodAutoscaler(o.Policy, o.Target,
-				o.Capabilities)
-			require.Equal(t, test.least, *live.Spec.MinReplicas)
-			require.Equal(t, test.ref, live.Spec.ScaleTargetRef.APIVersion)
-			require.Equal(t, test.kind, live.Spec.ScaleTargetRef.Kind)
+			test.given(&o)
+			live, wanted := applied(t, o), plan.HorizontalPodAutoscaler(o.Policy, o.Target)
+			require.Equal(t, test.want, *live.Spec.MinReplicas)
+			require.Equal(t, "compute.functionmesh.io/v1alpha1", live.Spec.ScaleTargetRef.APIVersion)
+			require.Equal(t, "Function", live.Spec.ScaleTargetRef.Kind)
 			require.Equal(t, "resize", live.Spec.ScaleTargetRef.Name)
 			current, err := plan.AutoscalerIsCurrent(live, wanted)
 			require.NoError(t, err)
 			require.True(t, current, "an equal object is not applied again")
-			live.Spec.MinReplicas = new(int32(1) - test.least)
+			live.Spec.MinReplicas = new(int32)
 			current, err = plan.AutoscalerIsCurrent(live, wanted)
 			require.NoError(t, err)
 			require.False(t, current)

@@ -4,10 +4,12 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,7 +58,7 @@ func (o outcome) ready(trouble, active *metav1.Condition, objective, limited met
 	switch {
 	case objective.Status == metav1.ConditionFalse:
 		c.Message += fmt.Sprintf("; messages wait longer than the latency objective (%s)", objective.Reason)
-	case limits(limited):
+	case o.atLimit(limited):
 		c.Message += "; " + limited.Message
 	}
 	return c
@@ -157,4 +159,63 @@ func isTransient(reason string) bool {
 	default:
 		return false
 	}
+}
+
+// scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
+func scalingActive(o Observed) *metav1.Condition {
+	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+		return nil
+	}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
+		Message: "the HorizontalPodAutoscaler has not run yet",
+	}
+	switch {
+	case SwitchedOff(o):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o)
+		return &c
+	case o.keptReset() != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.keptReset().Message
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ownScaledObject() != nil &&
+		o.ownScaledObject().Paused:
+		return paused(o.ownScaledObject())
+	case *o.Target.Replicas == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
+		c.Message = "scaled to zero: a backlog wakes replicas"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDirect
+		c.Message = "the controller writes the number of replicas itself"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		c = kedaScales(o)
+		return &c
+	case o.Autoscaler == nil:
+		return &c
+	}
+	c = mirrored(o, c, o.Autoscaler.Status.Conditions)
+	return &c
+}
+
+// mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
+func mirrored(o Observed, c metav1.Condition,
+	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
+) metav1.Condition {
+	for _, theirs := range conditions {
+		switch {
+		case theirs.Type != autoscalingv2.ScalingActive:
+		case theirs.Reason == reasonScalingDisabled:
+			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
+			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
+			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
+		default:
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
+				v1alpha1.ReasonScaling), theirs.Message
+			if theirs.Reason == reasonAmbiguousSelector {
+				c.Message = ambiguousSelectorMessage(o, theirs.Message)
+			}
+		}
+	}
+	return c
 }

@@ -8,34 +8,57 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// resetWindow is the time within which a second reset of the replicas by a manifest is a fight, the time for which the
-// controller then holds them, and the time after that in which one more reset is enough. GitOps tools repeat a sync
-// every 3 to 10 minutes, and within seconds where they correct drift.
-const resetWindow = 10 * time.Minute
+const (
+	// revertedWithin is how soon after the controller undid a reset another one is a fight and no deploy: GitOps tools
+	// revert within seconds where they correct drift, and repeat a sync every 3 to 10 minutes.
+	revertedWithin = time.Minute
+	// In a fight the controller waits for firstPause, then for pauseFactor times as long, up to longestPause: each write
+	// starts replicas that the tool removes.
+	firstPause, longestPause = 30 * time.Second, 10 * time.Minute
+	pauseFactor              = 4
+)
 
 // resets are resets of the replicas by manifests.
 type resets struct {
-	// last is when the last reset was noticed.
-	last time.Time
-	// until is the end of the hold after two of them; zero before the first hold.
-	until time.Time
-	// by is the writer of the last reset.
+	// at is when the last reset was noticed, and by its writer.
+	at time.Time
 	by ManualScale
+	// undoneAt is when the controller last undid one.
+	undoneAt time.Time
+	// pause is the time from the last reset until the controller undoes it.
+	pause time.Duration
 }
 
-// add notes one more.
+// add notes one more. One during a pause changes nothing: the controller had not written since.
 func (r resets) add(m ManualScale, now time.Time) resets {
-	recent := func(t time.Time) bool { return !t.IsZero() && now.Sub(t) < resetWindow }
-	if recent(r.last) || recent(r.until) {
-		r.until = now.Add(resetWindow)
+	switch {
+	case r.undoneAt.Before(r.at):
+		r.by = m
+		return r
+	case now.Sub(r.undoneAt) >= revertedWithin:
+		r.pause = 0
+	default:
+		r.pause = min(max(firstPause, pauseFactor*r.pause), longestPause)
 	}
-	r.last, r.by = now, m
+	r.at, r.by = now, m
 	return r
 }
+
+// undone notes that the controller wrote the replicas.
+func (r resets) undone(now time.Time) resets {
+	if r.undoneAt.Before(r.at) {
+		r.undoneAt = now
+	}
+	return r
+}
+
+func (r resets) paused(now time.Time) bool { return now.Before(r.at.Add(r.pause)) }
 
 // resetByManifest reports whether a tool that applies manifests changed the replicas where the controller writes them
 // itself. An HPA or KEDA restores them at its next sync. Setting 0 replicas to switch scaling off is no reset.
@@ -44,16 +67,17 @@ func resetByManifest(o Observed, m *ManualScale) bool {
 		!SwitchedOff(o)
 }
 
-// keptReset is the hold after resets that the controller does not fight; nil for none.
+// keptReset is the hold in a fight with the tool that resets the replicas; nil for none.
 func (o Observed) keptReset() *policy.Hold {
 	r := o.History.scales.resets
-	if o.Actuator.Type != v1alpha1.ActuatorDirect || !o.Now.Before(r.until) {
+	if o.Actuator.Type != v1alpha1.ActuatorDirect || !r.paused(o.Now) {
 		return nil
 	}
 	return &policy.Hold{
 		Reason: policy.HoldReset,
-		Message: fmt.Sprintf("%s was reset twice within 10 minutes by %s: leave it out of the manifest and have the tool "+
-			"ignore it, see docs/gitops.md; the controller writes it again in 10 minutes", r.by.Field, r.by.Writer),
+		Message: fmt.Sprintf("%s was reset within a minute after the controller had written it back, by %s: leave it out "+
+			"of the manifest and have the tool ignore it, see docs/gitops.md; the controller pauses for %s before it writes it "+
+			"again", r.by.Field, r.by.Writer, duration.HumanDuration(r.pause)),
 	}
 }
 
@@ -73,7 +97,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	switch m := DetectManualScale(o); {
 	case resetByManifest(o, m):
 		s.resets = s.resets.add(*m, o.Now)
-		if !o.Now.Before(s.resets.until) {
+		if !s.resets.paused(o.Now) {
 			s.instead = cmp.Or(before, &from)
 		}
 	case m == nil && createdAtZero(o, from):

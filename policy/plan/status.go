@@ -4,10 +4,8 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,8 +24,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := observed.after(result), observed.Policy.Status
-	o.decision = decision
-	o.starts = decision != nil && state.Start.Open && state.Start.Replicas > state.Start.From
+	o.decision, o.start = decision, state.Start
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)
@@ -147,28 +144,6 @@ func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
 	}
 	return signals
-}
-
-// partialAnswer names the topics that are missing.
-func partialAnswer(o Observed) string {
-	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
-}
-
-// wholeAnswer reports that all topics are known, and which inputs are left out.
-func wholeAnswer(o Observed) string {
-	const all, mostNamed = "Pulsar answers for every input topic", 5
-	if o.Target == nil {
-		return all
-	}
-	leftOut := o.Target.Subscription.NonPersistent()
-	if len(leftOut) == 0 {
-		return all
-	}
-	names := strings.Join(leftOut[:min(len(leftOut), mostNamed)], ", ")
-	if more := len(leftOut) - mostNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return all + " that is persistent; the others keep no backlog and are left out: " + names
 }
 
 // coverageStatus is the missing part of a reading; nil for none.

@@ -23,6 +23,8 @@ type story struct {
 	// status is the last written one, and shown the last one.
 	status, shown v1alpha1.AutoscalingPolicyStatus
 	writes        int
+	// stale is the age of the reading.
+	stale time.Duration
 	// events since the last call of newEvents.
 	events []storyEvent
 }
@@ -57,7 +59,7 @@ func (s *story) goOn(d time.Duration) {
 }
 
 func (s *story) reconcile() {
-	s.d.Reading.At, s.d.Decision.Time, s.d.Decision.Service.At = s.o.Now, s.o.Now, s.o.Now
+	s.d.Reading.At, s.d.Decision.Time, s.d.Decision.Service.At = s.o.Now.Add(-s.stale), s.o.Now, s.o.Now
 	s.o.Reading = &s.d.Reading
 	if s.o.Unknown != nil {
 		s.o.Reading, s.d.Decision.Service = nil, policy.Service{}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -50,15 +51,24 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
 		c.Message = typeMismatch(o)
-	case o.surplus() > 0:
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers
-		c.Message = surplusConsumers(o)
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonVerified
-		c.Message = fmt.Sprintf("the broker reports subscription %q of type %s", name, o.Reading.Type)
+		c.Status, c.Reason, c.Message = consumersVerified(o)
 	}
 	c.Message = Shorten(c.Message, maxMessage)
 	return c
+}
+
+// consumersVerified compares the number of consumers with the replicas.
+func consumersVerified(o outcome) (status metav1.ConditionStatus, reason, message string) {
+	switch {
+	case o.surplus() > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers, surplusConsumers(o)
+	case unconnected(o.Observed):
+		return metav1.ConditionFalse, v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed)
+	default:
+		return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s",
+			o.Target.Subscription.Name, o.Reading.Type)
+	}
 }
 
 // subscriptionSource is what defines the subscription.
@@ -99,6 +109,29 @@ func surplusConsumers(o outcome) string {
 		"count as capacity: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens",
 		o.Target.Subscription.Name, o.surplus(), Name(o.Policy.Spec))
+}
+
+// unconnected reports whether the running replicas have had too few consumers for some time. It also counts if the last
+// status reported it, since another process may have made the finding.
+func unconnected(o Observed) bool {
+	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
+	reported := last != nil && last.Reason == v1alpha1.ReasonMissingConsumers
+	found := o.History.findings.unconnected
+	return found.lasted(unconnectedFor) || (reported && !found.since.IsZero())
+}
+
+// missingConsumers reports that the subscription has fewer consumers than the running replicas should open.
+func missingConsumers(o Observed) string {
+	in := Input(o)
+	consumers, _ := in.Reading.Consumers.Value() // it is known, or none would be missing
+	running, each := min(*o.Pods.Running, *o.Target.Replicas), max(1, o.Policy.Spec.Subscription.ConsumersPerReplica)
+	message := fmt.Sprintf("subscription %q has %.0f consumers, and the %d running replicas of %s should have %.0f: ",
+		o.Target.Subscription.Name, consumers, running, Name(o.Policy.Spec), consumers+float64(in.MissingConsumers()))
+	if opened := int32(consumers) / max(1, running); opened > 0 && opened < each {
+		message += fmt.Sprintf("set spec.subscription.consumersPerReplica to how many each replica opens (%d instead of "+
+			"%d), or ", opened, each)
+	}
+	return message + "look at the logs of replicas that do not consume"
 }
 
 // separateSubscriptionFix is how to give each workload its own subscription.

@@ -30,8 +30,9 @@ func world() plan.Observed {
 	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
 	p.Name, p.Namespace, p.UID, p.Generation = "resize", "media", "uid-1", 4
 	return plan.Observed{
-		Now:    noon(),
-		Policy: p,
+		Now:      noon(),
+		Policy:   p,
+		Measured: plan.Measured{FreshFor: 30 * time.Second},
 		Target: &plan.Target{
 			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
 			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize",
@@ -43,7 +44,7 @@ func world() plan.Observed {
 // applied is our autoscaler as an API server would keep it.
 func applied(t testing.TB, w plan.Observed) *autoscalingv2.HorizontalPodAutoscaler {
 	t.Helper()
-	text, err := json.Marshal(plan.HorizontalPodAutoscaler(w.Policy, w.Target, w.Capabilities))
+	text, err := json.Marshal(plan.HorizontalPodAutoscaler(w.Policy, w.Target))
 	require.NoError(t, err)
 	var live autoscalingv2.HorizontalPodAutoscaler
 	require.NoError(t, json.Unmarshal(text, &live))
@@ -176,13 +177,12 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			w := world()
 			live := applied(t, w)
 			test.change(live)
-			current, err := plan.AutoscalerIsCurrent(live, plan.HorizontalPodAutoscaler(w.Policy, w.Target, w.Capabilities))
+			current, err := plan.AutoscalerIsCurrent(live, plan.HorizontalPodAutoscaler(w.Policy, w.Target))
 			require.NoError(t, err)
 			require.Equal(t, test.want, current)
 		})
 	}
-	current, err := plan.AutoscalerIsCurrent(nil,
-		plan.HorizontalPodAutoscaler(world().Policy, world().Target, plan.Capabilities{}))
+	current, err := plan.AutoscalerIsCurrent(nil, plan.HorizontalPodAutoscaler(world().Policy, world().Target))
 	require.NoError(t, err)
 	require.False(t, current)
 }

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestHPAGoesToZeroAndBackWhereTheClusterLetsIt tests HPAs with minReplicas 0, to which the adapter leaves the scale to
-// zero. No other writer is active.
-func TestHPAGoesToZeroAndBackWhereTheClusterLetsIt(t *testing.T) {
+// TestHPALeavesZeroToTheController tests that the controller is the only writer at zero, also where HPAs may scale to
+// zero: one with minReplicas 1 does nothing there, whatever its metric.
+func TestHPALeavesZeroToTheController(t *testing.T) {
 	const gate = "--feature-gates=HPAScaleToZero=true"
 	c := startCluster(t, Config{
 		HPASyncPeriod: time.Second, CRDs: []string{workerCRD}, APIServerArgs: []string{gate},
@@ -27,36 +27,22 @@ func TestHPAGoesToZeroAndBackWhereTheClusterLetsIt(t *testing.T) {
 	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
 	metrics := startMetricsServer(t, c)
 	setStatusReplicas(t, c, 2)
-	metrics.set(2)
-	hpa := workerHPA()
-	*hpa.Spec.MinReplicas = 0
-	hpas := c.client.AutoscalingV2().HorizontalPodAutoscalers("default")
-	_, err := hpas.Create(t.Context(), hpa, metav1.CreateOptions{})
-	require.NoError(t, err)
-	requireReplicas(t, c, 2)
-
 	metrics.set(0)
-	requireReplicas(t, c, 0)
-	setStatusReplicas(t, c, 0)
+	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(),
+		metav1.CreateOptions{})
+	require.NoError(t, err)
+	requireReplicas(t, c, 1)
+	setStatusReplicas(t, c, 1)
+
 	metrics.set(4)
-	requireReplicas(t, c, 4) // at once to its size
+	requireReplicas(t, c, 4)
 	setStatusReplicas(t, c, 4)
-
-	// The HPA stays at zero after another writer scales to zero, and reports it in the words that the adapter matches.
 	scaleWorker(t, c, 0)
-	requireScalingActive(t, c, corev1.ConditionFalse, "ScalingDisabled")
+	requireScalingActive(t, c, corev1.ConditionFalse, "ScalingDisabled") // the words that the adapter matches
 	requireReplicas(t, c, 0)
-	scaleWorker(t, c, 4)
+	scaleWorker(t, c, 3)
 	requireScalingActive(t, c, corev1.ConditionTrue, "ValidMetricFound")
-}
-
-func TestHPATakesNoZeroWhereTheClusterDoesNotLetIt(t *testing.T) {
-	c := startCluster(t, Config{CRDs: []string{workerCRD}})
-	hpa := workerHPA()
-	*hpa.Spec.MinReplicas = 0
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), hpa,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	require.ErrorContains(t, err, "must be greater than or equal to 1")
+	requireReplicas(t, c, 4)
 }
 
 // scaleWorker writes spec.replicas as kubectl scale does.

@@ -28,7 +28,7 @@ import (
 )
 
 // secondStage has its own control plane, where tests change APIServices. Its adapter serves no external metrics, and
-// its HorizontalPodAutoscalers may scale to zero.
+// its HorizontalPodAutoscalers could scale to zero, as from Kubernetes 1.37.
 func secondStage(t *testing.T) *stage.Stage {
 	t.Helper()
 	onStage(t)
@@ -167,8 +167,6 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	metrics := metricsOf(t, s)
 	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n",
 		"the adapter wrote the 3 alone")
-	require.Contains(t, metrics, "pulsar_autoscaler_cluster_capability{capability=\"scale_to_zero\"} 1\n",
-		"the gate is on")
 	require.NotContains(t, metrics, "pulsar_autoscaler_cluster_capability{capability=\"external_metrics\"}")
 
 	api, err := discovery.NewDiscoveryClientForConfig(s.Cluster.RESTConfig())
@@ -191,8 +189,6 @@ func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 	wanted := []string{
 		`pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 1`,
 		`pulsar_autoscaler_cluster_capability{capability="external_metrics"} 1`,
-		// off by default until Kubernetes 1.37
-		`pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 0`,
 		// the stage has KEDA's kinds
 		`pulsar_autoscaler_cluster_capability{capability="tolerance"} 1`,
 		`pulsar_autoscaler_cluster_capability{capability="keda"} 1`,

@@ -31,9 +31,9 @@ func awaitDrained(t *testing.T, f *stage.Function, perSecond int64) {
 
 func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	t.Parallel()
-	const name, low, high, replicas = "stepped", 50, 150, 3
+	const name, each, low, high, replicas = "stepped", 5, 10, 30, 3
 	f := addFunction(t, stage.FunctionConfig{
-		Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
+		Name: name, ServiceTime: time.Second / each, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
 	})
 	addPolicy(t, newPolicy(name))
 	begun, rate := time.Now(), newDial(low)
@@ -45,7 +45,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	require.Equal(t, replicas, replicasAt(f, time.Now()), "replicas before the step")
 	rate.turn(high)
 	before := f.Published()
-	f.AwaitReplicas(t, high/25+1, 20)
+	f.AwaitReplicas(t, high/each+1, 20)
 	awaitDrained(t, f, high)
 	// A recommended scale-up stays for 45 s, so that repeated scale-ups show within 75 s.
 	f.Await(t, "messages of 75 s after the step", func(context.Context) (bool, string, error) {
@@ -56,7 +56,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	require.Positive(t, raises)
 	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
 	// The rate after a step is planned with a trend of a tenth, and the backlog after a start needs as much again.
-	require.LessOrEqual(t, most, 2*(high*11/10/25+1)+1)
+	require.LessOrEqual(t, most, 2*(high*11/10/each+1)+1)
 	_, late := f.Score.Totals()
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
 }
@@ -72,12 +72,12 @@ func replicasAt(f *stage.Function, at time.Time) (replicas int) {
 }
 
 func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T) {
-	const name, perSecond = "killed-too", 25
+	const name, perSecond = "killed-too", 5
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, ServiceTime: time.Second / perSecond, StartDelay: 6 * time.Second, Replicas: 3,
 	})
 	addPolicy(t, newPolicy(name))
-	publish(t, f, load.Constant(3*perSecond-5))
+	publish(t, f, load.Constant(3*perSecond-1))
 	learned := awaitLearned(t, f)
 	require.InEpsilon(t, perSecond, learned.MessagesPerSecond.AsApproximateFloat64(), 0.15)
 	since := time.Now()
@@ -88,6 +88,9 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	f.AwaitHPA(t, "ScalingActive=False")
 	require.NoError(t, scene.Adapter.Start(t.Context(), scene))
 	f.AwaitHPA(t, "ScalingActive=True")
+	setMode(t, f, v1alpha1.ModeRecommend) // which it reports once it has the Lease of the killed one
+	f.AwaitConditions(t, "Ready=True/Recommending")
+	setMode(t, f, v1alpha1.ModeAuto)
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	after := awaitLearned(t, f)
 	require.GreaterOrEqual(t, after.Observations, learned.Observations, "what was learned survives")

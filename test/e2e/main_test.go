@@ -38,6 +38,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
 			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and closed ports
 			"--worker-update-interval=3s",
+			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
 			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
 		},
 		Guests: true, Progress: os.Stderr,

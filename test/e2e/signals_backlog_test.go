@@ -150,12 +150,16 @@ func delayedMessagesAreNotReady(t *testing.T, g *ground) {
 	requireSignal(t, "total after an unload", 200, r.Total, 0)
 }
 
+// seenDelay is a delay that a busy machine does not miss: messages are published, read by the dispatcher and polled
+// within it.
+const seenDelay = 15 * time.Second
+
 func delaysThatPassMakeMessagesReady(t *testing.T, g *ground) {
 	topic := g.topic(t, "due", 0)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
 	w.fresh()
-	g.producer(t, topic, 1).sendLater(50, 4*time.Second)
+	g.producer(t, topic, 1).sendLater(50, seenDelay)
 	r := w.await("the dispatcher to have read all", func(r backlog.Reading) bool { return is(r.Delayed, 50) })
 	requireSignal(t, "delayed", 50, r.Delayed, 0)
 	requireSignal(t, "ready", 0, r.Ready, 0)
@@ -174,9 +178,9 @@ func delaysThatPassWithoutAConsumerMakeMessagesReady(t *testing.T, g *ground) {
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
 	w.fresh()
-	g.producer(t, topic, 1).sendLater(50, 10*time.Second)
+	g.producer(t, topic, 1).sendLater(50, seenDelay)
 	w.await("the dispatcher to have read all", func(r backlog.Reading) bool { return is(r.Delayed, 50) && is(r.Ready, 0) })
-	due := time.Now().Add(10 * time.Second)
+	due := time.Now().Add(seenDelay)
 	c.consumer.Close()
 	r := w.await("the delays to pass", func(r backlog.Reading) bool { return r.At.After(due) })
 	requireSignal(t, "ready", 50, r.Ready, 0)

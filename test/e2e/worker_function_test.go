@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
@@ -55,15 +55,15 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
-	// One instance takes 20 s for them, and they are there before the policy, which otherwise may decide on the first ones
-	// and then waits for four times a start. A busy worker may need more.
+	// They are there before the policy, which otherwise may decide on the first ones and then waits for four times a
+	// start. One instance takes 20 s for them, and a busy worker needs more until there are three.
 	w.publish(t, name+"-in", messages)
-	published := time.Now()
 	create(t, p)
 	scene.Await(t, "three instances", func(ctx context.Context) (bool, string, error) {
-		if time.Since(published) > 30*time.Second {
-			w.publish(t, name+"-in", messages)
-			published = time.Now()
+		topic := backlog.Topic{Cluster: w.cluster, Name: broker.TopicName(name + "-in")}
+		sample, err := w.source.Fetch(ctx, topic, backlog.Request{})
+		if err == nil && sample.Partitions[0].Subscriptions[0].BacklogEntries < messages/2 {
+			w.publish(t, name+"-in", messages/2)
 		}
 		found, err := w.worker.Describe(ctx, w.component(function.KindFunction, name))
 		return err == nil && found.Parallelism == 3, fmt.Sprint(found.Parallelism, err), nil

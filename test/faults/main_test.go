@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// serviceTime makes a replica process 25 messages a second; load is what arrives at each Function.
-	serviceTime = 40 * time.Millisecond
-	load        = 60
+	// serviceTime makes a replica process 5 messages a second, on a busy machine too, which adds little to a call of that
+	// time; load is what arrives at each Function.
+	serviceTime = 200 * time.Millisecond
+	load        = 12
 	maxReplicas = 40
 	// stale is when a reading is, and timeout how long one request may take.
 	stale   = 8 * time.Second
@@ -48,6 +49,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + stale.String(),
 			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
+			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
 		},
 		Progress: os.Stderr,
 	})

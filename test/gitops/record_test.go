@@ -49,7 +49,7 @@ func observed(t *testing.T) plan.Observed {
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the cluster supports it"},
 		Measured: plan.Measured{Reading: &r, FreshFor: 3 * every},
 	}
-	text, err := yaml.Marshal(plan.HorizontalPodAutoscaler(p, o.Target, o.Capabilities))
+	text, err := yaml.Marshal(plan.HorizontalPodAutoscaler(p, o.Target))
 	require.NoError(t, err)
 	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
 	require.NoError(t, yaml.UnmarshalStrict(text, o.Autoscaler))

@@ -23,10 +23,11 @@ import (
 
 const (
 	name = "kept"
-	// replicas of the Function, of 25/s each, for calm messages per second: two could never drain a backlog, so every
-	// decision is at least this.
-	replicas = 3
-	calm     = 50
+	// replicas of the Function, of 2.5/s each, for calm messages per second: two could never drain a backlog, so every
+	// decision is at least this. What a busy machine adds to a call is little beside its service time.
+	replicas    = 3
+	calm        = 5
+	serviceTime = 400 * time.Millisecond
 	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends. The shipped
 	// values are 15 s and 10 s.
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
@@ -81,7 +82,7 @@ func (s *scene) begin(ctx context.Context) error {
 
 func (s *scene) addFunction(ctx context.Context) (err error) {
 	s.function, err = s.AddFunction(ctx,
-		stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
+		stage.FunctionConfig{Name: name, ServiceTime: serviceTime, Replicas: replicas})
 	if err != nil {
 		return err
 	}

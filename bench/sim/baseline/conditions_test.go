@@ -86,7 +86,7 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	if in.Unknown == nil {
 		o.Reading = &in.Reading
 	}
-	text, err := json.Marshal(plan.HorizontalPodAutoscaler(o.Policy, o.Target, o.Capabilities))
+	text, err := json.Marshal(plan.HorizontalPodAutoscaler(o.Policy, o.Target))
 	require.NoError(t, err)
 	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
 	require.NoError(t, json.Unmarshal(text, o.Autoscaler))

@@ -5,6 +5,7 @@ package baseline
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -88,16 +89,22 @@ func (r *run) readyUnknown(i int) string {
 	m := r.reports[i]
 	ready := m.says(v1alpha1.ConditionReady)
 	others := ready.Reason == v1alpha1.ReasonNotFollowed || ready.Reason == v1alpha1.ReasonReplicasNotStarting
+	silent := time.Duration(0) // since the last answer, if newer ones failed
+	if m.input.Reading.Trouble != nil {
+		silent = m.input.Now.Sub(m.input.Reading.At)
+	}
 	switch isTrue := ready.Status == metav1.ConditionTrue; {
 	case isTrue && m.unknown() != nil:
 		return m.unknown().Error()
-	case !isTrue && !others && m.unknown() == nil:
+	case isTrue && silent > 3*pollEvery*time.Second:
+		return fmt.Sprintf("Pulsar has not answered for %s", silent)
+	case !isTrue && !others && m.unknown() == nil && silent < 2*pollEvery*time.Second:
 		return "Pulsar is known"
 	}
 	return ""
 }
 
-// readyNotFollowed: an autoscaler has two minutes.
+// readyNotFollowed: an autoscaler has two syncs.
 func (r *run) readyNotFollowed(i int) string {
 	m := r.reports[i]
 	since := i
@@ -111,10 +118,10 @@ func (r *run) readyNotFollowed(i int) string {
 	long := m.second - r.reports[since].second
 	ready := m.says(v1alpha1.ConditionReady)
 	switch told := ready.Reason == v1alpha1.ReasonNotFollowed; {
-	case told && (!m.unfollowed() || long < 120):
+	case told && (!m.unfollowed() || long < 30):
 		return fmt.Sprintf("%d replicas were decided for %d s, and there are %d", m.decision.Replicas, long,
 			m.input.CurrentReplicas)
-	case m.unfollowed() && long > 120+pollEvery && ready.Status == metav1.ConditionTrue:
+	case m.unfollowed() && long > 30+pollEvery && ready.Status == metav1.ConditionTrue:
 		return fmt.Sprintf("not followed for %d s", long)
 	}
 	return ""
