@@ -89,6 +89,8 @@ type testEnv struct {
 	arrives bool
 	// passing is true while the process writes, crashed once it has ended.
 	passing, crashed bool
+	// late is a cache that lags, from which is read what is not live; nil for one that does not.
+	late client.Client
 }
 
 func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
@@ -98,6 +100,15 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	env := &testEnv{
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
+	env.client = server(scheme, objects...).WithInterceptorFuncs(env.counting()).Build()
+	env.store, err = backlog.NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	env.restart()
+	return env
+}
+
+// server is a fake API server.
+func server(scheme *runtime.Scheme, objects ...client.Object) *fake.ClientBuilder {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(cluster.GVK(cluster.KindDeployment), meta.RESTScopeNamespace)
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
@@ -110,11 +121,7 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 			builder = builder.WithIndex(cluster.NewUnstructured(kind), field, by)
 		}
 	}
-	env.client = builder.WithInterceptorFuncs(env.counting()).Build()
-	env.store, err = backlog.NewStore(10*time.Second, time.Minute)
-	require.NoError(t, err)
-	env.restart()
-	return env
+	return builder
 }
 
 // restart replaces the process: its memory is lost, the API objects stay.
@@ -159,6 +166,12 @@ func (env *testEnv) counting() interceptor.Funcs {
 	}
 	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if env.late != nil {
+				return env.late.List(ctx, list, opts...)
+			}
+			return c.List(ctx, list, opts...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
 			opts ...client.GetOption,
 		) error {

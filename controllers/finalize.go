@@ -72,11 +72,8 @@ func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.Autos
 	return result.Restored, result.ApplyFailed
 }
 
-// removeFinalizer removes our finalizer from a deleted policy.
+// removeFinalizer removes our finalizer from a deleted policy. What was restored is remembered until the cache shows
+// that, or it would be restored again.
 func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
-	if err := r.applier.suspender.setFinalizers(ctx, p, withoutFinalizer(p)); err != nil {
-		return err
-	}
-	r.forget(client.ObjectKeyFromObject(p))
-	return nil
+	return r.applier.suspender.setFinalizers(ctx, p, withoutFinalizer(p))
 }

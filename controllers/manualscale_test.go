@@ -31,7 +31,10 @@ func (env *testEnv) live(ctx context.Context, c client.WithWatch, key client.Obj
 	options ...client.GetOption,
 ) error {
 	metadata, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
+	switch {
+	case !ok && env.late != nil:
+		return env.late.Get(ctx, key, object, options...)
+	case !ok:
 		return c.Get(ctx, key, object, options...)
 	}
 	env.managed.reads++
