@@ -119,3 +119,26 @@ func TestAHostThatHangsIsProbedByChecks(t *testing.T) {
 		requireIdle(t, c)
 	})
 }
+
+func TestAHostThatHangsIsNotExcusedByACheckThatFindsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broker, c := &stuckBroker{hangs: true}, testChain(4, 1000)
+		sent := c.over(broker)
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for i := range 16 { // more than the host has connections
+			callers.Go(func() {
+				after(time.Duration(i) * 137 * time.Millisecond)
+				for ctx.Err() == nil {
+					_ = ask(ctx, t, sent, "topic")
+					after(100 * time.Millisecond) // a refusal takes no time
+				}
+			})
+		}
+		after(4 * DefaultRequestTimeout)
+		require.Equal(t, 1, c.breaker.openHosts())
+		cancel()
+		callers.Wait()
+		requireIdle(t, c)
+	})
+}

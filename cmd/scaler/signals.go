@@ -49,8 +49,8 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
 		}, now)
 	}
-	topics := strings.Split(subject.Topics, ",")
-	return s.read.ReadSubscription(subject.Namespace, backlog.NewSubscription(pulsar, subject.Subscription, topics...), now)
+	subscription := backlog.NewSubscription(pulsar, subject.Subscription, strings.Split(subject.Topics, ",")...)
+	return s.read.ReadSubscription(subject.Namespace, subscription, now)
 }
 
 // places are the Pulsar clusters for triggers without an object.
