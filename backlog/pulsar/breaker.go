@@ -201,8 +201,8 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // verdict is the outcome of a request for its host. A host whose requests time out may be healthy, and their topics
-// stuck: it is asked for what is cheap before its breaker opens. A check that is not sent excuses nothing: requests that
-// hang may have all connections.
+// stuck: it is asked for what is cheap before its breaker opens. A check that is not sent excuses nothing: requests
+// that hang may have all connections.
 func (t breakerTransport) verdict(p *permit, req *http.Request, o outcome) outcome {
 	if !p.suspects(o) {
 		return o
