@@ -89,10 +89,11 @@ type testEnv struct {
 	arrives bool
 	// passing is true while the process writes, crashed once it has ended.
 	passing, crashed bool
-	// late is a cache that lags, from which is read what is not live; nil for one that does not. If it lags, each passOf
-	// reads what was there before the last.
-	late, before client.Client
-	lags         bool
+	// late is a cache that lags, from which is read what is not live; nil for one that does not. passOf sets it from
+	// before, the caches of earlier passes, if lags.
+	late   client.Client
+	before []client.Client
+	lags   bool
 }
 
 func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {

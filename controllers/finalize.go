@@ -72,8 +72,8 @@ func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.Autos
 	return result.Restored, result.ApplyFailed
 }
 
-// removeFinalizer removes our finalizer from a deleted policy. What was restored is remembered until the cache shows
-// that, or it would be restored again.
+// removeFinalizer removes our finalizer from a deleted policy, which keeps it here until the cache shows that it is
+// gone: nothing is restored again, and the policy that follows then sees what was restored.
 func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
-	return r.applier.suspender.setFinalizers(ctx, p, withoutFinalizer(p))
+	return r.applier.suspender.setFinalizers(ctx, p.DeepCopy(), withoutFinalizer(p))
 }

@@ -138,9 +138,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
 		// Garbage collection deletes its HorizontalPodAutoscaler.
-		if !slices.Contains(cached.Finalizers, plan.Finalizer) {
-			r.forget(key)
-		}
+		r.forget(key)
 		return resultGone, nil
 	}
 	if err != nil {
