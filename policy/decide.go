@@ -22,9 +22,8 @@ func Decide(in Input, before State) (Decision, State) {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
 	in.Reading.Type = in.SubscriptionType()
-	missing := in.MissingConsumers() > 0
 	in = in.inReplicas()
-	after, saturated := learn(in, before, missing)
+	after, saturated := learn(in, before)
 	surplus := after.Surplus.reported(in)
 	in = in.withoutSurplus()
 	manual := max(before.manualScale(in), before.unseenLoad(in))
@@ -32,7 +31,7 @@ func Decide(in Input, before State) (Decision, State) {
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
 	after.Recommendations = slide(before.Recommendations,
-		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, longestWindow)
+		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, recurrenceWindow(in))
 	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
@@ -56,6 +55,7 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.Replicas != kept {
 		after.Decided = Decided{ReplicasAt: ReplicasAt{At: in.Now, Replicas: decision.Replicas}, From: current}
 	}
+	after.Recurrence = after.recurrence(in, before.Recommendations, kept, decision.Replicas)
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
@@ -71,11 +71,10 @@ func Decide(in Input, before State) (Decision, State) {
 const learnEvery = 5 * time.Second
 
 // learn learns from a reading, and reports whether the pool was saturated. Decisions are more frequent than readings,
-// so it learns from each reading once. While consumers are missing, it is unknown how many replicas process.
-func learn(in Input, before State, missing bool) (after State, saturated bool) {
+// so it learns from each reading once.
+func learn(in Input, before State) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
-	after.Start.Open = after.Start.Open && !missing
 	after.Surplus = before.Surplus.learn(in, after.Start)
 	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
@@ -84,17 +83,14 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 		return after, false
 	}
 	after.ReadAt = in.Reading.At
-	after.Oldest = before.Oldest.learn(in.Reading)
-	after.Contradiction = before.Contradiction.learn(in)
 	if contradiction(in) != nil {
 		return after, false
 	}
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, rate, LatencyObjective(in.Spec).Seconds(), after.Start.react(in))
-		after.Arrivals.confirm(before.Arrivals, in.Reading)
+		after.Arrivals = learnArrivals(before.Arrivals, rate, after.Start.react(in))
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
-	if elapsed < learnEvery || missing {
+	if elapsed < learnEvery {
 		return after, false
 	}
 	if before.LearnedAt.IsZero() {
@@ -157,7 +153,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if held := holdDown(in, after); held != nil {
 		return current, held
 	}
-	target, held = worthwhile(in, after, wanted)
+	target, held = stabilizedDown(in, after, wanted)
 	if target < current && !fresh {
 		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
 	}
@@ -170,7 +166,7 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)
 	now := ReplicasAt{At: in.Now, Replicas: target}
-	after.Recommendations = slide(before.Recommendations, now, longestWindow)
+	after.Recommendations = slide(before.Recommendations, now, recurrenceWindow(in))
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: target, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	if in.Frozen != nil {

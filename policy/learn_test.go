@@ -117,7 +117,7 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	p := newPlant(4, 1000, 100)
 	p.in.Spec.MaxReplicas = 4
 	p.run(300)
-	require.Empty(t, p.state.Plateau.Stage)
+	require.False(t, p.state.Plateau.Open)
 	learnedBefore := p.state.Capacity.Observations
 	p.one = 50
 	p.run(300)
@@ -184,7 +184,7 @@ func TestCapacityIsLearned(t *testing.T) {
 			100, 0, 0,
 		},
 		"more output without busy time disproves the capacity": {
-			known, []policy.Input{untimed(showing(1, 150, 0, false)), untimed(showing(2, 150, 0, false))}, 157, 0.9, 0,
+			known, []policy.Input{untimed(showing(1, 150, 0, false)), untimed(showing(2, 150, 0, false))}, 150, 0.9, 0,
 		},
 		"replicas that finish more once do not": {
 			known, []policy.Input{untimed(showing(1, 150, 0, false))}, 100, 0.9, 0,

@@ -38,9 +38,6 @@ const (
 	ObjectiveStalled
 )
 
-// ageLooks times FreshFor is more than the time between two looks at the age.
-const ageLooks = 2
-
 // LatencyObjective is latencyObjective of the spec, or its default where no API server has set it.
 func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	if spec.LatencyObjective.Duration <= 0 {
@@ -87,31 +84,6 @@ func oldestDue(r backlog.Reading) (seconds float64, known bool) {
 	delayed, err := r.Delayed.Value()
 	seconds, unknown := r.OldestAge.Value()
 	return seconds, err == nil && delayed == 0 && unknown == nil
-}
-
-// Oldest is the oldest message that is due.
-type Oldest struct {
-	// At is when it was looked at, and Published its time then; zero for none.
-	At        time.Time `json:"at,omitzero"`
-	Published time.Time `json:"published,omitzero"`
-	// Stuck is true if an earlier look found the same message.
-	Stuck bool `json:"stuck,omitempty"`
-}
-
-// learn learns from a reading, which looks at the age less often than at the rest.
-func (o Oldest) learn(r backlog.Reading) Oldest {
-	age, known := oldestDue(r)
-	if !known || !r.OldestAt.After(o.At) {
-		return o
-	}
-	published := r.OldestAt.Add(-time.Duration(age * float64(time.Second)))
-	return Oldest{At: r.OldestAt, Published: published, Stuck: published.Sub(o.Published).Abs() < time.Second}
-}
-
-// late reports whether messages have missed the objective, and not only one that is stuck.
-func (o Oldest) late(in Input) bool {
-	return !o.Stuck && !o.Published.IsZero() && in.Now.Sub(o.At) <= ageLooks*in.FreshFor &&
-		o.At.Sub(o.Published) > LatencyObjective(in.Spec)
 }
 
 // stalls reports whether there was work throughout the window and none was processed.

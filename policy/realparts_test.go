@@ -60,17 +60,15 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 		"one reading is one surprise")
 
 	before.Decided = policy.Decided{} // all requested replicas consume
-	before.Plateau = policy.Plateau{
-		Stage: policy.Verifying, Since: noon(), Reference: policy.Output{Replicas: 2, Processed: 240}, Each: 100,
-	}
+	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
 	in = input(10, saturated)
 	state := before
 	for second := range 5 {
 		in.Now = noon().Add(time.Duration(second) * time.Second)
 		_, state = policy.Decide(in, state)
 	}
-	require.LessOrEqual(t, state.Plateau.Seen.Polls, int32(1), "one reading is one bad poll")
-	require.Zero(t, state.Plateau.Ceiling())
+	require.Equal(t, 1, state.Plateau.Bad, "one reading is one bad poll")
+	require.Zero(t, state.Plateau.Ceiling)
 }
 
 // The load rises at once, so the scale-up comes before any reading shows replicas with work throughout. The new
@@ -153,13 +151,13 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 	decision, state := policy.Decide(halfBusy(10, 2000, 0, 1, 1), state)
 	require.Greater(t, decision.Replicas, int32(4))
 	require.Zero(t, state.Floor.Messages, "nothing waited when the replica was idle")
-	require.Equal(t, policy.Verifying, state.Plateau.Stage, "the raise is watched")
+	require.True(t, state.Plateau.Open, "the raise is watched")
 
 	raised := decision.Replicas
 	_, state = policy.Decide(halfBusy(20, 4000, 2000, raised, 1), state)
-	require.Equal(t, policy.Verifying, state.Plateau.Stage, "no new replica consumes yet")
+	require.True(t, state.Plateau.Open, "no new replica consumes yet")
 	_, state = policy.Decide(halfBusy(30, 4000, 2000, raised, float64(raised)), state)
-	require.Empty(t, state.Plateau.Stage, "all consume and are not busy: there is another limit")
+	require.False(t, state.Plateau.Open, "all consume and are not busy: there is another limit")
 }
 
 // Pulsar and the instances are read at different times, and instances with long calls are measured over several calls.

@@ -213,7 +213,7 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 
 // wakeReplicasByCapacity is the number of replicas that the backlog needs by their capacity.
 func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, equation string) {
-	arriving, drain := math.Min(s.Arrivals.Rate, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
+	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
 	return needed,
 		fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(arriving),

@@ -8,18 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // variant is our controller without some parts of its algorithm.
 type variant struct {
 	name  string
-	parts []baseline.Part
+	parts policy.Part
 }
 
 func (v variant) controller() string { return capacityName + " without " + v.name }
 
-func partNames() string { return strings.Join(baseline.PartNames(), ", ") }
+func partNames() string { return strings.Join(policy.PartNames(), ", ") }
 
 // parseVariants parses names separated by commas; + joins parts that are left out together.
 func parseVariants(text string) ([]variant, error) {
@@ -28,19 +28,19 @@ func parseVariants(text string) ([]variant, error) {
 	}
 	names := strings.Split(text, ",")
 	if text == "all" {
-		names = baseline.PartNames()
+		names = policy.PartNames()
 	}
 	var variants []variant
 	for _, name := range names {
 		v := variant{name: strings.TrimSpace(name)}
 		for part := range strings.SplitSeq(v.name, "+") {
-			one, err := baseline.ParsePart(strings.TrimSpace(part))
+			one, err := policy.ParsePart(strings.TrimSpace(part))
 			if err != nil {
 				return nil, err
 			}
-			v.parts = append(v.parts, one)
+			v.parts |= one
 		}
-		if slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
+		if slices.ContainsFunc(variants, func(other variant) bool { return other.parts == v.parts }) {
 			return nil, fmt.Errorf("%q is there twice: name each once", v.name)
 		}
 		variants = append(variants, v)

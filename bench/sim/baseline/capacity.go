@@ -28,11 +28,9 @@ type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
 	spec         v1alpha1.AutoscalingPolicySpec
-	without      []Part
-	// every is the poll interval in seconds.
-	every   int
-	state   policy.State
-	desired int
+	without      policy.Part
+	state        policy.State
+	desired      int
 	// input and decision are the last ones.
 	input    policy.Input
 	decision policy.Decision
@@ -46,30 +44,21 @@ type capacity struct {
 // FalseCeilings is the number of ceilings that the model contradicts.
 func (c *capacity) FalseCeilings() int { return c.falseCeilings }
 
-// Without returns our controller without parts of the algorithm.
-func Without(parts ...Part) New {
-	return func(s model.Scenario) Controller { return newCapacity(s, parts...) }
+// Without returns our controller without parts of the algorithm; 0 leaves out none.
+func Without(parts policy.Part) New {
+	return func(s model.Scenario) Controller { return newCapacity(s, parts) }
 }
 
 // Policy returns our controller with the spec of a policy.
 func Policy(spec v1alpha1.AutoscalingPolicySpec) New {
 	return func(s model.Scenario) Controller {
-		c := newCapacity(s)
+		c := newCapacity(s, 0)
 		c.spec = spec
 		return c
 	}
 }
 
-// Polling returns our controller with a poll interval in seconds. Rates cover 10 s with any.
-func Polling(every int) New {
-	return func(s model.Scenario) Controller {
-		c := newCapacity(s)
-		c.every = every
-		return c
-	}
-}
-
-func newCapacity(s model.Scenario, without ...Part) *capacity {
+func newCapacity(s model.Scenario, without policy.Part) *capacity {
 	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
 	if err != nil {
 		panic(err) // constants
@@ -84,7 +73,7 @@ func newCapacity(s model.Scenario, without ...Part) *capacity {
 				LatencyObjective: metav1.Duration{Duration: s.Objective},
 			},
 		},
-		without: without, every: pollEvery,
+		without: without,
 		desired: s.Initial,
 	}
 	c.subscription.Workload = workload
@@ -99,7 +88,7 @@ func (c *capacity) Replicas(system *model.System) int {
 	if c.follows {
 		return c.follow(system)
 	}
-	if system.Second()%c.every == pollPhase%c.every {
+	if system.Second()%pollEvery == pollPhase {
 		c.ask(system)
 		c.scrape(system)
 		c.decide(system)
@@ -116,8 +105,8 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	if err != nil {
 		panic(err) // every state can be written
 	}
-	fresh := newCapacity(system.Scenario(), c.without...)
-	fresh.spec, fresh.every = c.spec, c.every
+	fresh := newCapacity(system.Scenario(), c.without)
+	fresh.spec = c.spec
 	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())
@@ -147,23 +136,13 @@ func (c *capacity) scrape(system *model.System) {
 // decide makes a decision on the data.
 func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
-		Now: system.Time(), Spec: c.spec, FreshFor: 3 * time.Duration(c.every) * time.Second, Pods: pods(system),
+		Now: system.Time(), Spec: c.spec, FreshFor: 3 * pollEvery * time.Second, Pods: pods(system), Without: c.without,
 		CurrentReplicas: int32(system.Replicas()), //nolint:gosec // small
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
-	for _, part := range c.without {
-		if part.hide != nil {
-			part.hide(&in, &c.state)
-		}
-	}
 	decision, state := policy.Decide(in, c.state)
-	for _, part := range c.without {
-		if part.replace != nil {
-			decision.Replicas = part.replace(decision)
-		}
-	}
-	if c.state.Plateau.Ceiling() == 0 && state.Plateau.Ceiling() > 0 && !system.Limited() {
+	if c.state.Plateau.Ceiling == 0 && state.Plateau.Ceiling > 0 && !system.Limited() {
 		c.falseCeilings++
 	}
 	c.state, c.desired = state, int(decision.Replicas)

@@ -37,7 +37,7 @@ func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 			const runs = 3
 			for seed := range uint64(runs) {
 				s := named(name)
-				ours, best := followed(s, Without(), seed).Score(), followed(s, newOracle, seed).Score()
+				ours, best := followed(s, Without(0), seed).Score(), followed(s, newOracle, seed).Score()
 				got.cost *= math.Pow(ours.ReplicaSeconds/best.ReplicaSeconds, 1.0/runs)
 				got.late += 100 * ours.LateShare() / runs
 				got.actions += float64(ours.Actions) / runs
