@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// serviceTime makes a replica process 5 messages a second, on a busy machine too, which adds little to a call of that
+	// serviceTime makes a replica process 10 messages a second, on a busy machine too, which adds little to a call of that
 	// time; load is what arrives at each Function.
-	serviceTime = 200 * time.Millisecond
-	load        = 12
+	serviceTime = 100 * time.Millisecond
+	load        = 24
 	maxReplicas = 40
 	// stale is when a reading is, and timeout how long one request may take.
 	stale   = 8 * time.Second

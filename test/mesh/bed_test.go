@@ -71,7 +71,8 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// witness records a replica that starts before its Function counts it.
+// witness records a replica that starts before its Function counts it. One that the spec no longer asks for was counted,
+// and is not any more.
 func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	f, err := b.functions().Get(ctx, in.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -87,7 +88,11 @@ func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	if err != nil {
 		return err
 	}
-	if f.GetAnnotations()[annotationManaged] != "false" && int(now.Replicas) <= in.ID {
+	wanted, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
+	if err != nil {
+		return err
+	}
+	if f.GetAnnotations()[annotationManaged] != "false" && int(now.Replicas) <= in.ID && int(wanted) > in.ID {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.early = append(b.early, fmt.Sprintf("%s-%d at status.replicas %d", in.Name, in.ID, now.Replicas))
