@@ -71,8 +71,8 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// witness records a replica that starts before its Function counts it. One that the spec no longer asks for was counted,
-// and is not any more.
+// witness records a replica that starts before its Function counts it. One that the spec no longer asks for was
+// counted, and is not any more.
 func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	f, err := b.functions().Get(ctx, in.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
