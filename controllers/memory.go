@@ -100,13 +100,12 @@ func newPolicyMemories() *policyMemories {
 func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *policyMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(p)
-	if memory := m.byKey[key]; memory != nil && memory.uid == p.UID {
+	if memory := m.find(p); memory != nil {
 		return memory
 	}
 	memory := &policyMemory{uid: p.UID}
 	memory.decided.Store(&decided{at: now})
-	m.byKey[key] = memory
+	m.byKey[client.ObjectKeyFromObject(p)] = memory
 	return memory
 }
 
@@ -140,6 +139,11 @@ func (m *policyMemories) wrote(p *v1alpha1.AutoscalingPolicy, version string) {
 func (m *policyMemories) existing(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.find(p)
+}
+
+// find is existing. mu is held.
+func (m *policyMemories) find(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 	if memory := m.byKey[client.ObjectKeyFromObject(p)]; memory != nil && memory.uid == p.UID {
 		return memory
 	}

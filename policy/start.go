@@ -29,8 +29,8 @@ type Start struct {
 const (
 	// startSeconds is the time to start a replica before one was measured: a cached image, a JVM, a subscription.
 	startSeconds = 25
-	// syncSeconds is the HPA's sync period, added to a start and a poll for the reaction time.
-	syncSeconds = 15
+	// SyncPeriod is the HPA's, added to a start and a poll for the reaction time.
+	SyncPeriod  = 15 * time.Second
 	startWeight = 0.3
 	// longestStart is the maximum time of a start; a longer one is not learned.
 	longestStart = 5 * time.Minute
@@ -101,7 +101,7 @@ func (s Start) seconds(in Input) float64 {
 
 // react is the time in seconds from a change of the load until a new replica consumes.
 func (s Start) react(in Input) float64 {
-	return s.seconds(in) + in.pollInterval().Seconds() + syncSeconds
+	return s.seconds(in) + in.pollInterval().Seconds() + SyncPeriod.Seconds()
 }
 
 // restarts reports whether a change of the number of replicas restarts them all.

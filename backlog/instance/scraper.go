@@ -104,7 +104,7 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 func (s *Scraper) scrapeUnlessSilent(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample,
 	error,
 ) {
-	if why := s.silent.standing(address, time.Now()); why != nil {
+	if why := s.silent.reason(address, time.Now()); why != nil {
 		return nil, why
 	}
 	samples, err := s.scrapeTwice(ctx, address)

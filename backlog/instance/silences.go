@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// firstSilence is how long an instance is not asked after two timeouts in a row. It doubles with each further one, up
-	// to longestSilence: a port that a network policy closes stays closed, and each request holds its place until it times
-	// out.
+	// firstSilence is how long an instance is not scraped after two timeouts in a row. It doubles with each further one,
+	// up to longestSilence: a port that a network policy closes stays closed, and each request holds its place until it
+	// times out.
 	firstSilence, longestSilence = 20 * time.Second, 5 * time.Minute
 	// maxSilences bounds the remembered instances.
 	maxSilences = 100_000
@@ -23,7 +23,7 @@ type silences struct {
 	of *backlog.Cache[backlog.InstanceAddress, silence]
 }
 
-// silence is of one instance: the timeouts in a row, and until when it is not asked.
+// silence is of one instance: the timeouts in a row, and until when it is not scraped.
 type silence struct {
 	timeouts int
 	until    time.Time
@@ -34,8 +34,8 @@ func newSilences() silences {
 	return silences{backlog.NewCache[backlog.InstanceAddress, silence](2*longestSilence, maxSilences)}
 }
 
-// standing is why an instance is not asked now; nil if it may be.
-func (s silences) standing(address backlog.InstanceAddress, now time.Time) error {
+// reason is why an instance is not scraped now; nil if it may be.
+func (s silences) reason(address backlog.InstanceAddress, now time.Time) error {
 	if one, known := s.of.Get(address, now); known && now.Before(one.until) {
 		return one.why
 	}

@@ -21,7 +21,7 @@ func TestASilentInstanceIsAskedLessAndLess(t *testing.T) {
 	start := now
 	var asked []time.Duration
 	for range 120 { // 20 minutes of polls
-		if s.standing(pod, now) == nil {
+		if s.reason(pod, now) == nil {
 			asked = append(asked, now.Sub(start))
 			s.record(pod, timeout, now.Add(2*time.Second))
 		}
@@ -31,17 +31,17 @@ func TestASilentInstanceIsAskedLessAndLess(t *testing.T) {
 	require.Equal(t, []time.Duration{
 		0, 10 * second, 40 * second, 90 * second, 180 * second, 350 * second, 660 * second, 970 * second,
 	}, asked)
-	require.ErrorIs(t, s.standing(pod, now), backlog.ErrUnreachable, "with its reason")
+	require.ErrorIs(t, s.reason(pod, now), backlog.ErrUnreachable, "with its reason")
 	renamed := pod
 	renamed.ID = "pod-1"
-	require.NoError(t, s.standing(renamed, now), "another pod got its address")
+	require.NoError(t, s.reason(renamed, now), "another pod got its address")
 
 	now = now.Add(longestSilence)
 	s.record(pod, nil, now)
 	s.record(pod, timeout, now)
-	require.NoError(t, s.standing(pod, now), "one timeout is none")
+	require.NoError(t, s.reason(pod, now), "one timeout is none")
 	for range 3 {
 		s.record(pod, errors.New("connection refused"), now)
 	}
-	require.NoError(t, s.standing(pod, now), "it may be starting")
+	require.NoError(t, s.reason(pod, now), "it may be starting")
 }

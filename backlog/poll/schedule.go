@@ -59,7 +59,7 @@ type slot struct {
 	wasPostponed bool    // before it became due
 	hastened     bool    // perhaps with others, so that it needs a row of its own
 	ticket       int     // its last one in a line
-	turn         *tenant // whose place it has, while running
+	turn         *tenant // in the turn of which it runs
 	failing      bool    // it held a place of those that failed
 }
 

@@ -201,7 +201,7 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // verdict is the outcome of a request for its host. A host whose requests time out may be healthy, and their topics
-// stuck: it is asked for what is cheap before its breaker opens. A check that is not sent excuses nothing: requests
+// stuck: a cheap request checks it before its breaker opens. A check that is not sent excuses nothing: requests
 // that hang may have all connections.
 func (t breakerTransport) verdict(p *permit, req *http.Request, o outcome) outcome {
 	if !p.suspects(o) {
@@ -231,13 +231,13 @@ func (t breakerTransport) check(req *http.Request) outcome {
 	defer cancel()
 	a := &attempt{limit: checkTimeout}
 	a.hop = hop{url: req.URL, withdrawn: func() *openState { return nil }}
-	asked := req.Clone(withAttempt(ctx, a))
-	asked.Method, asked.Body, asked.GetBody, asked.ContentLength = http.MethodGet, http.NoBody, nil, 0
-	asked.Header.Del("Content-Type")
+	cheap := req.Clone(withAttempt(ctx, a))
+	cheap.Method, cheap.Body, cheap.GetBody, cheap.ContentLength = http.MethodGet, http.NoBody, nil, 0
+	cheap.Header.Del("Content-Type")
 	u := *req.URL
 	u.Path, u.RawPath, u.RawQuery = checkPath, "", ""
-	asked.URL = &u
-	resp, err := t.next.RoundTrip(asked)
+	cheap.URL = &u
+	resp, err := t.next.RoundTrip(cheap)
 	if err != nil {
 		return a.outcome(err)
 	}

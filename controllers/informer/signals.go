@@ -63,7 +63,7 @@ type SignalsConfig struct {
 }
 
 // signalKey is what a client requests: an object, a function of a worker, or a subscription itself. Of the last two,
-// key has only the namespace that asks.
+// key has only the namespace of the request.
 type signalKey struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
@@ -125,7 +125,7 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 	}
 	return &Signals{
 		config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{},
-		named: requests{of: map[string]asked{}},
+		named: requests{of: map[string]usage{}},
 	}, nil
 }
 

@@ -25,13 +25,13 @@ const maxNamedTopics = 50_000
 // maxShare is the share of both that one namespace may have, so that its triggers leave room for those of others.
 const maxShare = 4
 
-// asked is what one namespace requests by name.
-type asked struct{ keys, topics int }
+// usage is what one namespace requests by name.
+type usage struct{ keys, topics int }
 
 // requests are what all namespaces request by name.
 type requests struct {
 	topics int
-	of     map[string]asked
+	of     map[string]usage
 }
 
 // count changes what a namespace requests.
@@ -45,7 +45,7 @@ func (r *requests) count(k signalKey, l *lookup, by int) {
 	}
 	one := r.of[k.key.Namespace]
 	one.keys, one.topics, r.topics = one.keys+by, one.topics+topics, r.topics+topics
-	if r.of[k.key.Namespace] = one; one == (asked{}) {
+	if r.of[k.key.Namespace] = one; one == (usage{}) {
 		delete(r.of, k.key.Namespace)
 	}
 }

@@ -168,8 +168,6 @@ func holdsBack(hold string) bool {
 }
 
 const (
-	// hpaSync is the sync period of a HorizontalPodAutoscaler.
-	hpaSync = 15 * time.Second
 	// learnedStarts of replicas are enough to compare their time with the objective.
 	learnedStarts = 2
 	// achievableMargin is how much longer than needed an objective is that counts as achievable again, and that the
@@ -192,7 +190,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
 	needed, sync := start+o.pollInterval(), ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
-		needed, sync = needed+hpaSync, ", sync of the autoscaler "+duration.HumanDuration(hpaSync)
+		needed, sync = needed+policy.SyncPeriod, ", sync of the autoscaler "+duration.HumanDuration(policy.SyncPeriod)
 	}
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	enough := time.Duration(achievableMargin * float64(needed))
