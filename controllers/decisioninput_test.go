@@ -235,7 +235,7 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 		require.InEpsilon(t, before.Capacity.Coverage, after.Capacity.Coverage, 1e-3)
 		require.Equal(t, before.Capacity.Observations, after.Capacity.Observations)
 		require.WithinDuration(t, before.Capacity.LearnedAt, after.Capacity.LearnedAt, time.Second)
-		require.InEpsilon(t, before.Arrivals.Slow, after.Arrivals.Slow, 1e-3)
+		require.InEpsilon(t, before.Arrivals.Rate, after.Arrivals.Rate, 1e-3)
 		require.WithinDuration(t, before.DecidedAt, after.DecidedAt, time.Second)
 	}
 }

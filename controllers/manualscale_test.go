@@ -78,7 +78,7 @@ func TestKubectlScaleIsNamed(t *testing.T) {
 	require.Equal(t, []string{
 		"Normal ReplicasChangedExternally spec.replicas 3 -> 7 " + kubectlScaled,
 		"Normal DesiredReplicasChanged 3 -> 7: 300 backlog / 100 per replica = 3.00; " +
-			"7 replicas were written by kubectl scale 0s ago, and are kept for the stabilization window of 45s",
+			"7 replicas were written by kubectl scale 0s ago, and are kept for the stabilization window of 31s",
 	}, env.events())
 	hold := env.policy().Status.Decision.Hold
 	require.NotNil(t, hold)

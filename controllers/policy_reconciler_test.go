@@ -123,7 +123,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 	env.answer(0, 10_000+15*70)
 	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 	status := env.policy().Status
-	require.Equal(t, int32(10), *status.DesiredReplicas, "70/s and what piles up meanwhile at 10/s")
+	require.Equal(t, int32(14), *status.DesiredReplicas, "70/s at 10/s each, and what piles up in 32 s, drained in 21 s")
 	require.Equal(t, int32(40), status.Capacity.Observations)
 }
 

@@ -20,7 +20,10 @@ func TestARestartKeepsWhatTakesLongToMeasure(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	env.firstDecision(10)
 	known := env.reconciler.memories.byKey[fixture.Key()].resume
-	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: env.now.UTC(), Block: 20 * time.Minute}
+	known.Plateau = policy.Plateau{
+		Stage: policy.Limited, Replicas: 4, Each: 10, Reference: policy.Output{Replicas: 8, Processed: 50},
+		Since: env.now.UTC(), Pause: 20 * time.Minute,
+	}
 	require.Equal(t, []string{"patch status"}, env.reconcile(), "a ceiling is worth a write of its own")
 	env.restart()
 	env.reconcile()

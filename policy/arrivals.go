@@ -10,24 +10,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Arrivals is the learned load: its rate, its trend, and how fast it rises.
+// Arrivals is the learned load: its rate, its noise, and how fast it rises.
 type Arrivals struct {
 	// At is when the last rate was measured.
 	At time.Time `json:"at,omitzero"`
-	// Fast and Slow are the publish rate in messages per second, smoothed over 20 and 90 s. Deviation is the mean distance
-	// of a new rate from Fast.
-	Fast      float64 `json:"fast,omitempty" state:"rate"`
-	Slow      float64 `json:"slow,omitempty" state:"rate"`
-	Deviation float64 `json:"dev,omitempty" state:"rate"`
-	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 40 min.
+	// Rate is the smoothed publish rate in messages per second.
+	Rate float64 `json:"fast,omitempty" state:"rate"`
+	// Dispersion is the variance of a count of messages over its mean, from consecutive rates: 1 for independent messages.
+	// Counted is the last rate that it was learned from.
+	Dispersion float64 `json:"dispersion,omitempty"`
+	Counted    RateAt  `json:"counted,omitzero"`
+	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 50 min.
 	Rise float64 `json:"rise,omitempty"`
-	// Peak is the highest recent Fast. It decays over an hour. Headroom covers a load that was seen before, not more.
+	// Peak is the highest recent Rate. It decays over an hour. Headroom covers a load that was seen before, not more.
 	Peak float64 `json:"peak,omitempty" state:"rate"`
-	// Rose is true if the last rate was a step up. FellAt is when rates fell far below Fast: another low rate, one rate
-	// window later, confirms a step down.
-	Rose   bool      `json:"rose,omitempty"`
+	// RoseAt is the time of a step up while it enters the window of a rate. FellAt is when rates fell far below Rate:
+	// another low rate, one rate window later, confirms a step down.
+	RoseAt time.Time `json:"roseAt,omitzero"`
 	FellAt time.Time `json:"fell,omitzero"`
-	// Past has the values of Fast within the last reaction time, oldest first.
+	// Surge is a load that is not confirmed yet.
+	Surge Surge `json:"surge,omitzero"`
+	// Past has the values of Rate within the last reaction time, oldest first.
 	Past []RateAt `json:"past,omitempty"`
 }
 
@@ -38,28 +41,32 @@ type RateAt struct {
 }
 
 const (
-	fastSeconds   = 20
-	slowSeconds   = 90
-	riseForgotten = 40 * time.Minute
+	// rateSeconds is the time constant of Rate. It is longer while fewer than rateMessages arrive in it, up to rateShare
+	// of the objective.
+	rateSeconds, rateMessages, rateShare = 25, 10, 0.5
+
+	riseForgotten = 50 * time.Minute
 	peakForgotten = time.Hour
-	// Rise starts at firstRise, moves half way to a larger rise at once, and stays within its bounds.
-	firstRise, riseWeight = 0.3, 0.5
-	minRise, maxRise      = 0.05, 6
+	// Rise starts at firstRise and stays within its bounds.
+	firstRise        = 0.3
+	minRise, maxRise = 0.05, 6
 	// A change by this share and by this many deviations is a step. A step up counts at once. A step down needs a second
 	// low rate, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
-	// plungedShare: a rate below this share of Fast is a step down whatever the deviation, since a wrong rate that was
+	// newestDeviations: the newest rate is looked at up to ten times as often, so it needs more to be a step.
+	newestDeviations = 6
+	// plungedShare: a rate below this share of Rate is a step down whatever the deviation, since a wrong rate that was
 	// learned also raised the deviation.
 	plungedShare = 0.01
 	// fallConfirmed is the window of a rate: two rates that are closer share measurements.
 	fallConfirmed = 8 * time.Second
-	// surgeShare exceeds the random variation of independent messages.
-	surgeShare = 0.2
+	// smoothWindow is the window of a rate with about as much noise as the smoothed one.
+	smoothWindow = 40 * time.Second
 	// pastRates is how many rates of a reaction time Arrivals keeps.
 	pastRates = 16
-	// noise is the number of deviations by which Fast has to exceed Slow for a trend. A trend leads to at most a tenth
-	// above Peak: after a step it would otherwise rise for as long as Slow takes to follow.
-	noise, trendOverPeak = 1.5, 1.1
+	// One rate changes the dispersion by this weight, and counts as at most so many times the learned one: a step is no
+	// noise.
+	dispersionWeight, dispersionLimit = 1.0 / 8, 4
 )
 
 // measuredRate is a publish rate in messages per second, measured over a window that ended at a time.
@@ -70,34 +77,39 @@ type measuredRate struct {
 }
 
 // publishRate is the publish rate of a reading. A load step enters the rate window gradually, so the newest rate
-// replaces the window's rate while it is clearly higher, or right after a step if it is higher at all. A lower bound
-// counts if it exceeds the learned rate.
+// replaces the window's rate while it is clearly higher. A lower bound counts if it exceeds the learned rate.
 func (a *Arrivals) publishRate(r backlog.Reading) (measuredRate, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
 		least, none := r.PublishRate.LowerBound()
-		if none != nil || least == 0 || (a != nil && least <= a.Fast) {
+		if none != nil || least == 0 || (a != nil && least <= a.Rate) {
 			return measuredRate{}, err
 		}
 		return measuredRate{least, r.Window, r.At}, nil
 	}
-	newest, unknown := r.LatestPublishRate.Value()
-	latest := measuredRate{newest, r.LatestWindow, r.At}
-	threshold := max(stepShare*rate, stepDeviations*latest.poissonDeviation(rate))
-	if a != nil && a.Rose {
-		threshold = 0
+	whole := measuredRate{rate, r.Window, r.At}
+	if newest, unknown := r.LatestPublishRate.Value(); a != nil && unknown == nil {
+		threshold := max(stepShare*rate, newestDeviations*a.deviation(rate, r.LatestWindow))
+		if !a.RoseAt.IsZero() {
+			threshold = stepDeviations * a.deviation(rate, r.LatestWindow)
+		}
+		if newest-rate > threshold {
+			return measuredRate{newest, r.LatestWindow, r.At}, nil
+		}
 	}
-	if unknown == nil && newest-rate > threshold {
-		return latest, nil
-	}
-	return measuredRate{rate, r.Window, r.At}, nil
+	return whole, nil
 }
 
-// learnArrivals learns from a publish rate; react is the reaction time in seconds.
-func learnArrivals(before *Arrivals, p measuredRate, react float64) *Arrivals {
+// deviation is the standard deviation of a rate that is measured over a window.
+func (a *Arrivals) deviation(rate float64, window time.Duration) float64 {
+	return math.Sqrt(max(1, a.Dispersion) * rate / max(1, window.Seconds()))
+}
+
+// learnArrivals learns from a publish rate; the latency objective and the reaction time are in seconds.
+func learnArrivals(before *Arrivals, p measuredRate, objective, react float64) *Arrivals {
 	if before == nil {
 		return &Arrivals{
-			At: p.at, Fast: p.rate, Slow: p.rate, Peak: p.rate, Rise: firstRise,
+			At: p.at, Rate: p.rate, Peak: p.rate, Rise: firstRise, Dispersion: 1, Counted: RateAt{p.at, p.rate},
 			Past: []RateAt{{At: p.at, Rate: p.rate}},
 		}
 	}
@@ -106,35 +118,44 @@ func learnArrivals(before *Arrivals, p measuredRate, react float64) *Arrivals {
 		elapsed = max(0, p.at.Sub(before.At))
 	}
 	seconds := elapsed.Seconds()
-	after, gap := *before, p.rate-before.Fast
-	// Few messages are no step. The deviation is that of the mean of both rates, since a rate of none has a deviation of
-	// 0.
-	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation,
-		stepDeviations*p.poissonDeviation((before.Fast+p.rate)/2))
-	after.At, after.Rose = p.at, step && gap > 0
-	after.Deviation += smoothing(seconds, slowSeconds) * (math.Abs(gap) - before.Deviation)
-	after.Fast += smoothing(seconds, fastSeconds) * gap
-	after.Slow += smoothing(seconds, slowSeconds) * (p.rate - before.Slow)
+	after, gap := *before, p.rate-before.Rate
+	after.learnDispersion(p)
+	// The deviation is that of the mean of both rates, since a rate of none has a deviation of 0.
+	step := math.Abs(gap) > max(stepShare*before.Rate, stepDeviations*before.deviation((before.Rate+p.rate)/2, p.window))
+	after.At = p.at
+	if p.at.Sub(before.RoseAt) >= p.window {
+		after.RoseAt = time.Time{}
+	}
+	after.Rate += smoothing(seconds, before.smoothFor(objective)) * gap
 	switch {
-	case after.Rose:
-		after.Fast = p.rate
-	case before.Rose: // this rate measures the whole step
-		after.Fast = max(after.Fast, p.rate)
-		after.Slow = max(after.Slow, after.Fast)
+	case step && gap > 0:
+		after.Rate, after.RoseAt = p.rate, p.at
+	case !before.RoseAt.IsZero(): // the last of these rates measures the whole step
+		after.Rate = max(after.Rate, p.rate)
 	}
-	plunged := p.rate > 0 && p.rate < plungedShare*before.Fast
+	plunged := p.rate > 0 && p.rate < plungedShare*before.Rate
 	after.confirmFall(before, p, step && gap < 0 || plunged)
-	if plunged && after.FellAt.IsZero() {
-		after.Deviation = min(after.Deviation, p.rate)
-	}
-	after.Peak = max(after.Fast, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Fast-before.Peak))
+	after.Peak = max(after.Rate, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Rate-before.Peak))
 	after.learnRise(p.at, elapsed, react)
 	return &after
 }
 
-// poissonDeviation is the standard deviation of a rate of independent messages, counted over the window.
-func (p measuredRate) poissonDeviation(rate float64) float64 {
-	return math.Sqrt(rate / max(1, p.window.Seconds()))
+// smoothFor is the time constant of Rate in seconds.
+func (a *Arrivals) smoothFor(objective float64) float64 {
+	return max(rateSeconds, min(rateShare*objective, rateMessages/max(a.Rate, minRate)))
+}
+
+// learnDispersion compares two rates of consecutive windows.
+func (a *Arrivals) learnDispersion(p measuredRate) {
+	if p.at.Sub(a.Counted.At) < p.window {
+		return
+	}
+	if sum := a.Counted.Rate + p.rate; sum > 0 {
+		gap := p.rate - a.Counted.Rate
+		shown := gap * gap * p.window.Seconds() / sum
+		a.Dispersion += dispersionWeight * (min(shown, dispersionLimit*max(1, a.Dispersion)) - a.Dispersion)
+	}
+	a.Counted = RateAt{p.at, p.rate}
 }
 
 // confirmFall accepts a step down at its second low rate.
@@ -145,7 +166,7 @@ func (a *Arrivals) confirmFall(before *Arrivals, p measuredRate, far bool) {
 	case before.FellAt.IsZero():
 		a.FellAt = p.at
 	case p.at.Sub(before.FellAt) >= fallConfirmed:
-		a.Fast, a.Slow, a.FellAt = p.rate, p.rate, time.Time{}
+		a.Rate, a.FellAt = p.rate, time.Time{}
 	}
 }
 
@@ -157,22 +178,19 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 		past = past[1:]
 	}
 	if len(past) == 0 || now.Sub(past[0].At).Seconds() > 2*react {
-		a.Past = []RateAt{{At: now, Rate: a.Fast}}
+		a.Past = []RateAt{{At: now, Rate: a.Rate}}
 		return
 	}
 	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*react && first.Rate > 0 {
-		if rise := meanSince(past, RateAt{At: now, Rate: a.Fast})/first.Rate - 1; rise > a.Rise {
-			a.Rise += riseWeight * (rise - a.Rise)
-		} else {
-			a.Rise *= 1 - smoothing(elapsed.Seconds(), riseForgotten.Seconds())
-		}
+		rise := meanSince(past, RateAt{At: now, Rate: a.Rate})/first.Rate - 1
+		a.Rise = max(rise, a.Rise*(1-smoothing(elapsed.Seconds(), riseForgotten.Seconds())))
 		a.Rise = min(maxRise, max(minRise, a.Rise))
 	}
 	if now.Sub(past[len(past)-1].At).Seconds() < react/pastRates {
 		a.Past = past
 		return
 	}
-	a.Past = append(append(make([]RateAt, 0, len(past)+1), past...), RateAt{At: now, Rate: a.Fast})
+	a.Past = append(append(make([]RateAt, 0, len(past)+1), past...), RateAt{At: now, Rate: a.Rate})
 }
 
 // meanSince is the mean of the rates since the first, up to the newest.
@@ -186,45 +204,23 @@ func meanSince(past []RateAt, newest RateAt) float64 {
 	return sum / newest.At.Sub(past[0].At).Seconds()
 }
 
-// surge reports whether the load rose by a fifth within a reaction time.
-func (a *Arrivals) surge() bool {
-	return a != nil && len(a.Past) > 0 && a.Fast > (1+surgeShare)*a.Past[0].Rate
-}
-
 // smoothing is the weight of a new value after an interval in seconds, for a time constant.
 func smoothing(seconds, constant float64) float64 { return 1 - math.Exp(-max(0, seconds)/constant) }
-
-// plannedRate is the rate to plan for: the current one, or the one that a clear trend reaches within a reaction time.
-func (a *Arrivals) plannedRate(in Input, react float64) float64 {
-	up := a.Fast
-	if gap := a.Fast - a.Slow; gap > noise*a.Deviation && !in.without(PartTrend) {
-		trend := gap / (slowSeconds - fastSeconds)
-		up = max(a.Fast, min(a.Fast+trend*react, trendOverPeak*a.Peak))
-	}
-	return max(up, a.Slow)
-}
 
 const (
 	// minUtilization leaves room for a sixfold rise. At 0.5, messages were late in the first minute of each pulse where
 	// replicas take longer to start than the objective allows.
 	minUtilization = 0.15
 	maxUtilization = 0.93
-	// peakMargin is the useful headroom above Peak.
-	peakMargin = 1.05
-	// simpleUtilization is the target of the "simple" form, for an ablation.
-	simpleUtilization = 0.7
 )
 
 // targetUtilization is the utilization to plan for. Headroom covers what may arrive before new replicas consume; a long
 // objective needs less of it.
-func (a *Arrivals) targetUtilization(in Input, planned, react float64) float64 {
-	if in.without(PartHeadroom) {
-		return simpleUtilization
-	}
+func (a *Arrivals) targetUtilization(in Input, react float64) float64 {
 	tolerated := 1 + LatencyObjective(in.Spec).Seconds()/react
 	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise)))
 	if a.Peak <= 0 {
 		return wanted
 	}
-	return max(wanted, min(maxUtilization, planned/(peakMargin*a.Peak)))
+	return max(wanted, min(maxUtilization, a.Rate/a.Peak))
 }

@@ -5,6 +5,7 @@ package policy_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,18 +39,13 @@ func TestNeverZeroKeepsOneReplica(t *testing.T) {
 	require.Equal(t, int32(1), decision.Replicas, "it is woken to find its work")
 }
 
-func TestAKnownRestartOfAllReplicasHoldsFromTheFirstChange(t *testing.T) {
-	in := input(10, reading(0, 750))
-	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(10), true
-	// 9 replicas instead of 8 save enough, unless a change restarts all.
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(750)}
+func TestAKnownRestartOfAllReplicasIsDearFromTheFirstChange(t *testing.T) {
+	// One of four is worth a change soon, unless it restarts the others.
+	in, state := surplusOf(4, 3, 2*time.Minute)
 	gentle, _ := policy.Decide(in, state)
-	in.Restarts = true
+	require.Equal(t, int32(3), gentle.Replicas)
+	in.Restarts, state.Start.Seconds, state.Start.Count = true, 60, 5
 	harsh, _ := policy.Decide(in, state)
-	require.Equal(t, int32(10), harsh.Replicas)
-	require.Equal(t, policy.HoldSmallChange, harsh.Hold.Reason)
-	require.Contains(t, harsh.Hold.Message, "less than 30 %")
-	if gentle.Hold != nil {
-		require.NotContains(t, gentle.Hold.Message, "less than 30 %")
-	}
+	require.Equal(t, int32(4), harsh.Replicas)
+	require.Equal(t, policy.HoldStabilizing, harsh.Hold.Reason)
 }

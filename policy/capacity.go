@@ -16,15 +16,18 @@ const (
 	normalBacklog = 5 * time.Second
 	// waitShare is the share of the objective that messages may wait before replicas are added: current replicas are used
 	// first.
-	waitShare = 0.4
-	// drainShare of the objective, but at least half a start, is the time to drain the backlog. Messages published while
-	// replicas start are already near the objective, and a time below a start cannot be met.
-	drainShare, drainStarts = 0.6, 0.5
-	// nearlyFull is the share of the capacity that arrivals may take for long before replicas are added, whatever the
-	// backlog.
+	waitShare = 0.3
+	// drainShare of the objective, but at least drainStarts of a start, is the time to drain the backlog. Messages
+	// published while replicas start are already near the objective.
+	drainShare, drainStarts = 0.4, 0.3
+	// remainingShare of the excess counts whatever the current replicas drain.
+	remainingShare = 0.3
+	// nearlyFull is the share of the capacity that the arrivals of one Failover consumer may take.
 	nearlyFull = 0.97
 	// longBacklog: while the capacity is unknown, a backlog of more than ten seconds of arrivals means too few replicas.
 	longBacklog = 10 * time.Second
+	// unknownStep is the share of the replicas that is removed without a backlog meanwhile.
+	unknownStep = 0.1
 )
 
 const unitRate = "messages/s"
@@ -33,21 +36,22 @@ const publishRateUnknown = "the publish rate is unknown until Pulsar has answere
 
 // load is the input of the capacity model: rates in messages per second, messages, seconds.
 type load struct {
-	planned, utilization, capacity float64
-	// cautiousCapacity is the capacity less its uncertainty. It limits scale-down.
-	cautiousCapacity float64
-	// work is the backlog that replicas can process, and excess the part beyond the normal backlog. toDrain adds the
-	// messages that arrive before new replicas consume.
-	work, excess, toDrain float64
-	objective, drain      float64
-	current               float64
-	// consuming counts the replicas that process messages, and those that are still starting.
-	consuming float64
-	// aged is true if the messages of work are older than the objective, whatever the backlog.
-	aged         bool
+	arriving, utilization, capacity float64
+	// work is the backlog that replicas can process, and excess the part beyond the normal backlog.
+	work, excess     float64
+	objective, drain float64
+	// current replicas are ordered. Of these, consuming process messages, and the others do so in starting seconds.
+	current, consuming, starting float64
+	// finishing is what those that consume process.
+	finishing float64
+	// overdue is true if those others should have started long ago.
+	overdue      bool
 	start, react float64
-	without      Part
-	restarting   bool
+	// restarts is true if a change restarts all replicas, keyed if it moves keys, aged if messages that are not stuck are
+	// older than the objective, and failing if most attempts fail.
+	restarts, keyed, aged, failing bool
+	// noise of arriving.
+	noise float64
 }
 
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
@@ -61,32 +65,43 @@ func capacity(in Input, state State) recommendation {
 		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
 	if state.Capacity == nil {
-		return unknownCapacity(in, state.Arrivals.Fast, state.Floor.work(in, ready))
+		return unknownCapacity(in, state.Arrivals.Rate, state.Floor.work(ready))
 	}
 	l := newLoad(in, state, ready)
 	a := l.recommended(in)
-	if a.replicas > in.CurrentReplicas && !a.overloaded && !l.urgent(state, a.replicas) {
-		a.replicas = in.CurrentReplicas
-		a.hold = &Hold{
-			Reason: HoldWithinObjective,
-			Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
-				in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
-		}
+	for a.needed() < in.CurrentReplicas && !l.remain(in, a.needed()) {
+		a.drain = a.needed() + 1
+	}
+	more := a.replicas > in.CurrentReplicas
+	if more && (a.overloaded || l.urgent()) {
+		return a
+	}
+	a.replicas = min(in.CurrentReplicas, a.needed()) // fewer may be enough, although a change needs more at first
+	if more && a.replicas == in.CurrentReplicas {
+		a.hold = l.withinObjective(in)
 	}
 	return a
+}
+
+func (l load) withinObjective(in Input) *Hold {
+	return &Hold{
+		Reason: HoldWithinObjective,
+		Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
+			in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
+	}
 }
 
 // discountedHold reports that the discounted backlog changes the result; nil if it does not.
 func discountedHold(in Input, state State) *Hold {
 	ready, err := in.Reading.Ready.Value()
-	discounted := state.Floor.messages(in)
+	discounted := state.Floor.Messages
 	if err != nil || discounted < 1 || state.Capacity == nil || state.Arrivals == nil {
 		return nil
 	}
 	state.Floor = Floor{}
 	l := newLoad(in, state, ready)
 	wanted := l.recommended(in).replicas
-	if wanted <= in.CurrentReplicas || !l.urgent(state, wanted) {
+	if wanted <= in.CurrentReplicas || !l.urgent() {
 		return nil
 	}
 	return &Hold{Reason: HoldDiscounted, Message: fmt.Sprintf(
@@ -95,102 +110,137 @@ func discountedHold(in Input, state State) *Hold {
 }
 
 func newLoad(in Input, state State, ready float64) load {
-	objective, react := LatencyObjective(in.Spec).Seconds(), state.Start.react(in)
-	planned := state.Arrivals.plannedRate(in, react)
+	objective, start, react := LatencyObjective(in.Spec).Seconds(), state.Start.seconds(), state.Start.react(in)
 	l := load{
-		work: state.Floor.work(in, ready), planned: planned,
-		utilization:      state.Arrivals.targetUtilization(in, planned, react),
-		capacity:         state.Capacity.planned(),
-		cautiousCapacity: state.Capacity.cautious(in),
-		objective:        objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
-		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,
+		arriving: state.Arrivals.Rate, utilization: state.Arrivals.targetUtilization(in, react),
+		capacity: state.Capacity.planned(), work: state.Floor.work(ready),
+		objective: objective, drain: max(drainShare*objective, drainStarts*start), react: react,
+		current: float64(state.Decided.or(in.CurrentReplicas)),
+		start:   start, restarts: state.Start.restarts(in), keyed: in.Reading.Type == backlog.KeyShared, failing: failing(in),
 	}
-	l.consuming = consuming(in, state.Start)
-	age, known := oldestDue(in.Reading)
-	l.aged = known && age > objective && l.work >= 1
-	l.excess = max(0, l.work-state.Arrivals.Fast*l.normal())
-	l.toDrain = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
-	l.restarting = state.Start.restarts(in)
-	if failing(in) {
-		l.toDrain = 0 // failed messages are redelivered, however many replicas try
+	l.consuming = consuming(in)
+	l.starting, l.overdue = state.starting(in)
+	l.noise = state.Arrivals.deviation(l.arriving, smoothWindow)
+	l.excess = max(0, l.work-l.arriving*l.normal())
+	l.finishing = l.capacity * l.consuming
+	if processed, err := processRate(in.Reading); err == nil && in.Reading.SteadyConsumers &&
+		l.excess > 0 && !fewMessages(in, processed) {
+		l.finishing = min(l.finishing, processed) // a few replicas may hold all of the backlog
+	}
+	l.aged = state.Oldest.late(in) && state.Floor.Messages == 0
+	if l.failing {
+		l.excess = 0
 	}
 	return l
 }
 
-// consuming is the number of current replicas that consume or are starting.
-func consuming(in Input, start Start) float64 {
+// remain reports whether so many of the current replicas would remain: a scale-down to them needs no scale-up.
+func (l load) remain(in Input, replicas int32) bool {
+	l.current = float64(replicas)
+	l.consuming = min(l.consuming, l.current)
+	l.finishing = min(l.finishing, l.capacity*l.consuming)
+	return !l.urgent() || l.recommended(in).replicas <= replicas
+}
+
+// ahead is the predicted excess when replicas that are added now consume.
+func (l load) ahead() float64 {
+	switch {
+	case l.failing: // failed messages are redelivered, however many replicas try
+		return 0
+	case l.restarts: // no replica processes meanwhile
+		return l.excess + l.arriving*l.start
+	default:
+		return l.excessAfter((l.start + l.react) / 2)
+	}
+}
+
+// consuming is the number of current replicas that consume.
+func consuming(in Input) float64 {
 	current := float64(in.CurrentReplicas)
 	consumers, err := in.Reading.Consumers.Value()
-	if err != nil || in.Now.Sub(start.Changed) <= patience(in, start) {
+	if err != nil {
 		return current
 	}
 	return min(current, consumers)
 }
 
+// starting is the time in seconds until replicas that do not consume yet should do so, and overdue is true if they have
+// not long after it.
+func (s State) starting(in Input) (seconds float64, overdue bool) {
+	ordered := s.Start.Changed
+	switch {
+	case s.Decided.or(in.CurrentReplicas) > in.CurrentReplicas:
+		ordered = s.Decided.At
+	case s.Start.From > s.Start.Replicas && !s.Start.restarts(in):
+		return 0, false // a scale-down starts none
+	}
+	overdue = in.Reading.At.Sub(ordered) > patience(in, s.Start)
+	return max(0, s.Start.seconds()-in.Now.Sub(ordered).Seconds()), overdue
+}
+
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
+
+// excessAfter is the predicted excess after a time in seconds if no replica is added or removed. A part of it is never
+// expected to be drained: messages may become due that no rate shows.
+func (l load) excessAfter(seconds float64) float64 {
+	processed := l.finishing*seconds + l.capacity*(l.current-l.consuming)*max(0, seconds-l.starting)
+	return max(remainingShare*l.excess, l.excess+l.arriving*seconds-processed)
+}
 
 // recommended is the needed number, limited to one replica for each message.
 func (l load) recommended(in Input) recommendation {
-	return l.needed(in).withinMessages(l.work + l.planned*l.react)
+	return l.needed(in).withinMessages(l.work + l.arriving*l.react)
 }
 
 // needed is how many replicas the arrivals need, and the arrivals with the backlog.
 func (l load) needed(in Input) recommendation {
-	if in.Reading.Type == backlog.Failover && !in.without(PartFailover) {
+	if in.Reading.Type == backlog.Failover {
 		if a, ok := l.failover(in); ok {
 			return a
 		}
 	}
-	steady, drain := l.planned/(l.utilization*l.capacity), (l.planned+l.toDrain/l.drain)/l.capacity
+	ahead := l.ahead()
+	steady, drain := l.arriving/(l.utilization*l.capacity), (l.arriving+ahead/l.drain)/l.capacity
 	a := recommendation{
-		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.capacity / l.cautiousCapacity),
-		drain: replicasFor(drain),
+		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady),
+		drain: replicasFor((l.arriving + l.excess/l.drain) / l.capacity),
 	}
-	a.terms = l.terms()
+	a.terms = l.terms(ahead)
 	if steady >= drain {
-		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilization,
+		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.arriving), l.utilization,
 			short(l.capacity), steady)
 	} else {
-		a.equation = fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.planned),
-			short(l.toDrain),
-			l.drain, short(l.capacity), drain)
-	}
-	if l.restarting && float64(a.replicas) > l.current { // no replica processes meanwhile
-		lost := l.planned * l.start
-		a.replicas = max(a.replicas, replicasFor((l.planned+(l.toDrain+lost)/l.drain)/l.capacity))
-		a.equation += fmt.Sprintf(", plus replicas for %s messages that arrive during the restart", short(lost))
+		a.equation = fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.arriving),
+			short(ahead), l.drain, short(l.capacity), drain)
 	}
 	return a
 }
 
-func (l load) terms() []Term {
+func (l load) terms(ahead float64) []Term {
 	return []Term{
-		{"planned", l.planned, unitRate},
+		{"planned", l.arriving, unitRate},
 		{"utilization", l.utilization, ""},
 		{"capacity", l.capacity, unitRate},
-		{"backlog", l.toDrain, "messages"},
+		{"backlog", ahead, "messages"},
 		{"drain", l.drain, "s"},
 	}
 }
 
 // wait is how long a message would wait at the end of a reaction time if the replicas stayed.
 func (l load) wait() float64 {
-	have := max(l.consuming*l.capacity, epsilon)
-	return (l.excess + max(0, l.planned-have)*l.react) / have
+	if l.overdue {
+		l.starting = l.react
+	}
+	return l.excessAfter(l.react) / max(l.current*l.capacity, epsilon)
 }
 
-// urgent reports whether more replicas justify a change. The utilization target alone does not justify one more
-// replica.
-func (l load) urgent(state State, wanted int32) bool {
-	have := l.consuming * l.capacity
-	if l.without&PartLazyUp != 0 {
-		return true
+// urgent reports whether more replicas justify a change.
+func (l load) urgent() bool {
+	share := waitShare
+	if l.restarts || l.keyed {
+		share = 1 // a change disturbs all replicas
 	}
-	late := l.aged || l.wait() > waitShare*l.objective
-	if !late && state.Arrivals.Slow <= nearlyFull*have {
-		return false
-	}
-	return late || float64(wanted) > l.current+1 || l.planned > min(nearlyFull, 1.05*l.utilization)*have
+	return l.aged || l.wait() > share*l.objective || l.arriving-l.noise > l.current*l.capacity
 }
 
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
@@ -205,54 +255,11 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 			fmt.Sprintf("%s backlog > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas)).withinMessages(work)
 	case work < 1 && in.CurrentReplicas > 1:
-		fewer := max(1, replicasFor(minScaleDown*float64(in.CurrentReplicas)))
+		fewer := max(1, replicasFor(unknownStep*float64(in.CurrentReplicas)))
 		return recommend(in.CurrentReplicas-fewer,
 			fmt.Sprintf("no backlog at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
 	default:
 		return holdCurrent(in, HoldLearning, "no replica has been busy yet, so the capacity of one is unknown")
 	}
-}
-
-// wait is how long the ready messages take with the replicas that consume now. It is a lower bound if some topics are
-// unknown.
-func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	ready, err := reading.Ready.LowerBound()
-	if err != nil {
-		return backlog.Unknown(err)
-	}
-	seconds, err := waitFor(ready, reading, capacity)
-	switch {
-	case err != nil:
-		return backlog.Unknown(err)
-	case !reading.Coverage.Complete():
-		return backlog.AtLeast(seconds, reading.Coverage.Err())
-	default:
-		return backlog.Known(seconds)
-	}
-}
-
-// waitOf is wait with so many messages ready.
-func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	reading.Ready = backlog.Known(messages)
-	return wait(reading, capacity)
-}
-
-// waitFor is how long this number of messages takes.
-func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) (seconds float64, err error) {
-	if ready < 1 {
-		return 0, nil
-	}
-	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
-	if consumers, err := reading.Consumers.LowerBound(); err == nil && consumers > 0 && capacity != nil {
-		return ready / (consumers * capacity.MessagesPerSecond), nil
-	}
-	processed, err := reading.ProcessRate.Value()
-	switch {
-	case err != nil:
-		return 0, err
-	case processed <= 0:
-		return 0, backlog.ErrNoRate // nothing is processed: no finite answer
-	}
-	return ready / processed, nil
 }

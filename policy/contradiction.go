@@ -3,19 +3,55 @@
 
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
 
 const (
-	// contradictedFactor is the factor by which the messages that were certainly there exceed Pulsar's count. After a
-	// change of the load, the counts of the instances are from an earlier time.
+	// contradictedFactor is the factor by which the messages that were certainly there exceed Pulsar's count.
 	contradictedFactor = 10
 	// contradictedMessages within a rate window exceed the difference between counts of different times at a low load.
 	contradictedMessages = 50
+	// foundShare of the published messages is found again: finished, or in the backlog.
+	foundShare = 0.5
+	// surgeFactor over the highest recent rate is a surge, and longestSurge the time after which it counts for good.
+	surgeFactor  = 2
+	longestSurge = 10 * time.Minute
 )
 
+// Contradiction is how long the backlog or the instances have contradicted Pulsar's counters; zero for not at all.
+type Contradiction struct {
+	Since time.Time `json:"since,omitzero"`
+}
+
+// learn learns from a reading. The counts of the instances are older than Pulsar's, so only a contradiction that
+// outlasts both windows counts.
+func (c Contradiction) learn(in Input) Contradiction {
+	switch {
+	case contradiction(in) == nil:
+		return Contradiction{}
+	case c.Since.IsZero():
+		return Contradiction{Since: in.Reading.At}
+	default:
+		return c
+	}
+}
+
+// hold is the reason not to remove replicas; nil for none.
+func (c Contradiction) hold(in Input) *Hold {
+	r := in.Reading
+	if c.Since.IsZero() || r.At.Sub(c.Since) < r.Window+r.Instances.Window {
+		return nil
+	}
+	return contradiction(in)
+}
+
 // contradiction reports that Pulsar's counters cannot be right: messages that instances finished, and those that the
-// backlog grew by, were certainly published, and finished messages were delivered. The state learns nothing from such a
-// reading, and no replica is removed. It is nil if any of the numbers is unknown.
+// backlog grew by, were certainly published, and finished messages were delivered. It is nil if any of the numbers is
+// unknown.
 func contradiction(in Input) *Hold {
 	r, seconds := in.Reading, in.Reading.Window.Seconds()
 	grown, err := r.GrowthRate.Value()
@@ -39,4 +75,48 @@ func contradiction(in Input) *Hold {
 			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))}
 	}
 	return nil
+}
+
+// Surge is a load far above all recent ones, until its messages are found again.
+type Surge struct {
+	At time.Time `json:"at,omitzero"`
+	// Rise and Peak are those before, Published the messages since, and Finished those that were finished.
+	Rise      float64 `json:"rise,omitempty"`
+	Peak      float64 `json:"peak,omitempty" state:"rate"`
+	Published float64 `json:"published,omitempty"`
+	Finished  float64 `json:"finished,omitempty"`
+}
+
+// confirm takes back what a surge taught if most of its messages were neither finished nor are in the backlog: they
+// never were.
+func (a *Arrivals) confirm(before *Arrivals, r backlog.Reading) {
+	if before == nil || before.At.IsZero() {
+		return
+	}
+	if a.Surge.At.IsZero() {
+		if a.Peak <= surgeFactor*before.Peak {
+			return
+		}
+		a.Surge = Surge{At: before.At, Rise: before.Rise, Peak: before.Peak}
+	}
+	finished, err := r.Instances.ProcessRate.Value()
+	if err != nil {
+		if finished, err = processRate(r); err != nil {
+			return
+		}
+	}
+	ready, err := r.Ready.Value()
+	if err != nil {
+		return
+	}
+	seconds := max(0, a.At.Sub(before.At).Seconds())
+	s := &a.Surge
+	s.Published, s.Finished = s.Published+a.Rate*seconds, s.Finished+finished*seconds
+	switch over := a.Rate < surgeFactor*s.Peak; {
+	case over && s.Finished+ready < foundShare*s.Published:
+		a.Rise, a.Peak, a.Past = s.Rise, max(a.Rate, s.Peak), nil
+		a.Surge = Surge{}
+	case over, a.At.Sub(s.At) > longestSurge:
+		a.Surge = Surge{}
+	}
 }

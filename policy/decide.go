@@ -22,8 +22,9 @@ func Decide(in Input, before State) (Decision, State) {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
 	in.Reading.Type = in.SubscriptionType()
+	missing := in.MissingConsumers() > 0
 	in = in.inReplicas()
-	after, saturated := learn(in, before)
+	after, saturated := learn(in, before, missing)
 	surplus := after.Surplus.reported(in)
 	in = in.withoutSurplus()
 	manual := max(before.manualScale(in), before.unseenLoad(in))
@@ -31,7 +32,7 @@ func Decide(in Input, before State) (Decision, State) {
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
 	after.Recommendations = slide(before.Recommendations,
-		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, recurrenceWindow(in))
+		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, longestWindow)
 	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
@@ -46,7 +47,7 @@ func Decide(in Input, before State) (Decision, State) {
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
 		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
-		Discounted: after.Floor.messages(in), Service: service(in, after),
+		Discounted: after.Floor.Messages, Service: service(in, after),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
@@ -55,7 +56,6 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.Replicas != kept {
 		after.Decided = Decided{ReplicasAt: ReplicasAt{At: in.Now, Replicas: decision.Replicas}, From: current}
 	}
-	after.Recurrence = after.recurrence(in, before.Recommendations, kept, decision.Replicas)
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
@@ -71,10 +71,13 @@ func Decide(in Input, before State) (Decision, State) {
 const learnEvery = 5 * time.Second
 
 // learn learns from a reading, and reports whether the pool was saturated. Decisions are more frequent than readings,
-// so it learns from each reading once.
-func learn(in Input, before State) (after State, saturated bool) {
+// so it learns from each reading once. While consumers are missing, it is unknown how many replicas process.
+func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
+	if missing && in.Now.Sub(after.Start.Changed) > patience(in, after.Start) {
+		after.Start.Open = false // the consumers that it waits for do not come
+	}
 	after.Surplus = before.Surplus.learn(in, after.Start)
 	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
@@ -83,14 +86,17 @@ func learn(in Input, before State) (after State, saturated bool) {
 		return after, false
 	}
 	after.ReadAt = in.Reading.At
+	after.Oldest = before.Oldest.learn(in.Reading)
+	after.Contradiction = before.Contradiction.learn(in)
 	if contradiction(in) != nil {
 		return after, false
 	}
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, rate, after.Start.react(in))
+		after.Arrivals = learnArrivals(before.Arrivals, rate, LatencyObjective(in.Spec).Seconds(), after.Start.react(in))
+		after.Arrivals.confirm(before.Arrivals, in.Reading)
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
-	if elapsed < learnEvery {
+	if elapsed < learnEvery || missing {
 		return after, false
 	}
 	if before.LearnedAt.IsZero() {
@@ -131,7 +137,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 		return target, held
 	}
 	if up := winner.replicas; up > kept {
-		if held := holdUp(in, after); held != nil {
+		if held := holdUp(in); held != nil {
 			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
@@ -153,7 +159,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if held := holdDown(in, after); held != nil {
 		return current, held
 	}
-	target, held = stabilizedDown(in, after, wanted)
+	target, held = worthwhile(in, after, wanted)
 	if target < current && !fresh {
 		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
 	}
@@ -166,7 +172,7 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)
 	now := ReplicasAt{At: in.Now, Replicas: target}
-	after.Recommendations = slide(before.Recommendations, now, recurrenceWindow(in))
+	after.Recommendations = slide(before.Recommendations, now, longestWindow)
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: target, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	if in.Frozen != nil {

@@ -6,6 +6,7 @@ package policy_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -15,6 +16,24 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
+
+// byTerms stands for the replicas that follow from the terms of the equation.
+const byTerms = -1
+
+// neededBy follows from the terms of a decision: for the arrivals with headroom, or with the backlog.
+func neededBy(t *testing.T, decision policy.Decision) int32 {
+	t.Helper()
+	planned, capacity := term(t, decision, "planned"), term(t, decision, "capacity")
+	steady := planned / (term(t, decision, "utilization") * capacity)
+	drain := (planned + term(t, decision, "backlog")/term(t, decision, "drain")) / capacity
+	return int32(math.Ceil(max(steady, drain)))
+}
+
+// consuming is an input of replicas that all consume.
+func consuming(current int32, r backlog.Reading) policy.Input {
+	r.Consumers = backlog.Known(float64(current))
+	return input(current, r)
+}
 
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
@@ -26,19 +45,24 @@ func TestDecide(t *testing.T) {
 		equation string
 	}{
 		"holds enough replicas for the arrivals with headroom": {
-			in:    input(5, reading(0, 500)),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
-			want:  6, equation: "500/s arriving / (0.93 x 100/s per replica) = 5.38",
+			in:    input(1, reading(0, 87)),
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(87)},
+			want:  1,
+		},
+		"adds replicas for arrivals that exceed the capacity": {
+			in:    consuming(5, reading(0, 530)),
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(530)},
+			want:  byTerms,
 		},
 		"adds replicas that drain the backlog within the objective": {
 			in:    input(5, reading(62_500, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
-			want:  22, equation: "(500/s arriving + 60000 backlog / 36s) / 100/s per replica = 21.67",
+			want:  byTerms,
 		},
 		"counts messages that join the backlog during a start": {
 			in:    input(1, reading(0, 500)),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(500)},
-			want:  8, equation: "(500/s arriving + 10000 backlog / 36s) / 100/s per replica = 7.78",
+			want:  byTerms,
 		},
 		"scales down to what the arrivals need": {
 			in:    input(8, reading(0, 50)),
@@ -49,17 +73,17 @@ func TestDecide(t *testing.T) {
 			in: input(8, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 3}},
+				Recommendations: []policy.ReplicasAt{{At: ago(20 * time.Second), Replicas: 3}},
 			},
 			want: 3, hold: policy.HoldStabilizing,
 		},
-		"delays a scale-down that saves little of the total": {
+		"removes those that have not been needed for long first": {
 			in: input(8, reading(0, 50)),
 			state: policy.State{
 				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-30 * time.Second), Replicas: 6}},
+				Recommendations: []policy.ReplicasAt{{At: ago(20 * time.Second), Replicas: 6}},
 			},
-			want: 8, hold: policy.HoldStabilizing,
+			want: 6, hold: policy.HoldStabilizing,
 		},
 		"forgets a recommendation when the window has passed": {
 			in: input(8, reading(0, 50)),
@@ -110,7 +134,7 @@ func TestDecide(t *testing.T) {
 				in.Reading.At = noon().Add(-31 * time.Second)
 				return in
 			}(),
-			state: policy.State{Capacity: learned(100)}, want: 8,
+			state: policy.State{Capacity: learned(100)}, want: byTerms,
 		},
 		"does not go up while dispatch is blocked": {
 			in: func() policy.Input {
@@ -166,12 +190,16 @@ func TestDecide(t *testing.T) {
 				}
 				return in
 			}(),
-			state: policy.State{Capacity: learned(100)}, want: 8,
+			state: policy.State{Capacity: learned(100)}, want: byTerms,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			decision, _ := policy.Decide(test.in, test.state)
+			if test.want == byTerms {
+				test.want = neededBy(t, decision)
+				require.Greater(t, test.want, test.in.CurrentReplicas)
+			}
 			require.Equal(t, test.want, decision.Replicas, "equation: %s", decision.Equation)
 			require.Equal(t, test.cappedBy, decision.CappedBy)
 			if test.hold == "" {
@@ -184,6 +212,54 @@ func TestDecide(t *testing.T) {
 			if test.equation != "" {
 				require.Equal(t, test.equation, decision.Equation)
 			}
+		})
+	}
+}
+
+// Replicas that were ordered count from when they consume, so the backlog that they will find shrinks as they come.
+func TestThePredictedBacklogCountsReplicasFromWhenTheyConsume(t *testing.T) {
+	// Ten replicas of 100/s would keep up with 800/s, and four do not.
+	predicted := func(consumers float64, ordered time.Duration) float64 {
+		in := input(10, reading(20_000, 800))
+		in.Reading.Consumers = backlog.Known(consumers)
+		decision, _ := policy.Decide(in, policy.State{
+			Capacity: learned(100), Arrivals: arrivals(800),
+			Start: policy.Start{Replicas: 10, From: 4, Changed: ago(ordered), Seconds: 40, Count: 5},
+		})
+		return term(t, decision, "backlog")
+	}
+	all, soon, now := predicted(10, time.Hour), predicted(4, 20*time.Second), predicted(4, 0)
+	require.Less(t, all, 20_000.0, "they drain it")
+	require.Less(t, all, soon)
+	require.Less(t, soon, now)
+	require.Greater(t, now, 20_000.0, "it grows until the others consume")
+}
+
+// A load of ten times the former one is sized for by its second poll: the replicas that were ordered then are enough.
+func TestALoadOfTenTimesIsNoStaircase(t *testing.T) {
+	for name, one := range map[string]float64{"few fast replicas": 100, "many slow ones": 20} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlant(2, 150, one).knowing()
+			p.in.CurrentReplicas, p.desired = int32(math.Ceil(190/one)), int32(math.Ceil(190/one))
+			p.ready = make([]int, p.desired)
+			p.rate = func(second int) float64 {
+				if second > 300 {
+					return 1500
+				}
+				return 150
+			}
+			p.run(600)
+			second, most := int32(0), int32(0)
+			for _, one := range p.log {
+				if one.second == 320 {
+					second = one.decision.Replicas
+				}
+				if one.second > 300 {
+					most = max(most, one.decision.Replicas)
+				}
+			}
+			require.Greater(t, float64(second), 1500/one)
+			require.LessOrEqual(t, float64(most), 1.25*float64(second))
 		})
 	}
 }

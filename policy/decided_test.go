@@ -5,7 +5,6 @@ package policy_test
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -191,16 +190,20 @@ func TestAnAnswerLowersReplicasOnce(t *testing.T) {
 	in, state := input(9, reading(0, 100)), policy.State{}
 	in.Reading.Consumers = backlog.Known(9)
 	in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: new(int32)}}
-	seen := []int32{}
-	for second := range 25 {
+	lowered := 0
+	for second := range 900 {
 		in.Now = noon().Add(time.Duration(second) * time.Second)
 		if second%10 == 0 {
 			in.Reading.At = in.Now
 		}
 		var decision policy.Decision
 		decision, state = policy.Decide(in, state)
+		if decision.Replicas < in.CurrentReplicas {
+			require.Equal(t, in.Now, in.Reading.At, "only a new answer removes replicas")
+			require.Equal(t, in.CurrentReplicas-1, decision.Replicas)
+			lowered++
+		}
 		in.CurrentReplicas = decision.Replicas
-		seen = append(seen, decision.Replicas)
 	}
-	require.Equal(t, []int32{8, 7, 6}, slices.Compact(seen))
+	require.Greater(t, lowered, 2)
 }

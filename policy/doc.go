@@ -8,12 +8,10 @@
 //	  learn         capacity of a replica (learn.go, probe.go), arrivals (arrivals.go), start time (start.go), limits
 //	                behind the Function (plateau.go), backlog that replicas cannot process (floor.go, surplus.go)
 //	  evaluate      the strategies (strategies.go) and the formula (capacity.go); Failover is in partitions.go
-//	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and stabilizedDown, in
-//	                holds.go, over a window that recurrence.go may lengthen
+//	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and worthwhile, in holds.go
 //	  bound         minReplicas and maxReplicas (input.go)
 //	State         what the next decision needs (state.go, encode.go)
-//	Part          what can be left out, to measure its value (parts.go)
 //
-// Floor 1: it knows the API and package backlog. It never reads a clock, speaks to a server, logs, or starts a
+// Layer 1: it knows the API and package backlog. It never reads a clock, speaks to a server, logs, or starts a
 // goroutine. The same input always gives the same decision, so every decision can be replayed.
 package policy

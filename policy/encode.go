@@ -279,10 +279,10 @@ func (s State) check() error {
 		}
 	}
 	switch p := s.Plateau; {
-	case p.Open && (p.From < 1 || p.Each < minRate):
-		return fmt.Errorf("%g replicas that each process %g messages per second were added to", p.From, p.Each)
-	case p.Ceiling > 0 && p.BeforeN < 1:
-		return fmt.Errorf("%g replicas showed a ceiling", p.BeforeN)
+	case p.Stage != "" && p.Stage != Verifying && p.Ceiling() == 0:
+		return fmt.Errorf("the plateau is %s, with a ceiling of %d", p.Stage, p.Replicas)
+	case p.Stage != "" && (p.Reference.Replicas < 1 || p.Each < minRate):
+		return fmt.Errorf("%g replicas that each process %g messages per second were added to", p.Reference.Replicas, p.Each)
 	}
 	return nil
 }

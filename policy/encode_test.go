@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
-	decisions, differing, ceilings, bytes := 0, 0, 0, 0
+	decisions, differing, short, ceilings, bytes := 0, 0, 0, 0, 0
 	for seed := range uint64(40) {
 		l := newLife(seed)
 		for range 100 {
@@ -43,22 +43,27 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 			if len(l.state.Recommendations) <= 12 { // longer ones hold replicas longer
 				require.LessOrEqual(t, have.Replicas, want.Replicas+1, "%+v and %+v", want, have)
 			}
-			require.Equal(t, wantState.Plateau.Ceiling, haveState.Plateau.Ceiling)
-			require.Equal(t, wantState.Plateau.Open, haveState.Plateau.Open)
+			require.Equal(t, wantState.Plateau.Ceiling(), haveState.Plateau.Ceiling())
+			require.Equal(t, wantState.Plateau.Stage, haveState.Plateau.Stage)
 			decisions++
 			bytes += len(text)
 			if want.Replicas != have.Replicas {
 				differing++
+				if len(l.state.Recommendations) <= 12 {
+					short++
+				}
 			}
-			if wantState.Plateau.Ceiling > 0 {
+			if wantState.Plateau.Ceiling() > 0 {
 				ceilings++
 			}
 			l.state, l.in.CurrentReplicas = wantState, want.Replicas
 		}
 	}
 	require.Less(t, bytes/decisions, 1000, "on average")
-	t.Logf("%d of %d decisions differ by one replica, %d bytes on average", differing, decisions, bytes/decisions)
-	require.LessOrEqual(t, differing, decisions/500, "of %d decisions", decisions)
+	t.Logf("%d of %d decisions differ, %d of them by rounding, %d bytes on average", differing, decisions, short,
+		bytes/decisions)
+	require.LessOrEqual(t, short, decisions/500, "of %d decisions", decisions)
+	require.LessOrEqual(t, differing, decisions/250, "of %d decisions, with windows that are thinned out", decisions)
 	require.Positive(t, ceilings, "some of the lives have a plateau")
 }
 
@@ -101,7 +106,7 @@ func complete() policy.State {
 	var state policy.State
 	n := 0
 	fill(reflect.ValueOf(&state).Elem(), &n)
-	state.Plateau.From, state.Plateau.BeforeN = 4, 8
+	state.Plateau.Stage, state.Plateau.Reference.Replicas = policy.Limited, 8
 	return state
 }
 
@@ -139,8 +144,8 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"no object":             {"[]", "cannot unmarshal array"},
 		"no version":            {"{}", `version "" is not 1`},
 		"something behind it":   {`{"v":1}{"v":1}`, "after top-level value"},
-		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
-		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
+		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "Rate is -1"},
+		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "Rate is 1e+16"},
 		"arrivals beyond all that is likely": {
 			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "Peak is 1e+13",
 		},
@@ -148,7 +153,7 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "MessagesPerSecond is 1e+12",
 		},
 		"a plateau beyond all that is likely": {
-			`{"v":1,"plateau":{"ceiling":3,"before":1e12,"beforeN":3}}`, "Before is 1e+12",
+			`{"v":1,"plateau":{"stage":"limited","reference":{"n":3,"rate":1e12}}}`, "Processed is 1e+12",
 		},
 		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
 		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "Replicas is -1"},
@@ -156,7 +161,7 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"half a replica":                 {`{"v":1,"decided":{"n":1.5}}`, "cannot unmarshal number 1.5"},
 		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
 		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
-		"a block of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "Block lasts"},
+		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "Pause lasts"},
 		"a text of any length": {
 			`{"v":1,"sub":"` + strings.Repeat("a", 65) + `"}`,
 			"Subscription has 65 bytes",
@@ -168,11 +173,16 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"a capacity of nothing":                {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
 		"a coverage of more than all":          {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
 		"a variance beyond all that is likely": {`{"v":1,"capacity":{"rate":1,"var":100000}}`, "the variance is 100000"},
-		"an episode of no replicas": {
-			`{"v":1,"plateau":{"open":true,"each":1}}`,
+		"a verification of no replicas": {
+			`{"v":1,"plateau":{"stage":"verifying","each":1}}`,
 			"0 replicas that each process 1",
 		},
-		"a ceiling that nothing showed": {`{"v":1,"plateau":{"ceiling":3}}`, "0 replicas showed a ceiling"},
+		"a ceiling that nothing showed": {
+			`{"v":1,"plateau":{"stage":"limited","replicas":3}}`, "0 replicas that each process 0",
+		},
+		"a stage that is none": {
+			`{"v":1,"plateau":{"stage":"guessing","each":1,"reference":{"n":3}}}`, "the plateau is guessing",
+		},
 		"more bytes than the status keeps": {
 			`{"v":1,` + strings.Repeat(" ", 4096) + `"at":"2026-11-21T12:00:00Z"}`,
 			"at most 4096 are read",
@@ -201,7 +211,7 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "cannot unmarshal array",
 		},
 		"a part with a number that none has": {
-			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "Fast is -1",
+			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "Rate is -1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,11 +228,11 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 
 func TestAnInvalidStateIsNotWritten(t *testing.T) {
 	for name, state := range map[string]policy.State{
-		"no number":              {Arrivals: &policy.Arrivals{Fast: math.NaN()}},
-		"a negative rate":        {Arrivals: &policy.Arrivals{Fast: -1}},
+		"no number":              {Arrivals: &policy.Arrivals{Rate: math.NaN()}},
+		"a negative rate":        {Arrivals: &policy.Arrivals{Rate: -1}},
 		"a capacity of nothing":  {Capacity: &policy.LearnedCapacity{}},
 		"a time before Pulsar":   {DecidedAt: time.Unix(0, 0)},
-		"a block that goes back": {Plateau: policy.Plateau{Block: -time.Second}},
+		"a pause that goes back": {Plateau: policy.Plateau{Pause: -time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := state.Encode()

@@ -14,25 +14,25 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// A replica processes 61.3 messages a second. 11 replicas run, 412 messages a second arrive, and 15,060 wait.
+// A replica processes 61.3 messages a second. 11 replicas run, 412 messages a second arrive, and 30,120 wait.
 func ExampleDecide() {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	in := policy.Input{
 		Now: now,
 		Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
-			MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
 		}},
 		CurrentReplicas: 11,
 		FreshFor:        30 * time.Second,
 		Reading: backlog.Reading{
 			At: now, Type: backlog.Shared, Window: 10 * time.Second,
-			Total: backlog.Known(15060), Ready: backlog.Known(15060), LeastReady: backlog.Known(15060),
+			Total: backlog.Known(30120), Ready: backlog.Known(30120), LeastReady: backlog.Known(30120),
 			PublishRate: backlog.Known(412), ProcessRate: backlog.Known(550), Consumers: backlog.Known(11),
 		},
 	}
 	before := policy.State{
 		Capacity: &policy.LearnedCapacity{MessagesPerSecond: 61.3, Observations: 20, LearnedAt: now},
-		Arrivals: &policy.Arrivals{Fast: 412, Slow: 412},
+		Arrivals: &policy.Arrivals{Rate: 412},
 	}
 
 	decision, _ := policy.Decide(in, before)
@@ -43,6 +43,6 @@ func ExampleDecide() {
 	fmt.Println(decision.Replicas, "replicas:", decision.Hold.Reason)
 
 	// Output:
-	// 19 replicas: (412/s arriving + 13000 backlog / 18s) / 61.3/s per replica = 18.50
+	// 32 replicas: (412/s arriving + 18224 backlog / 12s) / 61.3/s per replica = 31.50
 	// 11 replicas: BacklogUnknown
 }

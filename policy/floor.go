@@ -18,6 +18,8 @@ type Floor struct {
 	// Idle counts consecutive idle polls, and Least is their smallest backlog.
 	Idle  int32   `json:"idle,omitempty"`
 	Least float64 `json:"least,omitempty"`
+	// Tried is the number of idle replicas that were increased to see whether more process the backlog; 0 for none.
+	Tried float64 `json:"tried,omitempty"`
 }
 
 const (
@@ -35,24 +37,51 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	if err != nil {
 		return f
 	}
-	after := Floor{Messages: min(f.Messages, ready)}
+	after := Floor{Messages: min(f.Messages, ready), Tried: f.Tried}
 	least, err := in.Reading.LeastReady.Value()
 	switch idle, known := idling(in, capacity); {
 	case !known:
-	case idle && capacity.coverageUnknown() && late(in, ready, capacity):
-		after.Messages = 0
 	case !idle || shrinking(in):
 		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
-	case err == nil:
+	case err != nil:
+	case after.untried(in, capacity, ready):
+		after.Tried = max(f.Tried, in.consuming())
+	default:
 		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
 		if f.Idle > 0 {
 			after.Least = min(least, f.Least)
 		}
 		if after.Idle >= idlePolls {
-			after.Messages = min(ready, after.Least)
+			after.Messages, after.Tried = min(ready, max(0, after.Least-inCalls(in))), 0
 		}
 	}
 	return after
+}
+
+// untried reports whether idle replicas have more backlog than the floor that may be work: until the coverage is known,
+// replicas that look idle may be busy. Only if more of them are idle too is it certain.
+func (f Floor) untried(in Input, capacity *LearnedCapacity, ready float64) bool {
+	consumers := in.consuming()
+	return capacity.coverageUnknown() && late(in, f.work(ready), capacity) &&
+		(f.Tried == 0 || consumers < significantShare*f.Tried) && consumers < float64(in.Spec.MaxReplicas)
+}
+
+// consuming is the number of consumers, in replicas; 0 if unknown.
+func (in Input) consuming() float64 {
+	consumers, _ := in.Reading.Consumers.Value()
+	return consumers
+}
+
+// inCalls is the number of unacknowledged messages that replicas may be processing: one each, or those that they say.
+func inCalls(in Input) float64 {
+	calls := in.consuming() * float64(in.perReplica())
+	if inFlight, err := in.Reading.Instances.InFlight.Value(); err == nil {
+		calls = inFlight
+	}
+	if unacked, err := in.Reading.Unacked.Value(); err == nil {
+		calls = min(calls, unacked)
+	}
+	return calls
 }
 
 // late reports whether this number of messages would wait for longer than the objective.
@@ -78,6 +107,14 @@ func shrinking(in Input) bool {
 	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
+// keepsUp reports whether replicas process what arrives and the backlog is in receive queues: new replicas have nothing
+// to add. If there are messages to dispatch, a limit just above the arrivals is possible.
+func keepsUp(in Input, arrivals *Arrivals, processed float64) bool {
+	undispatched, err := in.Reading.LeastUndispatched.Value()
+	return err == nil && undispatched < max(1, processed*pendingWork.Seconds()) &&
+		arrivals != nil && processed >= arrivals.Rate
+}
+
 // idling reports whether all replicas consume, keep up, and could process more. It is unknown for a Failover
 // subscription, where one replica may have all the work.
 func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
@@ -91,14 +128,7 @@ func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 }
 
 // work is the part of the messages that replicas can process.
-func (f Floor) work(in Input, ready float64) float64 { return max(0, ready-f.messages(in)) }
-
-func (f Floor) messages(in Input) float64 {
-	if in.without(PartFloor) {
-		return 0
-	}
-	return f.Messages
-}
+func (f Floor) work(ready float64) float64 { return max(0, ready-f.Messages) }
 
 // failedFor is how long failed messages may take to be redelivered: twice the default delay of a negative
 // acknowledgement.
@@ -111,6 +141,5 @@ const failingShare = 0.5
 func failing(in Input) bool {
 	failed, err := in.Reading.Instances.UserExceptionRate.Value()
 	processed, unknown := in.Reading.Instances.ProcessRate.Value()
-	return err == nil && unknown == nil && failed > 0 && failed > failingShare*(failed+processed) &&
-		!in.without(PartExceptions)
+	return err == nil && unknown == nil && failed > 0 && failed > failingShare*(failed+processed)
 }

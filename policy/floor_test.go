@@ -123,15 +123,15 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 	unknown := backlog.Unknown(backlog.ErrNotRequested)
 	tests := map[string]struct {
 		failed, processed backlog.Measurement
-		want              int32
+		helped            bool
 	}{
-		"more fail than not":               {rate(60), rate(40), 2},
-		"as many attempts fail as succeed": {rate(50), rate(50), 13},
-		"all attempts fail":                {rate(60), rate(0), 2},
-		"no attempt fails":                 {rate(0), rate(100), 13},
-		"no attempts":                      {rate(0), rate(0), 13},
-		"the failures are unknown":         {unknown, rate(10), 13},
-		"the successes are unknown":        {rate(60), unknown, 13},
+		"more fail than not":               {rate(60), rate(40), false},
+		"as many attempts fail as succeed": {rate(50), rate(50), true},
+		"all attempts fail":                {rate(60), rate(0), false},
+		"no attempt fails":                 {rate(0), rate(100), true},
+		"no attempts":                      {rate(0), rate(0), true},
+		"the failures are unknown":         {unknown, rate(10), true},
+		"the successes are unknown":        {rate(60), unknown, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 			in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = test.failed, test.processed
 			decision, _ := policy.Decide(in,
 				policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
-			require.Equal(t, test.want, decision.Replicas, decision.Equation)
+			require.Equal(t, test.helped, decision.Replicas > 2, decision.Equation)
 		})
 	}
 }
@@ -185,5 +185,46 @@ func TestADiscountedBacklogIsShown(t *testing.T) {
 			require.NotNil(t, decision.Hold)
 			require.Equal(t, test.hold, decision.Hold.Reason, decision.Hold.Message)
 		})
+	}
+}
+
+// Long calls and acknowledgements in batches leave messages unacknowledged while replicas look idle.
+func TestMessagesInACallAreNotDiscounted(t *testing.T) {
+	known, unknown := backlog.Known, backlog.Unknown(backlog.ErrNoData)
+	tests := map[string]struct {
+		unacked, inFlight backlog.Measurement
+		want              float64
+	}{
+		"each replica has one call":               {known(5), unknown, 3},
+		"the instances say how many calls":        {known(5), known(4), 1},
+		"no more calls than unacknowledged":       {known(1), unknown, 4},
+		"none are unacknowledged":                 {known(0), unknown, 5},
+		"all are in a call":                       {known(5), known(5), 0},
+		"it is not known how many are dispatched": {unknown, unknown, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := after(policy.State{Capacity: covering(0.9)}, 4, func(poll int) policy.Input {
+				in := resting(poll, 5, 0.1)
+				in.Reading.Unacked, in.Reading.Instances.InFlight = tt.unacked, tt.inFlight
+				return in
+			})
+			require.InDelta(t, tt.want, state.Floor.Messages, 1e-9)
+		})
+	}
+}
+
+// Until a replica was saturated, it is not known whether replicas that report little busy time are idle.
+func TestABacklogThatNobodyCanProcessIsTriedOnce(t *testing.T) {
+	for _, stuck := range []float64{1000, 20_000, 1e6} {
+		for _, load := range []float64{0.2, 0.5} {
+			p := newPlant(2, 200*load, 100)
+			p.stuck, p.in.Spec.MaxReplicas = stuck, 20
+			p.run(6 * hour)
+			require.LessOrEqual(t, p.raises(0), 1, "%g stuck, load %g: %d", stuck, load, p.changes())
+			require.InDelta(t, stuck, p.state.Floor.Messages, 0.01*stuck+1, "%g stuck, load %g", stuck, load)
+			require.Empty(t, p.actions(hour), "%g stuck, load %g: %d", stuck, load, p.changes())
+			require.LessOrEqual(t, p.in.CurrentReplicas, int32(2))
+		}
 	}
 }

@@ -125,7 +125,6 @@ func (s *source) input() policy.Input {
 	if s.below(10) == 0 {
 		in.Unknown = backlog.ErrStale
 	}
-	in.Without = policy.Part(s.below(4) / 3 * s.below(1<<16))
 	s.set(reflect.ValueOf(&in.Reading).Elem())
 	in.Reading.Type = []backlog.SubscriptionType{
 		backlog.Shared, backlog.KeyShared, backlog.Failover, backlog.Exclusive,

@@ -14,20 +14,10 @@ const (
 	// notStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
 	notStartedShare = 0.2
 	notStartedFor   = 5 * time.Minute
-	// keySharedInterval is the minimum time between changes of a Key_Shared subscription. Each change moves hashes, which
-	// are blocked until their former consumer is done.
-	keySharedInterval = 2 * time.Minute
-	// restartStarts is the minimum time, in starts, between changes that restart all replicas.
-	restartStarts = 4
-	// minScaleDown is the share of the replicas that a scale-down has to save, since each change moves messages between
-	// replicas. One that restarts all replicas has to save more.
-	minScaleDown, minRestartingScaleDown = 0.10, 0.3
-	// immediateShare is the share of the eventual saving that a scale-down has to save at once.
-	immediateShare = 0.7
 )
 
 // holdUp returns the reason not to add replicas; nil for none.
-func holdUp(in Input, state State) *Hold {
+func holdUp(in Input) *Hold {
 	if in.Reading.Blocked {
 		return &Hold{
 			Reason:  HoldBlocked,
@@ -40,17 +30,11 @@ func holdUp(in Input, state State) *Hold {
 			Message: "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
 		}
 	}
-	if state.missesObjective(in) {
-		return nil
-	}
-	return state.holdAfterChange(in)
+	return nil
 }
 
 // notStarting is NotStarting for the target's current replicas.
 func notStarting(in Input) *Hold {
-	if in.without(PartPods) {
-		return nil
-	}
 	return NotStarting(in.Pods, in.CurrentReplicas, in.Now)
 }
 
@@ -78,30 +62,6 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 	return nil
 }
 
-// holdAfterChange holds replicas while the last change still has a cost.
-func (s State) holdAfterChange(in Input) *Hold {
-	since := in.Now.Sub(s.Start.Changed)
-	if in.Reading.Type == backlog.KeyShared && since < keySharedInterval && !in.without(PartKeyShared) {
-		return &Hold{
-			Reason: HoldRebalancing,
-			Message: fmt.Sprintf("keys moved to other replicas %s ago: changes are at least %s apart",
-				since.Truncate(time.Second),
-				keySharedInterval),
-		}
-	}
-	if !s.Start.restarts(in) {
-		return nil
-	}
-	if pause := fromSeconds(restartStarts * s.Start.seconds(in)); since < pause {
-		return &Hold{
-			Reason: HoldRestarting,
-			Message: fmt.Sprintf("the change %s ago restarted all replicas: changes are at least %s apart",
-				since.Truncate(time.Second), pause),
-		}
-	}
-	return nil
-}
-
 // holdDown returns the reason not to remove replicas; nil for none.
 func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
@@ -113,7 +73,7 @@ func holdDown(in Input, state State) *Hold {
 	if err := unknownLoad(in); err != nil {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	if held := contradiction(in); held != nil {
+	if held := state.Contradiction.hold(in); held != nil {
 		return held
 	}
 	if s := state.Start; s.Open {
@@ -122,10 +82,10 @@ func holdDown(in Input, state State) *Hold {
 			Message: fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second)),
 		}
 	}
-	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
+	if in.Pods != nil && in.Pods.Updating {
 		return &Hold{Reason: HoldUpdating, Message: "a rollout is replacing pods"}
 	}
-	return state.holdAfterChange(in)
+	return nil
 }
 
 // holdPartial keeps replicas while some topics or partitions are unknown.
@@ -133,41 +93,52 @@ func holdPartial(in Input) *Hold {
 	return &Hold{Reason: HoldPartial, Message: in.Reading.Coverage.Err().Error()}
 }
 
-// stabilizedDown returns the largest number that was needed within the window, once this saves most of what the
-// scale-down will save. A scale-down that the autoscaler has not followed yet may become larger.
-func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
+// worthwhile returns the least replicas that are worth a change: for at least the stabilization window no more were
+// needed, and since then and the last change the replica-seconds of the others have exceeded its price. A scale-down
+// that the autoscaler has not followed yet may become larger.
+func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
-	if ceiling := state.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
+	if ceiling := state.Plateau.Ceiling(); ceiling < current && wanted <= ceiling {
 		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
 	}
-	largest := largestWithin(state.Recommendations, in.Now, state.Recurrence.window(in))
-	target = min(current, max(wanted, largest.Replicas))
-	from := state.Decided.from(current)
-	saved, least := float64(from-target), minScaleDown
-	if state.Start.restarts(in) {
-		least = minRestartingScaleDown
-	}
-	patient := saved < immediateShare*float64(from-wanted) && !in.without(PartPatientDown)
-	if target > wanted {
-		held = &Hold{
-			Reason: HoldStabilizing,
-			Message: fmt.Sprintf("%d replicas were needed %s ago, within %s",
-				largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), state.Recurrence.explain(in)),
+	from, window := float64(state.Decided.from(current)), downWindow(in)
+	price, since, unchanged := state.price(in, from), in.Now.Add(-longestWindow), in.Now.Sub(state.Decided.At)
+	target = current
+	for _, needed := range state.Recommendations {
+		idle, least := in.Now.Sub(since), max(wanted, needed.Replicas)
+		saved := (from - float64(least)) * min(idle, unchanged).Seconds()
+		if least < target && idle >= window && saved >= price {
+			target = least
 		}
+		since = needed.At
 	}
+	if target > wanted {
+		largest := largestWithin(state.Recommendations, in.Now, longestWindow)
+		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
+			"%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first", wanted,
+			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))}
+	}
+	return target, held
+}
+
+const (
+	// A change costs this time of all replicas, since messages and partitions move, and this time of one, since replicas
+	// that are added again start first.
+	changePrice, oneChangePrice = 11, 35
+	// keySharedPrice in place of changePrice: keys are blocked until their former consumer is done with them.
+	keySharedPrice = 30
+)
+
+// price of a change of this target, in replica-seconds.
+func (s State) price(in Input, replicas float64) float64 {
+	each := float64(changePrice)
 	switch {
-	case held != nil && (patient || target == current):
-		return current, held
-	case saved < least*float64(from) && !in.without(PartLeastDown):
-		return current,
-			&Hold{
-				Reason: HoldSmallChange,
-				Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
-					from, percent*least),
-			}
-	default:
-		return target, held
+	case s.Start.restarts(in):
+		each = max(each, s.Start.seconds())
+	case in.Reading.Type == backlog.KeyShared:
+		each = keySharedPrice
 	}
+	return each*replicas + oneChangePrice
 }
 
 // explainManualRaise names the writer of the replicas in a hold, if the stabilization window keeps them for a manual

@@ -4,11 +4,13 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -33,7 +35,6 @@ func TestHolds(t *testing.T) {
 		rate, ready float64
 		change      func(in *policy.Input, state *policy.State)
 		hold        string
-		part        string
 	}{
 		"up: dispatch is blocked": {
 			rate:   more,
@@ -44,17 +45,17 @@ func TestHolds(t *testing.T) {
 			change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled,
 		},
 		"up for a backlog: one replica of four is in a crash loop": {
-			rate: 360, ready: 30_000, change: func(in *policy.Input,
+			rate: 340, ready: 30_000, change: func(in *policy.Input,
 				_ *policy.State,
 			) {
 				in.Pods = &policy.Pods{CrashLooping: 1}
-			}, hold: policy.HoldCrashLooping, part: "pods",
+			}, hold: policy.HoldCrashLooping,
 		},
 		"up for a backlog: one of four has not started for long": {
-			rate: 360, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
+			rate: 340, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
 				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(6 * time.Minute)}
 			},
-			hold: policy.HoldPodsPending, part: "pods",
+			hold: policy.HoldPodsPending,
 		},
 		"up, not held: one of four has not started for a short time": {
 			rate: more, change: func(in *policy.Input, _ *policy.State) {
@@ -72,42 +73,9 @@ func TestHolds(t *testing.T) {
 			rate:   more,
 			change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
 		},
-		"up: keys have just moved": {
-			rate: more, change: func(in *policy.Input, state *policy.State) {
-				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(119*time.Second)
-			},
-			hold: policy.HoldRebalancing, part: "key-shared",
-		},
-		"up, not held: keys moved two minutes ago": {
-			rate: more, change: func(in *policy.Input, state *policy.State) {
-				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(2*time.Minute)
-			},
-		},
-		"up, not held: keys have just moved and messages wait too long": {
-			rate: more, ready: 30_000,
-			change: func(in *policy.Input, state *policy.State) {
-				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(10*time.Second)
-			},
-		},
-		"up: the last change restarted all": {
-			rate: more, change: func(_ *policy.Input, state *policy.State) {
-				state.Start.Restarts, state.Start.Changed = 1, ago(79*time.Second)
-			},
-			hold: policy.HoldRestarting, part: "restarts",
-		},
-		"up, not held: the last change restarted all four starts ago": {
-			rate: more, change: func(_ *policy.Input, state *policy.State) {
-				state.Start.Restarts, state.Start.Changed = 1, ago(80*time.Second)
-			},
-		},
-		"up, not held: the last change restarted all, messages wait too long": {
-			rate: more, ready: 30_000, change: func(_ *policy.Input, state *policy.State) {
-				state.Start.Restarts, state.Start.Changed = 1, ago(10*time.Second)
-			},
-		},
 		"down: pods are replaced": {
 			rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
-			hold: policy.HoldUpdating, part: "pods",
+			hold: policy.HoldUpdating,
 		},
 		"down: the reading is old": {
 			rate: fewer,
@@ -124,18 +92,6 @@ func TestHolds(t *testing.T) {
 				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
 			}, hold: policy.HoldUnknown,
 		},
-		"down: keys have just moved, whatever waits": {
-			rate: fewer, change: func(in *policy.Input, state *policy.State) {
-				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(time.Minute)
-			},
-			hold: policy.HoldRebalancing, part: "key-shared",
-		},
-		"down: the last change restarted all": {
-			rate: fewer, change: func(_ *policy.Input, state *policy.State) {
-				state.Start.Restarts, state.Start.Changed = 1, ago(time.Minute)
-			},
-			hold: policy.HoldRestarting, part: "restarts",
-		},
 		"down, not held: dispatch is blocked": {
 			rate:   fewer,
 			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true },
@@ -147,53 +103,19 @@ func TestHolds(t *testing.T) {
 		"down: more was needed within the window": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(44 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(29 * time.Second), Replicas: 4}}
 			},
 			hold: policy.HoldStabilizing,
 		},
 		"down, not held: more was needed before the window": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(45 * time.Second), Replicas: 4}}
+				state.Recommendations = []policy.ReplicasAt{{At: ago(60 * time.Second), Replicas: 4}}
 			},
-		},
-		"down: more was needed within the period of the load": {
-			rate: fewer,
-			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(109 * time.Second), Replicas: 4}}
-				state.Recurrence = policy.Recurrence{At: ago(39 * time.Minute), After: 100 * time.Second}
-			},
-			hold: policy.HoldStabilizing, part: "recurrence",
-		},
-		"down, not held: more was needed before the period of the load": {
-			rate: fewer,
-			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(110 * time.Second), Replicas: 4}}
-				state.Recurrence = policy.Recurrence{At: ago(39 * time.Minute), After: 100 * time.Second}
-			},
-		},
-		"down, not held: the period of the load is long ago": {
-			rate: fewer,
-			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(50 * time.Second), Replicas: 4}}
-				state.Recurrence = policy.Recurrence{At: ago(40 * time.Minute), After: 100 * time.Second}
-			},
-		},
-		"down: most of what is to be saved is to be saved soon": {
-			rate: fewer, change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(30 * time.Second), Replicas: 3}}
-			},
-			hold: policy.HoldStabilizing, part: "patient-down",
-		},
-		"down: it saves a tenth": {
-			rate: 850, change: func(in *policy.Input, state *policy.State) {
-				in.CurrentReplicas, state.Start.Replicas = 11,
-					11
-			}, hold: policy.HoldSmallChange, part: "least-down",
 		},
 		"up: the backlog is within the objective": {
 			rate: 380, change: func(*policy.Input, *policy.State) {},
-			hold: policy.HoldWithinObjective, part: "lazy-up",
+			hold: policy.HoldWithinObjective,
 		},
 	}
 	for name, test := range tests {
@@ -209,13 +131,80 @@ func TestHolds(t *testing.T) {
 			require.NotNil(t, decision.Hold)
 			require.Equal(t, test.hold, decision.Hold.Reason)
 			require.NotEmpty(t, decision.Hold.Message)
-			if test.part != "" {
-				part, err := policy.ParsePart(test.part)
-				require.NoError(t, err)
-				in.Without = part
-				without, _ := policy.Decide(in, state)
-				require.NotEqual(t, in.CurrentReplicas, without.Replicas, "%+v", without.Hold)
-			}
 		})
 	}
+}
+
+// surplusOf is an input of replicas of which some have been a surplus for a time, and the state that remembers it.
+func surplusOf(current, needed int32, since time.Duration) (policy.Input, policy.State) {
+	in := asking(current, reading(100*float64(needed), 0), backlogStrategy(100))
+	in.Spec.MaxReplicas, in.Reading.Consumers = 100, backlog.Known(float64(current))
+	return in, policy.State{
+		Start: policy.Start{Replicas: current}, DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second),
+		Recommendations: []policy.ReplicasAt{{At: ago(since), Replicas: current}},
+	}
+}
+
+// A change costs time of all replicas and of one. A scale-down happens once the surplus has cost more.
+func TestAScaleDownHappensOnceItIsWorthItsPrice(t *testing.T) {
+	keyShared := func(in *policy.Input, _ *policy.State) { in.Reading.Type = backlog.KeyShared }
+	restarting := func(in *policy.Input, state *policy.State) {
+		in.Restarts, state.Start.Seconds, state.Start.Count = true, 60, 5
+	}
+	window := func(seconds int32) func(*policy.Input, *policy.State) {
+		return func(in *policy.Input, _ *policy.State) {
+			in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &seconds}}
+		}
+	}
+	same := func(*policy.Input, *policy.State) {}
+	tests := map[string]struct {
+		current, needed int32
+		change          func(*policy.Input, *policy.State)
+		// In seconds: a surplus for this long is kept, and is removed after that.
+		kept, removed int
+	}{
+		"one replica of four":                            {4, 3, same, 45, 100},
+		"90 % of forty, after the default window":        {40, 4, same, 29, 30},
+		"one replica of forty":                           {40, 39, same, 300, 520},
+		"one replica of four, Key_Shared":                {4, 3, keyShared, 110, 230},
+		"90 % of forty, Key_Shared":                      {40, 4, keyShared, 29, 60},
+		"one replica of four that all restart":           {4, 3, restarting, 190, 400},
+		"90 % of forty that all restart":                 {40, 4, restarting, 45, 100},
+		"one replica of four, without a window":          {4, 3, window(0), 45, 100},
+		"90 % of forty, without a window":                {40, 4, window(0), 5, 20},
+		"one replica of four, in a window of 5 minutes":  {4, 3, window(300), 299, 300},
+		"90 % of forty, in a window of 5 minutes":        {40, 4, window(300), 299, 300},
+		"all but one of two, in a window of ten seconds": {2, 1, window(10), 35, 80},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			after := func(seconds int) policy.Decision {
+				in, state := surplusOf(test.current, test.needed, time.Duration(seconds)*time.Second)
+				test.change(&in, &state)
+				decision, _ := policy.Decide(in, state)
+				return decision
+			}
+			kept := after(test.kept)
+			require.Equal(t, test.current, kept.Replicas)
+			require.Equal(t, policy.HoldStabilizing, kept.Hold.Reason)
+			require.Contains(t, kept.Hold.Message, fmt.Sprintf("%d replicas are enough, %d were needed %s ago", test.needed,
+				test.current, time.Duration(test.kept)*time.Second))
+			removed := after(test.removed)
+			require.Equal(t, test.needed, removed.Replicas)
+			require.Nil(t, removed.Hold)
+		})
+	}
+}
+
+func TestTheLargestNeedSinceCounts(t *testing.T) {
+	in, state := surplusOf(10, 2, 10*time.Minute)
+	state.Recommendations = append(state.Recommendations, policy.ReplicasAt{At: ago(20 * time.Second), Replicas: 6})
+	decision, after := policy.Decide(in, state)
+	require.Equal(t, int32(6), decision.Replicas, "four have been a surplus for ten minutes, and four for 20 s")
+	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
+
+	in.Now = in.Now.Add(20 * time.Second) // the autoscaler has not followed
+	in.Reading.At = in.Now
+	decision, _ = policy.Decide(in, after)
+	require.Equal(t, int32(2), decision.Replicas, "a scale-down in progress becomes larger")
 }

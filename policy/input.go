@@ -36,8 +36,6 @@ type Input struct {
 	Promised backlog.SubscriptionType
 	// Partitions of the subscription: with Failover, replicas are sized for the busiest. Empty if they are unknown.
 	Partitions []backlog.PartitionReading
-	// Without leaves out parts of the algorithm. Only the simulator sets it, to measure the effect of each.
-	Without Part
 	// Unknown is why there is no reading: one of the errors of package backlog.
 	Unknown error
 	// Own is the number of the target's replicas that may consume: its running pods, terminating ones included, or its
@@ -145,7 +143,7 @@ const (
 	HoldPartial = "ReadingPartial"
 	// HoldLearning: the capacity of a replica is unknown.
 	HoldLearning = "CapacityNotLearned"
-	// HoldStabilizing: the stabilization window has a larger recommendation.
+	// HoldStabilizing: more replicas were needed recently, so a scale-down has not paid for its price yet.
 	HoldStabilizing = "ScaleDownStabilized"
 	// HoldWithinObjective: the current replicas meet the objective.
 	HoldWithinObjective = "WithinObjective"
@@ -155,8 +153,6 @@ const (
 	HoldIneffective = "ScalingIneffective"
 	// HoldUnverified: it is unknown whether the last replicas added process more.
 	HoldUnverified = "ScaleUpUnverified"
-	// HoldSmallChange: the change saves too little.
-	HoldSmallChange = "ChangeTooSmall"
 	// HoldThrottled: a dispatch rate limit of Pulsar throttles messages.
 	HoldThrottled = "DispatchThrottled"
 	// HoldBlocked: dispatch is blocked until consumers acknowledge messages.
@@ -171,10 +167,6 @@ const (
 	HoldCrashLooping = "CrashLooping"
 	// HoldUpdating: a rollout is replacing pods.
 	HoldUpdating = "Updating"
-	// HoldRebalancing: after the last change, Key_Shared hashes are blocked until their former consumer is done.
-	HoldRebalancing = "KeySharedRebalancing"
-	// HoldRestarting: each change restarts all replicas, and the last one is recent.
-	HoldRestarting = "RestartsOnScale"
 	// HoldRolloutPaused: a rollout of the target is paused, and a change of the replicas would resume it.
 	HoldRolloutPaused = "RolloutPaused"
 	// HoldWorkerUpdate: a function worker restarts all instances at each change, and the last one is recent.
@@ -204,7 +196,7 @@ const (
 // simulator, which have no API server.
 const (
 	defaultLatencyObjective = time.Minute
-	defaultDownWindow       = 45 * time.Second
+	defaultDownWindow       = 30 * time.Second
 	defaultCooldown         = 5 * time.Minute
 )
 

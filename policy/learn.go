@@ -93,15 +93,16 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 		return before, Tally{}, false, false
 	}
 	busy, timed := busyShare(r)
-	timed = timed && !l.in.without(PartBusyTime)
 	opened := consumers * float64(l.in.perReplica())
 	calls, serviceTime := timedCalls(r.Instances)
 	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(r, processed, opened, timed)
 	if l.frozen {
 		return before, Tally{}, saturated, true
 	}
-	if !saturated && timed && serviceTime > 0 && (busy > minBusy || !before.coverageUnknown()) {
-		return before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), l.in.Now), Tally{}, false, true
+	// Calls of replicas that started together end together, so a poll has all of them or none.
+	long := serviceTime > l.in.pollInterval().Seconds() && calls >= max(enoughMessages, consumers)/2
+	if (!saturated || long) && timed && serviceTime > 0 && (busy > minBusy || !before.coverageUnknown()) {
+		return before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), l.in.Now), Tally{}, saturated, true
 	}
 	tally = tally.plus(saturated, processed, consumers, max(l.elapsed, r.Window), l.elapsed)
 	switch {
@@ -253,15 +254,6 @@ func (c *LearnedCapacity) coverage() float64 {
 
 // coverageUnknown reports whether no replica was saturated yet.
 func (c *LearnedCapacity) coverageUnknown() bool { return c == nil || c.Coverage == 0 }
-
-// cautious is the capacity less one standard deviation, at most 20 %: a capacity without recent observations does not
-// hold more replicas.
-func (c *LearnedCapacity) cautious(in Input) float64 {
-	if in.without(PartCautiousDown) {
-		return c.planned()
-	}
-	return c.planned() * math.Exp(-math.Sqrt(min(c.Variance, resumedVariance)))
-}
 
 // covered is the share of its time that a saturated replica measures: its busy share. That may be of another time, in
 // which it did not consume yet, since metrics are not read when the topic is. Then it is clearly less than the rate

@@ -117,7 +117,7 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	p := newPlant(4, 1000, 100)
 	p.in.Spec.MaxReplicas = 4
 	p.run(300)
-	require.False(t, p.state.Plateau.Open)
+	require.Empty(t, p.state.Plateau.Stage)
 	learnedBefore := p.state.Capacity.Observations
 	p.one = 50
 	p.run(300)

@@ -6,6 +6,7 @@ package policy_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,3 +60,28 @@ func unknownConsumers(in *policy.Input) {
 }
 
 func missingTopic(in *policy.Input) { in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden) }
+
+// Three of four consumers that a replica opens are missing: what all process would count as the work of a quarter.
+func TestNothingIsLearnedWhileConsumersAreMissing(t *testing.T) {
+	saturated := func(running int32, consumers float64) policy.Input {
+		in := runningPods(running, consumers, 4)
+		ours := in.Spec.Subscription
+		in.Reading = stuck(consumers)
+		in.Reading.ProcessRate = backlog.Known(500)
+		in.Spec.Subscription = ours
+		return in
+	}
+	_, state := policy.Decide(saturated(4, 16), policy.State{}) // of this subscription
+	state.ReadAt, state.LearnedAt = ago(10*time.Second), ago(10*time.Second)
+	state.Capacity, state.Arrivals, state.Floor = learned(100), arrivals(500), policy.Floor{}
+	state.Start.Open, state.Start.From, state.Start.Changed = true, 2, ago(4*time.Minute)
+	decision, after := policy.Decide(saturated(4, 4), state)
+	require.Equal(t, state.Capacity, after.Capacity)
+	require.Equal(t, state.Floor, after.Floor)
+	require.False(t, after.Start.Open, "the others may never come")
+	require.InDelta(t, 500, after.Arrivals.Rate, 100, "the load is learned")
+	require.GreaterOrEqual(t, decision.Replicas, int32(4))
+
+	_, after = policy.Decide(saturated(4, 16), state)
+	require.Greater(t, after.Capacity.MessagesPerSecond, 100.0, "all are there: 500/s by four replicas")
+}

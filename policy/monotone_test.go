@@ -78,9 +78,8 @@ func TestMoreWorkAndLessCapacityNeverNeedFewerReplicas(t *testing.T) {
 					return // without a capacity there is no formula to be monotonous
 				}
 				in, state = unlearnable(capacityAlone(in)), withCapacity(state, 1)
-				if name == "more arrives" {
-					in.Without = policy.PartLazyUp // a larger backlog is normal then, which may hold replicas
-				}
+				// Too few for any number of partitions spread them as evenly as they can.
+				in.Spec.MaxReplicas = max(in.Spec.MaxReplicas, int32(len(in.Partitions)))
 				less, _ := policy.Decide(in, state)
 				inMore, stateMore := more(r, in, state)
 				larger, _ := policy.Decide(inMore, stateMore)
@@ -106,10 +105,14 @@ func TestScalingEveryQuantityAlikeChangesNothing(t *testing.T) {
 			return
 		}
 		in, state = unlearnable(capacityAlone(in)), withCapacity(state, 1)
+		load := *state.Arrivals
+		load.Dispersion = max(10, load.Dispersion) // with independent messages, relative noise depends on their number
+		state.Arrivals = new(load)
 		decision, _ := policy.Decide(in, state)
 		state = withCapacity(state, c)
-		load := *state.Arrivals
-		load.Fast, load.Slow, load.Peak, load.Deviation = c*load.Fast, c*load.Slow, c*load.Peak, c*load.Deviation
+		load.Rate, load.Peak, load.Dispersion = c*load.Rate, c*load.Peak, c*load.Dispersion
+		load.Counted.Rate, load.Surge.Peak = c*load.Counted.Rate, c*load.Surge.Peak
+		load.Surge.Published, load.Surge.Finished = c*load.Surge.Published, c*load.Surge.Finished
 		load.Past = append([]policy.RateAt(nil), load.Past...)
 		for i := range load.Past {
 			load.Past[i].Rate *= c

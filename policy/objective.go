@@ -38,6 +38,9 @@ const (
 	ObjectiveStalled
 )
 
+// ageLooks times FreshFor is more than the time between two looks at the age.
+const ageLooks = 2
+
 // LatencyObjective is latencyObjective of the spec, or its default where no API server has set it.
 func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	if spec.LatencyObjective.Duration <= 0 {
@@ -76,7 +79,7 @@ func workWait(in Input, state State) backlog.Measurement {
 	if err != nil {
 		return backlog.Unknown(err)
 	}
-	return waitOf(state.Floor.work(in, ready), in.Reading, state.Capacity)
+	return waitOf(state.Floor.work(ready), in.Reading, state.Capacity)
 }
 
 // oldestDue is the age of the oldest message in seconds. It is unknown with delayed messages: their age is no delay.
@@ -86,15 +89,77 @@ func oldestDue(r backlog.Reading) (seconds float64, known bool) {
 	return seconds, err == nil && delayed == 0 && unknown == nil
 }
 
+// Oldest is the oldest message that is due.
+type Oldest struct {
+	// At is when it was looked at, and Published its time then; zero for none.
+	At        time.Time `json:"at,omitzero"`
+	Published time.Time `json:"published,omitzero"`
+	// Stuck is true if an earlier look found the same message.
+	Stuck bool `json:"stuck,omitempty"`
+}
+
+// learn learns from a reading, which looks at the age less often than at the rest.
+func (o Oldest) learn(r backlog.Reading) Oldest {
+	age, known := oldestDue(r)
+	if !known || !r.OldestAt.After(o.At) {
+		return o
+	}
+	published := r.OldestAt.Add(-fromSeconds(age))
+	return Oldest{At: r.OldestAt, Published: published, Stuck: published.Sub(o.Published).Abs() < time.Second}
+}
+
+// late reports whether messages have missed the objective, and not only one that is stuck.
+func (o Oldest) late(in Input) bool {
+	return !o.Stuck && !o.Published.IsZero() && in.Now.Sub(o.At) <= ageLooks*in.FreshFor &&
+		o.At.Sub(o.Published) > LatencyObjective(in.Spec)
+}
+
 // stalls reports whether there was work throughout the window and none was processed.
 func stalls(in Input, floor Floor) bool {
 	least, err := in.Reading.LeastReady.Value()
 	processed, unknown := in.Reading.ProcessRate.Value()
-	return err == nil && unknown == nil && processed <= 0 && least-floor.messages(in) >= 1
+	return err == nil && unknown == nil && processed <= 0 && least-floor.Messages >= 1
 }
 
-// missesObjective reports whether the backlog takes longer than the objective, which justifies the cost of a change.
-func (s State) missesObjective(in Input) bool {
-	seconds, err := workWait(in, s).LowerBound()
-	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
+// wait is how long the ready messages take with the replicas that consume now. It is a lower bound if some topics are
+// unknown.
+func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	ready, err := reading.Ready.LowerBound()
+	if err != nil {
+		return backlog.Unknown(err)
+	}
+	seconds, err := waitFor(ready, reading, capacity)
+	switch {
+	case err != nil:
+		return backlog.Unknown(err)
+	case !reading.Coverage.Complete():
+		return backlog.AtLeast(seconds, reading.Coverage.Err())
+	default:
+		return backlog.Known(seconds)
+	}
+}
+
+// waitOf is wait with so many messages ready.
+func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	reading.Ready = backlog.Known(messages)
+	return wait(reading, capacity)
+}
+
+// waitFor is how long this number of messages takes.
+func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) (seconds float64, err error) {
+	if ready < 1 {
+		return 0, nil
+	}
+	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
+	if consumers, err := reading.Consumers.LowerBound(); err == nil && consumers > 0 && capacity != nil {
+		return ready / (consumers * capacity.MessagesPerSecond), nil
+	}
+	processed, err := reading.ProcessRate.Value()
+	switch {
+	case err != nil:
+		return 0, err
+	case processed <= 0:
+		return 0, backlog.ErrNoRate // nothing is processed: no finite answer
+	}
+	return ready / processed, nil
 }

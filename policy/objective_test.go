@@ -107,27 +107,38 @@ func TestADecisionWithoutAReadingComparesNothing(t *testing.T) {
 // Receive queues of slow replicas hold old messages while the whole backlog is small: 22 replicas were held within the
 // objective for 58 minutes, with 20 % of the messages late.
 func TestReplicasAreNotHeldWithinTheObjectiveWhileLate(t *testing.T) {
+	late := func(in *policy.Input) {
+		in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(300), in.Now
+	}
 	tests := map[string]struct {
 		change func(in *policy.Input, state *policy.State)
 		held   bool
 	}{
 		"holds while the backlog is within it": {func(*policy.Input, *policy.State) {}, true},
 		"does not while the oldest message is late": {func(in *policy.Input, _ *policy.State) {
-			in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(300), in.Now
+			late(in)
 		}, false},
+		"does not while another message is late than before": {func(in *policy.Input, state *policy.State) {
+			late(in)
+			state.Oldest = policy.Oldest{At: ago(30 * time.Second), Published: ago(340 * time.Second)}
+		}, false},
+		"holds while one message is stuck": {func(in *policy.Input, state *policy.State) {
+			late(in)
+			state.Oldest = policy.Oldest{At: ago(30 * time.Second), Published: ago(300 * time.Second)}
+		}, true},
+		"holds while messages are only delayed": {func(in *policy.Input, _ *policy.State) {
+			late(in)
+			in.Reading.Delayed = backlog.Known(1)
+		}, true},
 		"holds while only discounted messages are old": {func(in *policy.Input, state *policy.State) {
-			in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(300), in.Now
+			late(in)
 			in.Reading.Ready = backlog.Known(100)
 			state.Floor = policy.Floor{Messages: 100}
 		}, true},
 		"does not while replicas that were started do not consume": {func(in *policy.Input, state *policy.State) {
 			in.Reading.Consumers = backlog.Known(4)
-			state.Start.Changed = in.Now.Add(-time.Hour)
+			state.Start.Changed = ago(time.Hour)
 		}, false},
-		"holds while they start": {func(in *policy.Input, state *policy.State) {
-			in.Reading.Consumers = backlog.Known(4)
-			state.Start.Changed = in.Now.Add(-30 * time.Second)
-		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	}
 	scale := 1.0
 	if total > 0 {
-		scale = l.planned / total
+		scale = l.arriving / total
 	}
 	shares = make([]share, 0, len(in.Partitions))
 	for i, p := range in.Partitions {
@@ -127,7 +127,7 @@ func usefulReplicas(in Input) (replicas int32, known bool) {
 	if most == 0 {
 		most = in.Reading.Partitions
 	}
-	limited := most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover)
+	limited := most > 0 && in.Reading.Type == backlog.Failover
 	return int32(in.replicasOf(float64(most))), limited
 }
 
@@ -164,16 +164,16 @@ func (l load) failover(in Input) (recommendation, bool) {
 		return recommendation{}, false
 	}
 	each := float64(in.perReplica()) // consumers, each of which is active on partitions of its own
-	one, cautious, most := l.capacity/each, l.cautiousCapacity/each, in.Spec.MaxReplicas*in.perReplica()
+	one, most := l.capacity/each, in.Spec.MaxReplicas*in.perReplica()
 	steady, drain := failoverReplicas(shares, byRate, l.utilization*one, most), failoverReplicas(shares, byLoad, one, most)
 	replicas := func(consumers int32) int32 { return int32(in.replicasOf(float64(consumers))) }
 	a := recommendation{
 		replicas: replicas(max(steady, drain)),
-		steady:   replicas(failoverReplicas(shares, byRate, l.utilization*cautious, most)), drain: replicas(drain),
+		steady:   replicas(steady), drain: replicas(drain),
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s backlog",
 			max(steady, drain), len(shares),
-			short(one), short(l.planned), short(l.excess)),
-		terms: l.terms(),
+			short(one), short(l.arriving), short(l.excess)),
+		terms: l.terms(l.excess),
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
 		a.overloaded = overloaded(shares, byRate, n, nearlyFull*one) || overloaded(shares, byLoad, n, one)

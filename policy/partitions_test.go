@@ -41,22 +41,23 @@ func TestReplicasOfAFailoverSubscriptionMatchExhaustiveSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	seen := map[int32]bool{}
 	for range 5000 {
-		const one, plainUtilisation, drain, normal = 100.0, 0.7, 36.0, 5.0
+		const one, normal = 100.0, 5.0
 		rate := math.Exp(r.Float64() * 8)
 		in := input(1, reading(math.Floor(r.ExpFloat64()*rate*20), rate))
 		in.Spec.MaxReplicas = 100
 		in = partitioned(r, in, 1+r.IntN(20))
 		in.Reading.At = noon().Add(time.Second)
-		in.Without = policy.PartLazyUp | policy.PartHeadroom | policy.PartTrend
+		decision, after := policy.Decide(in, policy.State{Arrivals: arrivals(rate), Capacity: learned(one)})
+		utilization, drain := term(t, decision, "utilization"), term(t, decision, "drain")
 		steady, waiting := make([]float64, len(in.Partitions)), make([]float64, len(in.Partitions))
 		for i, p := range in.Partitions {
 			arriving, _ := p.PublishRate.Value()
 			ready, _ := p.Ready.Value()
 			steady[i], waiting[i] = arriving, arriving+max(0, ready-normal*arriving)/drain
 		}
-		want := max(twin(steady, plainUtilisation*one), twin(waiting, one))
-		decision, _ := policy.Decide(in, policy.State{Arrivals: arrivals(rate), Capacity: learned(one)})
-		require.Equal(t, want, decision.Wanted, "%v %s", steady, decision.Equation)
+		want := max(twin(steady, utilization*one), twin(waiting, one))
+		needed := after.Recommendations[len(after.Recommendations)-1].Replicas
+		require.Equal(t, want, needed, "%v %s", steady, decision.Equation)
 		seen[want] = true
 	}
 	require.Greater(t, len(seen), 15)
@@ -107,7 +108,7 @@ func TestReplicasOfAFailoverSubscription(t *testing.T) {
 			}), 2},
 		"follows the type that the broker reports": {change(waiting(with(1, 100, 100), 0, 1e4), func(in *policy.Input) {
 			in.Reading.Type, in.Promised = backlog.Shared, backlog.Failover
-		}), 6},
+		}), 8},
 		"has one replica of an Exclusive subscription": {change(waiting(with(1, 100, 100), 0, 1e6),
 			func(in *policy.Input) { in.Reading.Type = backlog.Exclusive }), 1},
 		"scales down to one with an Exclusive subscription": {change(with(3, 90, 90),

@@ -15,47 +15,48 @@ import (
 // Plateau detects whether more replicas process more. A pool with an external limit, such as a database, looks like a
 // pool that is too small: it is busy and has a backlog. Adding replicas distinguishes the two.
 //
-//	scale-up -> episode -> throughput grows with the replicas: verified | it does not: ceiling
-//	ceiling -> fewer replicas process less: false alarm | throughput grew, or no backlog: lifted | now and then: probe
+//	a scale-up -> Verifying -> each new replica adds at least half of what one did before: none
+//	                        -> it adds less: Limited
+//	Limited, now and then  -> Trying a quarter more -> they add nothing: Limited, for longer
+//	Limited or Trying      -> more is processed, or there is no backlog, or fewer process less: none
 //
-// A single poll is never enough for a conclusion.
+// A verdict needs several polls and enough messages: of long calls, few end within a poll.
 type Plateau struct {
-	// Open is true during an episode, which begins with a scale-up at Since. Before it, From replicas processed Did
-	// messages per second, and the capacity of one was Each. Asked is the requested number of replicas.
-	Open  bool      `json:"open,omitempty"`
+	Stage Stage `json:"stage,omitempty"`
+	// Since the stage began.
 	Since time.Time `json:"since,omitzero"`
-	From  float64   `json:"from,omitempty"`
-	Did   float64   `json:"did,omitempty" state:"rate"`
-	Each  float64   `json:"each,omitempty" state:"rate"`
-	Asked int32     `json:"asked,omitempty"`
-	// Good, Bad and Slow count consecutive polls: the new replicas add what they should, they do not, or all replicas
-	// together process less than before. Sum is the throughput of the bad polls.
-	Good int     `json:"good,omitempty"`
-	Bad  int     `json:"bad,omitempty"`
-	Slow int     `json:"slow,omitempty"`
-	Sum  float64 `json:"sum,omitempty"`
-
-	// Ceiling is the limit of the replicas since Since, 0 for none. When it was set, BeforeN replicas processed Before
-	// messages per second.
-	Ceiling int32   `json:"ceiling,omitempty"`
-	Before  float64 `json:"before,omitempty" state:"rate"`
-	BeforeN float64 `json:"beforeN,omitempty"`
-	// More and Less count consecutive polls with clearly more and less than Before, and Checked all polls of this stage.
-	// Probing is true if the stage is a probe. Block is the time until the next one.
-	More    int           `json:"more,omitempty"`
-	Less    int           `json:"less,omitempty"`
-	Checked int           `json:"checked,omitempty"`
-	Probing bool          `json:"probing,omitempty"`
-	Block   time.Duration `json:"block,omitempty"`
-	// Quiet is the end of the pause after a false alarm.
-	Quiet time.Time `json:"quiet,omitzero" state:"until"`
+	// Reference is the pool before: before the scale-up of Verifying, and at the plateau of the others.
+	Reference Output `json:"reference,omitzero"`
+	// Each is what a replica processes, in messages per second.
+	Each float64 `json:"each,omitempty" state:"rate"`
+	// Replicas are those that a scale-up asked for first, and the ceiling of Limited and Trying.
+	Replicas int32 `json:"replicas,omitempty"`
+	// Seen is the output since all replicas consume, in Polls polls. A replica shows none before its first call has ended.
+	Seen Seen `json:"seen,omitzero"`
+	// Doubtful is true while what was seen is too little for a verdict, and looks like a plateau.
+	Doubtful bool `json:"doubtful,omitempty"`
+	// Pause is the time until the next try, and Quiet the end of the pause after a ceiling that was none.
+	Pause time.Duration `json:"block,omitempty"`
+	Quiet time.Time     `json:"quiet,omitzero" state:"until"`
 }
 
+// Stage of a Plateau; empty for none.
+type Stage string
+
+// Stages.
 const (
-	// verifiedGain is the share of the expected gain that verifies new replicas.
-	verifiedGain = 0.5
-	goodPolls    = 2
-	badPolls     = 3
+	Verifying Stage = "verifying"
+	Limited   Stage = "limited"
+	Trying    Stage = "trying"
+)
+
+const (
+	// verifiedGain is the share of the expected gain that verifies new replicas, in verifiedPolls polls. A plateau takes
+	// plateauPolls.
+	verifiedGain                = 0.5
+	verifiedPolls, plateauPolls = 2, 3
+	// plateauDeviations of the number of finished messages are less than the gain that a verdict misses.
+	plateauDeviations = 2
 	// slowedShare: replicas became slower themselves if all of them process less than this share of the earlier
 	// throughput.
 	slowedShare = 0.85
@@ -64,210 +65,227 @@ const (
 	unverifiedGrowth = 4
 	// significantShare is the minimum growth of the replicas that is distinguishable from the noise of a rate.
 	significantShare = 1.15
-	// An episode judges the replicas that have started after episodeStarts starts, and ends after twice that time.
-	episodeStarts = 3
+	// Verifying compares the replicas that have started after episodeStarts starts, and ends after twice that time and
+	// episodeCalls calls.
+	episodeStarts, episodeCalls = 3, 10
 	// fullShare is the utilization of replicas under a ceiling.
 	fullShare = 0.9
 	// liftedShare is the growth of the throughput that lifts a ceiling.
 	liftedShare = 1.08
 	probeStep   = 1.25
-	// A wrong ceiling is expensive: the first probe is early, later ones are rarer. Without slack only a probe shows that
-	// a limit was lifted, and one probe in 15 min costs less than slack.
-	firstBlock   = 4 * time.Minute
-	longestBlock = 15 * time.Minute
-	falseAlarm   = 30 * time.Minute
+	// A wrong ceiling is expensive: the first try is early, later ones are rarer. Without slack only a try shows that a
+	// limit was lifted, and one in 15 min costs less than slack.
+	firstCeiling   = 4 * time.Minute
+	longestCeiling = 15 * time.Minute
+	falseAlarm     = 30 * time.Minute
 )
 
-// active reports whether an external limit may bound the throughput.
-func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
+// Ceiling is the limit of the replicas; 0 for none.
+func (p Plateau) Ceiling() int32 {
+	if p.Stage == Limited || p.Stage == Trying {
+		return p.Replicas
+	}
+	return 0
+}
 
 // blocksLearning reports whether the capacity cannot be learned now. Until the first new replica consumes, the pool
-// still shows its own capacity: the episode has not begun.
+// still shows its own capacity.
 func (p Plateau) blocksLearning(r backlog.Reading) bool {
 	consumers, missing := r.Consumers.Value()
 	processed, err := processRate(r)
-	return p.Ceiling > 0 || p.Open && (missing != nil || err != nil || consumers > p.From || processed < slowedShare*p.Did)
+	return p.Ceiling() > 0 || p.Stage == Verifying &&
+		(missing != nil || err != nil || consumers > p.Reference.Replicas || processed < slowedShare*p.Reference.Processed)
 }
 
-// reset returns a plateau without an episode or a ceiling.
-func (p Plateau) reset() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet} }
+// none returns a plateau without a stage.
+func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, Quiet: p.Quiet} }
 
-// begin opens an episode at a scale-up. For a pool that was not saturated it uses the learned capacity, if the new
-// replicas are enough to show an effect.
-func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plateau {
-	did, err := processRate(in.Reading)
+// begin verifies a scale-up. It uses the learned capacity for a poll with few messages, and for a pool that was not
+// saturated if the new replicas are enough to show an effect.
+func (p Plateau) begin(in Input, each float64, saturated bool, wanted int32) Plateau {
+	processed, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 || p.active() || in.Now.Before(p.Quiet) ||
+	if err != nil || missing != nil || consumers < 1 || p.Stage != "" || in.Now.Before(p.Quiet) ||
 		in.Spec.Mode == v1alpha1.ModeRecommend {
 		return p
 	}
-	if !saturated {
-		if float64(wanted) < significantShare*consumers {
-			return p
-		}
-		did = consumers * one
+	if !saturated && float64(wanted) < significantShare*consumers {
+		return p
 	}
-	after := p.reset()
-	after.Open, after.Since, after.From, after.Did, after.Each, after.Asked = true, in.Now, consumers, did, one, wanted
+	if !saturated || fewMessages(in, processed) {
+		processed = consumers * each
+	}
+	after := p.none()
+	after.Stage, after.Since, after.Each, after.Replicas = Verifying, in.Now, each, wanted
+	after.Reference = Output{consumers, processed}
 	return after
 }
 
-// expire ends an episode that did not get all its replicas in time, and a ceiling that could not be checked. It ends
-// both in mode Recommend, where no autoscaler follows the ceiling.
+// expire ends a verification that did not get all its replicas in time, and a ceiling that could not be checked. It
+// ends both in mode Recommend, where no autoscaler follows the ceiling.
 func (p Plateau) expire(in Input, start Start) Plateau {
+	age := in.Now.Sub(p.Since)
 	switch {
-	case in.without(PartPlateau), p.active() && in.Spec.Mode == v1alpha1.ModeRecommend:
+	case p.Stage == "":
+		return p
+	case in.Spec.Mode == v1alpha1.ModeRecommend:
 		return Plateau{}
-	case p.Open && in.Now.Sub(p.Since) > 2*patience(in, start),
-		p.Ceiling > 0 && in.Now.Sub(p.Since) > p.Block+longestBlock:
-		return p.reset()
+	case p.Stage == Verifying && age > 2*patience(in, start)+episodeCalls*p.call(),
+		p.Ceiling() > 0 && age > p.Pause+longestCeiling+episodeCalls*p.call():
+		return p.none()
 	default:
 		return p
 	}
 }
 
-func patience(in Input, start Start) time.Duration {
-	return fromSeconds(episodeStarts * start.react(in))
-}
+// call is how long a call takes if a replica does one at a time.
+func (p Plateau) call() time.Duration { return fromSeconds(1 / max(p.Each, minRate)) }
 
 // observe learns from a poll with the same consumers throughout.
 func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	processed, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 || !p.active() {
+	if err != nil || missing != nil || consumers < 1 || p.Stage == "" {
 		return p
 	}
-	if p.Ceiling > 0 {
-		started := consumers >= max(consuming(in, state.Start), float64(state.Decided.or(0)))
-		return p.evaluateCeiling(in, state.Floor, output{processed, consumers, saturated && started})
-	}
+	now := Output{consumers, processed}
 	complete := consumers >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
-	telling := consumers >= significantShare*p.From
-	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
-	case !saturated && !complete && consumers <= p.From:
+	late := in.Now.Sub(p.Since) > patience(in, state.Start)
+	if p.Stage != Verifying {
+		return p.check(in, state.Floor, now, saturated && (complete || late))
+	}
+	telling := consumers >= significantShare*p.Reference.Replicas
+	switch {
+	case !saturated && !complete && consumers <= p.Reference.Replicas:
 		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
 	case !saturated, keepsUp(in, state.Arrivals, processed), complete && !telling: // no need, or too few to compare
-		return p.reset()
+		return p.none()
 	case complete, late && telling:
-		return p.rebase(processed, consumers, complete).judge(in, processed, consumers)
+		return p.rebase(in, now, complete).judge(in, now)
 	default:
-		return p.rebase(processed, consumers, complete)
+		return p.rebase(in, now, complete)
 	}
 }
 
-// keepsUp reports whether replicas process what arrives and the backlog is in receive queues: new replicas have nothing
-// to add. If there are messages to dispatch, a limit just above the arrivals is possible.
-func keepsUp(in Input, arrivals *Arrivals, processed float64) bool {
-	undispatched, err := in.Reading.LeastUndispatched.Value()
-	return err == nil && undispatched < max(1, processed*pendingWork.Seconds()) &&
-		arrivals != nil && processed >= arrivals.Fast
-}
-
-// rebase restarts an episode from its current replicas while others are still to come, if the current ones process what
-// they should, or clearly less, which has an earlier cause. Otherwise a Function that becomes slower meanwhile would
-// look like one with an external limit.
-func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
-	if !complete && (processed < slowedShare*p.Did || consumers > p.From && p.gain(processed, consumers) >= verifiedGain) {
-		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
+// rebase compares with the current replicas while others are still to come, if the current ones process what they
+// should, or clearly less, which has an earlier cause. Otherwise a Function that becomes slower meanwhile would look
+// like one with an external limit.
+func (p Plateau) rebase(in Input, now Output, complete bool) Plateau {
+	if !complete && !fewMessages(in, now.Processed) && (now.Processed < slowedShare*p.Reference.Processed ||
+		now.Replicas > p.Reference.Replicas && p.gain(now) >= verifiedGain) {
+		p.Reference, p.Seen, p.Doubtful = now, Seen{}, false
 	}
 	return p
 }
 
-// gain is what the new replicas of an episode add, as a share of what the same number processed before.
-func (p Plateau) gain(processed, consumers float64) float64 {
-	return (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From))
+// expected is what one more replica should add.
+func (p Plateau) expected() float64 {
+	return min(p.Each, p.Reference.Processed/p.Reference.Replicas)
 }
 
-// judge compares what the new replicas of an episode add with the earlier throughput of each replica. A dependency that
-// slows each call is no plateau: it is learned as capacity.
-func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
+// gain is what the new replicas add, as a share of what the same number processed before.
+func (p Plateau) gain(now Output) float64 {
+	return (now.Processed - p.Reference.Processed) / ((now.Replicas - p.Reference.Replicas) * p.expected())
+}
+
+// judge compares what the new replicas add with the earlier throughput of each replica, once enough calls have ended. A
+// dependency that slows each call is no plateau: it is learned as capacity.
+func (p Plateau) judge(in Input, now Output) Plateau {
+	if p.Seen.From.IsZero() {
+		p.Seen.From = in.Now
+	}
+	if in.Now.Sub(p.Seen.From) < p.call() {
+		return p // the first calls of the new replicas have not ended
+	}
+	p.Seen = p.Seen.plus(now.Processed, max(in.pollInterval(), learnEvery).Seconds())
+	mean := Output{now.Replicas, p.Seen.Messages / p.Seen.Seconds}
+	missed := verifiedGain * (now.Replicas - p.Reference.Replicas) * p.expected() * p.Seen.Seconds
+	slowed := mean.Processed
+	if !fewMessages(in, p.Reference.Processed) {
+		slowed = min(slowed, now.Processed) // the mean may be of two capacities
+	}
+	good := p.gain(mean) >= verifiedGain || slowed < slowedShare*p.Reference.Processed
+	p.Doubtful = !good
 	switch {
-	case processed < slowedShare*p.Did:
-		p.Good, p.Bad, p.Sum, p.Slow = 0, 0, 0, p.Slow+1
-	case p.gain(processed, consumers) >= verifiedGain:
-		p.Good, p.Bad, p.Sum, p.Slow = p.Good+1, 0, 0, 0
-	default:
-		p.Good, p.Bad, p.Sum, p.Slow = 0, p.Bad+1, p.Sum+processed, 0
-	}
-	if p.Good >= goodPolls || p.Slow >= goodPolls {
-		return p.reset()
-	}
-	if p.Bad < badPolls {
+	case p.Seen.Polls < verifiedPolls, missed < plateauDeviations*math.Sqrt(max(1, p.Seen.Messages)),
+		!good && (p.Seen.Polls < plateauPolls || p.gain(now) >= verifiedGain && !fewMessages(in, p.Reference.Processed)):
 		return p
+	case good:
+		return p.none()
 	}
-	after, mean := p.reset(), p.Sum/float64(p.Bad)
-	after.Ceiling = max(1, in.minReplicas(), replicasFor(mean/(fullShare*p.Each)))
-	after.Before, after.BeforeN, after.Since, after.Block = mean, consumers, in.Now, max(p.Block, firstBlock)
+	after := p.none()
+	after.Stage, after.Since, after.Each, after.Reference = Limited, in.Now, p.Each, mean
+	after.Replicas = max(1, in.minReplicas(), replicasFor(mean.Processed/(fullShare*p.Each)))
+	after.Pause = max(p.Pause, firstCeiling)
 	return after
 }
 
-// output is the throughput of a number of consumers, and whether all had work throughout.
-type output struct {
-	processed, consumers float64
-	saturated            bool
-}
-
-func (p Plateau) evaluateCeiling(in Input, floor Floor, o output) Plateau {
+// check follows a ceiling.
+func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Plateau {
 	ready, err := in.Reading.Ready.Value()
-	if p.More = consecutive(p.More, o.processed > liftedShare*p.Before); p.More >= badPolls {
-		return p.reset()
+	if !saturated && err == nil && ready-floor.Messages < max(1, now.Processed*normalBacklog.Seconds()) {
+		return p.none() // no backlog: the limit does not bind
 	}
-	if !o.saturated {
-		if err == nil && ready-floor.messages(in) < max(1, o.processed*normalBacklog.Seconds()) {
-			return p.reset() // no backlog: the limit does not bind
-		}
+	if !saturated {
 		return p
 	}
-	p.Less = consecutive(p.Less, p.fewerDoLess(o))
-	p.Checked = min(p.Checked+1, badPolls)
-	switch {
-	case p.Less >= badPolls:
-		after := p.reset()
-		after.Quiet = in.Now.Add(falseAlarm) // no plateau
+	p.Seen = p.Seen.plus(now.Processed, max(in.pollInterval(), learnEvery).Seconds())
+	mean := Output{now.Replicas, p.Seen.Messages / p.Seen.Seconds}
+	enough := p.Seen.Polls >= plateauPolls && (liftedShare-1)*p.Seen.Messages > math.Sqrt(p.Seen.Messages)
+	switch age := in.Now.Sub(p.Since); {
+	case !enough:
+		return p
+	case mean.Processed > liftedShare*p.Reference.Processed, p.slower(mean):
+		return p.none()
+	case p.Stage == Limited && p.fewerDoLess(mean):
+		after := p.none()
+		after.Quiet = in.Now.Add(falseAlarm)
 		return after
-	case p.Probing && p.Checked >= badPolls:
-		p.Probing, p.Since = false, in.Now
-		p.Ceiling = max(1, in.minReplicas(), int32(math.Round(float64(p.Ceiling)/probeStep)))
-		p.Block = min(longestBlock, 2*p.Block)
-	case !p.Probing && in.CurrentReplicas <= p.Ceiling && in.Now.Sub(p.Since) > p.Block:
-		p.Probing, p.Checked = true, 0
-		p.Ceiling = max(p.Ceiling+1, int32(math.Ceil(float64(p.Ceiling)*probeStep)))
+	case p.Stage == Trying:
+		p.Stage, p.Since, p.Pause = Limited, in.Now, min(longestCeiling, 2*p.Pause)
+		p.Replicas = max(1, in.minReplicas(), int32(math.Round(float64(p.Replicas)/probeStep)))
+	case in.CurrentReplicas <= p.Replicas && age > p.Pause:
+		p.Stage, p.Since = Trying, in.Now
+		p.Replicas = max(p.Replicas+1, int32(math.Ceil(float64(p.Replicas)*probeStep)))
 	}
+	p.Seen = Seen{}
 	return p
 }
 
+// slower reports whether replicas process clearly less than their share of the plateau: the limit is another one now.
+func (p Plateau) slower(now Output) bool {
+	return now.Processed < slowedShare*p.Reference.Processed*min(1, now.Replicas/p.Reference.Replicas)
+}
+
 // fewerDoLess reports whether clearly fewer replicas process less than those at the plateau, about in proportion.
-func (p Plateau) fewerDoLess(o output) bool {
-	return !p.Probing && significantShare*o.consumers <= p.BeforeN && o.processed < p.Before*(1+o.consumers/p.BeforeN)/2
+func (p Plateau) fewerDoLess(now Output) bool {
+	before := p.Reference
+	return significantShare*now.Replicas <= before.Replicas &&
+		now.Processed < before.Processed*(1+now.Replicas/before.Replicas)/2
 }
 
-// consecutive counts polls in a row.
-func consecutive(before int, again bool) int {
-	if !again {
-		return 0
-	}
-	return min(before+1, badPolls)
-}
-
-// limit keeps a recommendation below the ceiling. During an episode replicas may grow for arrivals only.
+// limit keeps a recommendation below the ceiling. During a verification replicas may grow for arrivals only.
 func (p Plateau) limit(a recommendation, kept int32) recommendation {
-	switch {
-	case p.Ceiling > 0 && a.replicas > p.Ceiling:
-		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
-			"more than %d replicas process no more than %s/s: look at what the Function waits for", p.Ceiling, short(p.Before))}
-		a.replicas = p.Ceiling
-	case p.Open && a.replicas > kept:
+	if p.Stage == Verifying && a.replicas > kept {
 		most := kept
-		if p.Bad == 0 {
-			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Asked)))
+		if !p.Doubtful {
+			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Replicas)))
 		}
 		if a.replicas > most {
 			a.replicas = most
 			a.hold = &Hold{Reason: HoldUnverified, Message: "it is unknown yet whether the last replicas added process more"}
 		}
 	}
-	if p.Ceiling > 0 {
-		a.steady, a.drain = min(a.steady, p.Ceiling), min(a.drain, p.Ceiling)
+	ceiling := p.Ceiling()
+	if ceiling == 0 {
+		return a
 	}
+	if a.replicas > ceiling {
+		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
+			"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
+			short(p.Reference.Processed))}
+		a.replicas = ceiling
+	}
+	a.steady, a.drain = min(a.steady, ceiling), min(a.drain, ceiling)
 	return a
 }

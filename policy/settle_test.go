@@ -65,19 +65,32 @@ func (p *plant) changes() []int32 {
 	return slices.Compact(p.replicas())
 }
 
-// With a poll each second, an autoscaler that is 10 s late or more scales up a second time for the backlog of that
-// time, and in a few such cases replicas are removed in two steps.
-func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
+// raises are the increases of the number of replicas from a second on.
+func (p *plant) raises(from int) (count int) {
+	for i := 1; i < len(p.log); i++ {
+		if p.log[i].second >= from && p.log[i].in.CurrentReplicas > p.log[i-1].in.CurrentReplicas {
+			count++
+		}
+	}
+	return count
+}
+
+const (
+	// steps are the most scale-downs that follow a need that falls while a backlog is drained. Each saves its price.
+	steps = 8
+	// attempted are the changes of one attempt: one down, up again, and without the surplus of that.
+	attempted = 5
+)
+
+// Replicas rise for the load, fall when the backlog is drained, and stay.
+func TestAConstantLoadIsFollowedOnce(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {
 		p := anyPlant(r).knowing().run(2400)
-		most := 3
-		if p.poll < 10 && p.sync >= 10 {
-			most = 4
-		}
-		require.LessOrEqual(t, len(p.actions(0)), most+3*p.attempts(0), "%v: %d", p, p.changes())
-		require.LessOrEqual(t, len(p.actions(20*60)), 3*p.attempts(15*60), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, p.raises(0), 1+p.attempts(0), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(0)), steps+attempted*p.attempts(0), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(20*60)), attempted*p.attempts(15*60), "%v: %d", p, p.changes())
 		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v", p)
 		require.LessOrEqual(t, float64(p.in.CurrentReplicas), math.Ceil(p.rate(0)/p.one/0.7)+1, "%v: %d", p, p.changes())
 	}
@@ -90,16 +103,15 @@ func TestAConstantLoadSettlesWithoutALearnedState(t *testing.T) {
 	few := 0
 	for range 60 {
 		p := anyPlant(r).run(2400)
-		if p.poll == 10 { // in a start of 40 s there are as many reasons for one more as there are polls
-			require.LessOrEqual(t, len(p.actions(0)), 6+3*p.attempts(0), "%v: %d", p, p.changes())
-		}
-		require.LessOrEqual(t, len(p.actions(20*60)), 3*p.attempts(15*60), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, p.raises(0), 2+p.attempts(0), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(0)), steps+attempted*p.attempts(0), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(20*60)), attempted*p.attempts(15*60), "%v: %d", p, p.changes())
 		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v: %d", p, p.changes())
 		if len(p.actions(0)) <= 4+3*p.attempts(0) {
 			few++
 		}
 	}
-	require.Greater(t, few, 54)
+	require.Greater(t, few, 45, "of 60")
 }
 
 // A load that falls is followed after the window, and a short dip is not.
@@ -120,12 +132,11 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 		p.in.CurrentReplicas, p.desired = int32(math.Ceil(high/p.one/0.9)), int32(math.Ceil(high/p.one/0.9))
 		p.ready = make([]int, p.desired)
 		p.run(end)
-		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(dip)), attempted*p.attempts(dip), "%v: %d", p, p.changes())
 		p.run(window - p.poll)
-		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, len(p.actions(dip)), attempted*p.attempts(dip), "%v: %d", p, p.changes())
 		p.run(1200)
-		// After a rise to ten times the load, the headroom for another one shrinks as it is forgotten: in one more step.
-		require.LessOrEqual(t, len(p.actions(end)), 4+3*p.attempts(end), "%v: %d", p, p.changes())
+		require.LessOrEqual(t, p.raises(end), p.attempts(dip), "%v: %d", p, p.changes())
 		if replicas := math.Ceil(high / p.one / 0.9); replicas > 3 {
 			require.Less(t, p.in.CurrentReplicas, int32(replicas), "%v: %d", p, p.changes())
 		}
@@ -154,7 +165,7 @@ func TestNoDecisionGoesBelowTheWindow(t *testing.T) {
 			var decision policy.Decision
 			decision, l.state = policy.Decide(in, before)
 			needed = append(needed, l.state.Recommendations[len(l.state.Recommendations)-1])
-			underCeiling := l.state.Plateau.Ceiling > 0 && l.state.Plateau.Ceiling < in.CurrentReplicas
+			underCeiling := l.state.Plateau.Ceiling() > 0 && l.state.Plateau.Ceiling() < in.CurrentReplicas
 			if decision.Replicas < min(in.CurrentReplicas, in.Spec.MaxReplicas) && !underCeiling {
 				downs++
 				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(needed, in.Now, window)),

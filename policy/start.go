@@ -92,8 +92,8 @@ func (s Start) learn(in Input) Start {
 }
 
 // seconds is how long a replica takes to start.
-func (s Start) seconds(in Input) float64 {
-	if s.Count == 0 || in.without(PartStart) {
+func (s Start) seconds() float64 {
+	if s.Count == 0 {
 		return startSeconds
 	}
 	return s.Seconds
@@ -101,10 +101,15 @@ func (s Start) seconds(in Input) float64 {
 
 // react is the time in seconds from a change of the load until a new replica consumes.
 func (s Start) react(in Input) float64 {
-	return s.seconds(in) + in.pollInterval().Seconds() + SyncPeriod.Seconds()
+	return s.seconds() + in.pollInterval().Seconds() + SyncPeriod.Seconds()
 }
 
 // restarts reports whether a change of the number of replicas restarts them all.
 func (s Start) restarts(in Input) bool {
-	return (s.Restarts > 0 || in.Restarts) && !in.without(PartRestarts)
+	return s.Restarts > 0 || in.Restarts
+}
+
+// patience is how long replicas may take to start until those that did are compared.
+func patience(in Input, start Start) time.Duration {
+	return fromSeconds(episodeStarts * start.react(in))
 }

@@ -34,9 +34,10 @@ type State struct {
 	Zero     Zero             `json:"zero,omitzero"`
 	Decided  Decided          `json:"decided,omitzero"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
-	Recommendations []ReplicasAt `json:"steady,omitempty"`
-	Recurrence      Recurrence   `json:"recurrence,omitzero"`
-	Surplus         Surplus      `json:"surplus,omitzero"`
+	Recommendations []ReplicasAt  `json:"steady,omitempty"`
+	Contradiction   Contradiction `json:"contradiction,omitzero"`
+	Oldest          Oldest        `json:"oldest,omitzero"`
+	Surplus         Surplus       `json:"surplus,omitzero"`
 	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
 }

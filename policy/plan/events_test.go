@@ -20,7 +20,7 @@ import (
 func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 	hold := func(reason string, wanted int32) func(*story) {
 		return func(s *story) {
-			s.d.Decision.Hold, s.d.Decision.Wanted = &policy.Hold{Reason: reason, Message: "keys moved"}, wanted
+			s.d.Decision.Hold, s.d.Decision.Wanted = &policy.Hold{Reason: reason, Message: "wait"}, wanted
 		}
 	}
 	for name, test := range map[string]struct {
@@ -28,14 +28,14 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 		began, end []string
 	}{
 		"a hold keeps a raise back": {
-			hold(policy.HoldRebalancing, 14),
-			[]string{"Normal ReplicasHeld KeySharedRebalancing: keys moved; the load needs 14 replicas, and 10 are kept"},
-			[]string{"Normal ReplicasReleased the replicas are no longer held: KeySharedRebalancing"},
+			hold(policy.HoldWorkerUpdate, 14),
+			[]string{"Normal ReplicasHeld WorkerUpdateInterval: wait; the load needs 14 replicas, and 10 are kept"},
+			[]string{"Normal ReplicasReleased the replicas are no longer held: WorkerUpdateInterval"},
 		},
 		"a hold keeps replicas from being removed": {hold(policy.HoldUpdating, 8), nil, nil},
 		"a hold without a known need": {
 			hold(policy.HoldUnverified, 10),
-			[]string{"Normal ReplicasHeld ScaleUpUnverified: keys moved"},
+			[]string{"Normal ReplicasHeld ScaleUpUnverified: wait"},
 			[]string{"Normal ReplicasReleased the replicas are no longer held: ScaleUpUnverified"},
 		},
 		"a limit behind the function": {
@@ -58,7 +58,7 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 		},
 		"the target is at maxReplicas, where a hold is none": {
 			func(s *story) {
-				hold(policy.HoldRebalancing, 30)(s)
+				hold(policy.HoldWorkerUpdate, 30)(s)
 				s.o.Policy.Spec.MaxReplicas = 10
 			}, nil, nil,
 		},
@@ -145,7 +145,7 @@ func TestEventsThatFollowTheLoadAreOnceAMinute(t *testing.T) {
 			s.d.Decision.CappedBy = caps[random.IntN(4)]
 			s.d.Decision.Hold, s.d.Decision.Wanted = nil, 10+random.Int32N(3)
 			if random.IntN(2) == 0 {
-				s.d.Decision.Hold = &policy.Hold{Reason: []string{policy.HoldRebalancing, policy.HoldRestarting}[random.IntN(2)]}
+				s.d.Decision.Hold = &policy.Hold{Reason: []string{policy.HoldWorkerUpdate, policy.HoldPodsPending}[random.IntN(2)]}
 			}
 			s.goOn(time.Duration(1+random.IntN(6)) * 10 * time.Second)
 		}

@@ -61,7 +61,7 @@ func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 		},
 		"at minReplicas":      {func(s *story) { s.d.Decision.CappedBy = policy.CappedByMin }, "CatchingUp", "True/Scaling", "drain"},
 		"a limit behind":      {hold(policy.HoldIneffective), "ExternalLimit", "True/Scaling", "ScalingIneffective"},
-		"replicas are held":   {hold(policy.HoldRebalancing), "ReplicasHeld", "True/Scaling", "KeySharedRebalancing"},
+		"replicas are held":   {hold(policy.HoldWorkerUpdate), "ReplicasHeld", "True/Scaling", "WorkerUpdateInterval"},
 		"held down only":      {hold(policy.HoldStabilizing), "CatchingUp", "True/Scaling", "drain"},
 		"a wake did not help": {hold(policy.HoldWakeBackoff), "MessagesFail", "True/Scaling", "logs"},
 		"blocked dispatch": {

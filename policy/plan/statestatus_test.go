@@ -58,7 +58,9 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 		"in pieces":          `{"v":1,"at":"2026-`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := written(t, policy.State{Capacity: learned(98.5), Plateau: policy.Plateau{Ceiling: 5, BeforeN: 8}})
+			status := written(t, policy.State{
+				Capacity: learned(98.5), Plateau: policy.Plateau{Stage: policy.Limited, Replicas: 5, Each: 100},
+			})
 			status.Checkpoint = text
 			resumed, err := policy.Resume(status, 9, noon())
 			require.ErrorContains(t, err, "decoding the checkpoint: ")
@@ -104,11 +106,14 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 	quiet := policy.State{DecidedAt: noon(), Arrivals: arrivals(500), Capacity: learned(100)}
 	capped := quiet
-	capped.Plateau = policy.Plateau{Ceiling: 5, Before: 500, BeforeN: 8, Since: noon(), Block: 10 * time.Minute}
+	capped.Plateau = policy.Plateau{
+		Stage: policy.Limited, Replicas: 5, Each: 100, Reference: policy.Output{Replicas: 8, Processed: 500},
+		Since: noon(), Pause: 10 * time.Minute,
+	}
 	lower := capped
-	lower.Plateau.Ceiling = 4
+	lower.Plateau.Replicas = 4
 	older := capped
-	older.Plateau.Since, older.Plateau.Block, older.DecidedAt = noon().Add(
+	older.Plateau.Since, older.Plateau.Pause, older.DecidedAt = noon().Add(
 		-time.Minute), time.Hour, noon().Add(time.Minute)
 	later := quiet
 	later.Arrivals, later.DecidedAt = arrivals(600), noon().Add(time.Minute)
@@ -197,5 +202,5 @@ func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {
 	require.NotEqual(t, before.Checkpoint, after.Checkpoint)
 	resumed, err := policy.Resume(after, 3, noon().Add(5*time.Minute))
 	require.NoError(t, err)
-	require.InDelta(t, 501, resumed.Arrivals.Fast, 1e-9)
+	require.InDelta(t, 501, resumed.Arrivals.Rate, 1e-9)
 }

@@ -53,7 +53,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 		after.Signals = signalsStatus(*o.Reading, *decision)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
-	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDue(o.Observed, after) {
+	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling() || StatusDue(o.Observed, after) {
 		after.Checkpoint = checkpoint(state)
 	}
 	return after

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"hash/fnv"
 	"math"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
@@ -135,15 +135,11 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 
 // ceilingIn is the ceiling in a checkpoint; 0 for none.
 func ceilingIn(checkpoint string) int32 {
-	var known struct {
-		Plateau struct {
-			Ceiling int32 `json:"ceiling"`
-		} `json:"plateau"`
-	}
-	if !strings.Contains(checkpoint, `"ceiling"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
+	if !strings.Contains(checkpoint, `"stage"`) {
 		return 0
 	}
-	return known.Plateau.Ceiling
+	state, _ := policy.DecodeState(checkpoint) // a part that cannot be read has no ceiling
+	return state.Plateau.Ceiling()
 }
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.

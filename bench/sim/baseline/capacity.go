@@ -28,9 +28,11 @@ type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
 	spec         v1alpha1.AutoscalingPolicySpec
-	without      policy.Part
-	state        policy.State
-	desired      int
+	without      []Part
+	// every is the poll interval in seconds.
+	every   int
+	state   policy.State
+	desired int
 	// input and decision are the last ones.
 	input    policy.Input
 	decision policy.Decision
@@ -44,21 +46,30 @@ type capacity struct {
 // FalseCeilings is the number of ceilings that the model contradicts.
 func (c *capacity) FalseCeilings() int { return c.falseCeilings }
 
-// Without returns our controller without parts of the algorithm; 0 leaves out none.
-func Without(parts policy.Part) New {
-	return func(s model.Scenario) Controller { return newCapacity(s, parts) }
+// Without returns our controller without parts of the algorithm.
+func Without(parts ...Part) New {
+	return func(s model.Scenario) Controller { return newCapacity(s, parts...) }
 }
 
 // Policy returns our controller with the spec of a policy.
 func Policy(spec v1alpha1.AutoscalingPolicySpec) New {
 	return func(s model.Scenario) Controller {
-		c := newCapacity(s, 0)
+		c := newCapacity(s)
 		c.spec = spec
 		return c
 	}
 }
 
-func newCapacity(s model.Scenario, without policy.Part) *capacity {
+// Polling returns our controller with a poll interval in seconds. Rates cover 10 s with any.
+func Polling(every int) New {
+	return func(s model.Scenario) Controller {
+		c := newCapacity(s)
+		c.every = every
+		return c
+	}
+}
+
+func newCapacity(s model.Scenario, without ...Part) *capacity {
 	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
 	if err != nil {
 		panic(err) // constants
@@ -73,7 +84,7 @@ func newCapacity(s model.Scenario, without policy.Part) *capacity {
 				LatencyObjective: metav1.Duration{Duration: s.Objective},
 			},
 		},
-		without: without,
+		without: without, every: pollEvery,
 		desired: s.Initial,
 	}
 	c.subscription.Workload = workload
@@ -88,7 +99,7 @@ func (c *capacity) Replicas(system *model.System) int {
 	if c.follows {
 		return c.follow(system)
 	}
-	if system.Second()%pollEvery == pollPhase {
+	if system.Second()%c.every == pollPhase%c.every {
 		c.ask(system)
 		c.scrape(system)
 		c.decide(system)
@@ -105,8 +116,8 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	if err != nil {
 		panic(err) // every state can be written
 	}
-	fresh := newCapacity(system.Scenario(), c.without)
-	fresh.spec = c.spec
+	fresh := newCapacity(system.Scenario(), c.without...)
+	fresh.spec, fresh.every = c.spec, c.every
 	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())
@@ -136,13 +147,23 @@ func (c *capacity) scrape(system *model.System) {
 // decide makes a decision on the data.
 func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
-		Now: system.Time(), Spec: c.spec, FreshFor: 3 * pollEvery * time.Second, Pods: pods(system), Without: c.without,
+		Now: system.Time(), Spec: c.spec, FreshFor: 3 * time.Duration(c.every) * time.Second, Pods: pods(system),
 		CurrentReplicas: int32(system.Replicas()), //nolint:gosec // small
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
+	for _, part := range c.without {
+		if part.hide != nil {
+			part.hide(&in, &c.state)
+		}
+	}
 	decision, state := policy.Decide(in, c.state)
-	if c.state.Plateau.Ceiling == 0 && state.Plateau.Ceiling > 0 && !system.Limited() {
+	for _, part := range c.without {
+		if part.replace != nil {
+			decision.Replicas = part.replace(decision)
+		}
+	}
+	if c.state.Plateau.Ceiling() == 0 && state.Plateau.Ceiling() > 0 && !system.Limited() {
 		c.falseCeilings++
 	}
 	c.state, c.desired = state, int(decision.Replicas)

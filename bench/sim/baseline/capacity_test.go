@@ -24,7 +24,7 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 			return 40
 		}, restarts
 		system := model.New(s, 4)
-		controller := Without(0)(system.Scenario())
+		controller := Without()(system.Scenario())
 		for range s.Seconds {
 			system.Step()
 			before := system.Replicas()
@@ -53,7 +53,7 @@ func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 				s.Capacity, s.Rate, s.Noise, s.Spread = model.Constant(each), model.Constant(1.5*each*float64(replicas)), 0.3, 0.05
 				s.Initial, s.Min, s.Max = replicas, replicas, replicas
 				system := model.New(s, seed)
-				c := newCapacity(system.Scenario(), 0)
+				c := newCapacity(system.Scenario())
 				full, before := 0, 0.0
 				for full < 3 {
 					system.Step()

@@ -175,7 +175,7 @@ func TestConditionsAgreeWithEachOtherAndWithTheModel(t *testing.T) {
 		}
 	}
 	for _, s := range append(suite.Named(), suite.HeldOut(7, 30)...) {
-		check(s.Scenario, Without(0))
+		check(s.Scenario, Without())
 	}
 	check(withoutSyncs())
 	for _, what := range []string{
@@ -228,7 +228,7 @@ func TestARuleDetectsAWrongStatus(t *testing.T) {
 	stopped, of := withoutSyncs()
 	runs[stopped.Name] = observe(t, stopped, of)
 	for _, name := range []string{"step", "outage", "flood", "pods-pending-long", "ratelimit"} {
-		runs[name] = observe(t, named(name), Without(0))
+		runs[name] = observe(t, named(name), Without())
 	}
 	for name, test := range map[string]struct {
 		scenario string

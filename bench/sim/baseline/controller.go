@@ -37,7 +37,7 @@ func All() []Named {
 		{"flink-default", newFlink(defaultFlink())},
 		{"flink-tuned", newFlink(tunedFlink())},
 		{"simple", newSimple},
-		{"capacity", Without(0)},
+		{"capacity", Without()},
 	}
 }
 

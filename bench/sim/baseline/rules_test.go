@@ -21,8 +21,8 @@ const (
 	// estimated is the factor by which a wait may be misjudged: a capacity is measured within it.
 	estimated = 1.5
 	// planned is the factor of replicas above the least that the load needs: they drain the backlog, and what joins it
-	// meanwhile, in 0.6 of the objective.
-	planned = 2
+	// meanwhile, in 0.4 of the objective.
+	planned = 3
 )
 
 // rule returns what is wrong with the i-th report of a run; empty for nothing.
@@ -149,7 +149,7 @@ func (r *run) limitedByMax(i int) string {
 	m := r.reports[i]
 	limited := m.says(v1alpha1.ConditionScalingLimited)
 	capped := m.decision.CappedBy == policy.CappedByMax
-	needed := func(t model.Truth) bool { return t.Needed*planned >= float64(r.Max) }
+	needed := func(t model.Truth) bool { return t.Phantom || t.Needed*planned >= float64(r.Max) }
 	switch told := limited.Reason == v1alpha1.ReasonTooManyReplicas; {
 	case told != (capped && m.input.Unknown == nil) && limited.Reason != v1alpha1.ReasonExternalLimit:
 		return fmt.Sprintf("capped by %q", m.decision.CappedBy)
@@ -230,7 +230,7 @@ func (r *run) reasonIsTrue(i int) string {
 	m := r.reports[i]
 	truth := r.truth[m.second]
 	starting := func(t model.Truth) bool { return t.Consuming < t.Replicas }
-	throws := func(t model.Truth) bool { return t.Throwing }
+	fails := func(t model.Truth) bool { return t.Throwing || t.Holding }
 	c := m.says(v1alpha1.ConditionObjectiveMet)
 	if c.Status != metav1.ConditionFalse {
 		return ""
@@ -246,7 +246,7 @@ func (r *run) reasonIsTrue(i int) string {
 				m.decision.Replicas)
 		}
 	case v1alpha1.ReasonMessagesFail:
-		if !r.ever(m.second, 180, throws) {
+		if !r.ever(m.second, 180, fails) {
 			return "no message fails"
 		}
 	case v1alpha1.ReasonExternalLimit:

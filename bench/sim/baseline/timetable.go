@@ -24,7 +24,7 @@ type Timetable struct {
 // of topics and of instances.
 func At(t Timetable) New {
 	return func(s model.Scenario) Controller {
-		c := newCapacity(s, 0)
+		c := newCapacity(s)
 		c.follows = true
 		for kind, times := range [][]time.Duration{polled: t.Polls, scraped: t.Scrapes, synced: t.Syncs} {
 			for _, at := range times {

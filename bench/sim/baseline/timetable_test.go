@@ -50,7 +50,7 @@ func changes(s model.Scenario, of New) (seconds []int) {
 func TestATimetableOfTheUsualPhasesDecidesAsUsual(t *testing.T) {
 	s := step()
 	usual := Timetable{Polls: periodic(4.01, 10, 900), Scrapes: periodic(4, 10, 900), Syncs: periodic(1, 15, 900)}
-	want, got := changes(s, Without(0)), changes(s, At(usual))
+	want, got := changes(s, Without()), changes(s, At(usual))
 	require.Len(t, got, len(want))
 	require.Equal(t, want[0], got[0])
 	for i := range want {

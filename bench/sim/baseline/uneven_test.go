@@ -20,7 +20,8 @@ func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 	for name, want := range map[string]goal{
 		"growth":          {cost: 1, late: 0.1, replicas: 22, actions: 15},
 		"lognormal-calls": {cost: 1.2, late: 0.1, replicas: 20, actions: 12},
-		"bimodal-calls":   {cost: 1.2, late: 0.1, replicas: 20, actions: 14},
+		// The step comes while the capacity is learned 40 % too low: one call of 20 takes 16 times as long as most.
+		"bimodal-calls": {cost: 1.1, late: 0.1, replicas: 28, actions: 14},
 		// A message within a poll counts as an arrival rate, though not as a step: up to 6 replicas for two or three
 		// messages.
 		"rare-long-calls": {cost: 1.8, late: 0.1, replicas: 6, actions: 55},
@@ -37,7 +38,7 @@ func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 			const runs = 3
 			for seed := range uint64(runs) {
 				s := named(name)
-				ours, best := followed(s, Without(0), seed).Score(), followed(s, newOracle, seed).Score()
+				ours, best := followed(s, Without(), seed).Score(), followed(s, newOracle, seed).Score()
 				got.cost *= math.Pow(ours.ReplicaSeconds/best.ReplicaSeconds, 1.0/runs)
 				got.late += 100 * ours.LateShare() / runs
 				got.actions += float64(ours.Actions) / runs

@@ -19,8 +19,8 @@ const (
 )
 
 // ageInterval is the time between two requests for the oldest message in seconds; one topic uses a third of them, at
-// its poll. All partitions show the oldest message of the subscription. Messages that replicas hold for ever count as
-// recent.
+// its poll. All partitions show the oldest message of the subscription. Held messages are as old as the replica's
+// subscription.
 const ageInterval = 30
 
 // TopicSample is Pulsar's response now for one of the scenario's Topics. A partial response lacks the later half of the
@@ -43,12 +43,14 @@ func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 		if last-first == 1 {
 			index = backlog.NotPartitioned
 		}
-		published := s.topics.published[i]
+		phantoms := s.topics.share(i) * s.scenario.phantoms(s.second)
+		published := s.topics.published[i] + phantoms
 		entries := int64(published / s.scenario.Batch)
 		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
 			Index: index, PublishedMessages: int64(published), AddedEntries: &entries,
 			Subscriptions: []backlog.SubscriptionSample{s.subscription.sample(i)},
 		})
+		sample.Partitions[i-first].Subscriptions[0].BacklogEntries += int64(phantoms / s.scenario.Batch)
 		sample.Partitions[i-first].Subscriptions[0].EarliestPublishTime = oldest
 	}
 	if s.scenario.Partial.contain(s.second) {
@@ -203,8 +205,9 @@ type Truth struct {
 	Needed float64
 	// Consuming replicas, of the Replicas requested, of which NotRunning do not run.
 	Consuming, Replicas, NotRunning int
-	// Delayed: some messages are not due yet. Throwing: the function throws.
-	Delayed, Throwing bool
+	// Delayed: some messages are not due yet. Throwing: the function throws. Holding: replicas hold messages for ever.
+	// Phantom: answers show messages that never were.
+	Delayed, Throwing, Holding, Phantom bool
 }
 
 // Truth of this second.
@@ -222,6 +225,7 @@ func (s *System) Truth() Truth {
 		Needed:    (s.scenario.Due(second) + queued/s.scenario.Objective.Seconds()) / s.Capacity(second),
 		Consuming: len(s.set.active), Replicas: len(s.set.replicas), NotRunning: s.Pods().Unready,
 		Delayed: b.delayed.total > dust, Throwing: newShift(s).throws > 0 || b.poisoned > dust,
+		Holding: s.scenario.Held > 0 && len(s.set.active) > 0, Phantom: s.scenario.phantoms(s.second) > 0,
 	}
 	if queued >= 1 {
 		truth.Wait = queued / can
@@ -232,11 +236,17 @@ func (s *System) Truth() Truth {
 	return truth
 }
 
-// earliest is when the oldest message that is due was published, always failing ones included.
+// earliest is when the oldest message that is due was published, always failing and held ones included.
 func (b *subscription) earliest(second int) (at int, some bool) {
 	at, some = b.oldest(second)
 	if b.poisoned > dust {
-		return min(at, b.poisonedAt), true
+		at, some = min(at, b.poisonedAt), true
+	}
+	if b.scenario.Held > 0 && len(b.set.active) > 0 {
+		for _, r := range b.set.active {
+			at = min(at, r.consumes)
+		}
+		return at, true
 	}
 	return at, some
 }

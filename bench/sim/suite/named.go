@@ -4,6 +4,7 @@
 package suite
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -183,6 +184,21 @@ func uneven() []Scenario {
 	rare := base("rare-long-calls", 6*hour, model.Constant(1.0/(10*minute)))
 	rare.Capacity, rare.Objective = model.Constant(1.0/minute), minutes(5)
 	rare.Calls = func(*rand.Rand) float64 { return 1 }
+	// Calls of minutes: between four and twelve at a time, and an objective of three calls.
+	var long []Scenario
+	for _, seconds := range []int{30, 60, 120, 300} {
+		call := float64(seconds)
+		one := base(fmt.Sprintf("long-calls-%d", seconds), 4*hour, steps(map[int]float64{
+			0: 4 / call, 80 * minute: 12 / call, 160 * minute: 4 / call,
+		}))
+		one.Capacity, one.ReceiveQueue, one.Initial = model.Constant(1/call), 1, 5
+		one.Objective = time.Duration(3*seconds) * time.Second
+		one.Calls = func(random *rand.Rand) float64 {
+			const sigma = 0.3
+			return math.Exp(sigma*random.NormFloat64() - sigma*sigma/2)
+		}
+		long = append(long, Scenario{Scenario: one})
+	}
 	// Every other replica has 30 % of the others' speed: it gets as many messages, until its receive queue is full.
 	slow := base("slow-half", hour, change(50, 300, 50))
 	slow.Speed = func(number, _, _ int) float64 {
@@ -202,7 +218,7 @@ func uneven() []Scenario {
 	// Replicas slow down with age: half as fast after an hour. New ones start at full speed.
 	leak := base("leak", 2*hour, model.Constant(200))
 	leak.Initial, leak.Speed = 5, func(_, _, age int) float64 { return 1 / (1 + float64(age)/hour) }
-	return []Scenario{
-		{Scenario: lognormal}, {Scenario: bimodal}, {Scenario: rare}, {Scenario: slow}, {Scenario: paused}, {Scenario: leak},
-	}
+	return append(long,
+		Scenario{Scenario: lognormal}, Scenario{Scenario: bimodal}, Scenario{Scenario: rare}, Scenario{Scenario: slow},
+		Scenario{Scenario: paused}, Scenario{Scenario: leak})
 }

@@ -23,5 +23,13 @@ func transients() []Scenario {
 	// Ten times the load for 10 s: over before a replica starts, and not expected again for an hour.
 	burst := base("burst-10s", hour, steps(map[int]float64{0: 500, 15 * minute: 5000, 15*minute + 10: 500}))
 	burst.Initial = 10
-	return []Scenario{{Scenario: short}, {Scenario: medium}, {Scenario: long}, {Scenario: burst}}
+	// Ten times the load at once, which needs 40 more replicas: in one raise rather than a staircase.
+	flash := base("flash", hour, change(40, 400, 40))
+	flash.Capacity = model.Constant(10)
+	// A load of 33 a second that ends.
+	ends := base("load-ends", hour, steps(map[int]float64{0: 33, 20 * minute: 0}))
+	ends.Capacity = model.Constant(5)
+	return []Scenario{
+		changing(flash), {Scenario: ends}, {Scenario: short}, {Scenario: medium}, {Scenario: long}, {Scenario: burst},
+	}
 }

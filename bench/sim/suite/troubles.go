@@ -36,6 +36,14 @@ func pathologies() []Scenario {
 	// Three entries that no function ever receives stay in the backlog: it is never zero.
 	markers := base("marker-never-zero", 2*hour, pulses(0, 100, 5*minute, 40*minute))
 	markers.Min, markers.Initial, markers.Markers = 0, 0, 3
+	// Entries that no function receives, from the start: a pool that was never saturated has to see that it is idle.
+	stuck := base("stuck-backlog", 2*hour, model.Constant(20))
+	stuck.Markers = 40_000
+	fewer := base("stuck-backlog-4000", 2*hour, model.Constant(20))
+	fewer.Markers = 4_000
+	// One message of each replica is held for ever, so the oldest message is always older than the objective.
+	old := base("stuck-message", 2*hour, sine(200, 100, 40*minute))
+	old.Held = 1
 	// Downstream is down for 20 minutes: 9 of 10 messages throw, and are redelivered each minute, before new ones. More
 	// replicas only throw more often; afterwards, a backlog of 20 minutes is real work.
 	failing := base("failing", 2*hour, model.Constant(100))
@@ -49,6 +57,9 @@ func pathologies() []Scenario {
 		pathology(capDrop),
 		pathology(delayed),
 		pathology(failing),
+		pathology(stuck),
+		pathology(fewer),
+		pathology(old),
 		{Scenario: asleep},
 		{Scenario: markers},
 	}
@@ -109,11 +120,16 @@ func faults() []Scenario {
 	// not help until the image, or the quota, is fixed, and the kubelet retries up to 5 minutes later.
 	crashAll := base("crash-all", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 300, 60 * minute: 150}))
 	crashAll.Initial, crashAll.CrashingStarts = 4, model.Spans{{From: 8 * minute, To: 30 * minute}}
+	// For half a minute, answers show 6,000 messages a second more, in the backlog too, that never were.
+	phantoms := base("phantoms", 2*hour, model.Constant(300))
+	phantoms.Phantom, phantoms.Phantoms = 6000, model.Spans{{From: 30 * minute, To: 30*minute + 30}}
 	// Three of ten replicas crash repeatedly.
 	crash := base("crash-loop", hour, model.Constant(200))
 	crash.Crashing = 0.3
 	var all []Scenario
-	for _, s := range []model.Scenario{outage, partial, resets, restarts, onScale, pending, full, crashAll, crash} {
+	for _, s := range []model.Scenario{
+		outage, partial, resets, restarts, phantoms, onScale, pending, full, crashAll, crash,
+	} {
 		all = append(all, Scenario{Scenario: s})
 	}
 	return all
