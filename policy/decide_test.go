@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 				in.Reading.At, in.Reading.Trouble = noon().Add(-31*time.Second), errors.New("connection refused")
 				return in
 			}(),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 7, hold: policy.HoldOldReading,
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 7, hold: policy.HoldStabilizing,
 		},
 		"scales up on an old reading": {
 			in: func() policy.Input {

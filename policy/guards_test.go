@@ -177,7 +177,7 @@ func TestTheLastReplicaExplainsItsHold(t *testing.T) {
 	in := idle(1, 0)
 	decision, _ := policy.Decide(in, state)
 	require.Equal(t, int32(1), decision.Replicas)
-	require.Equal(t, policy.HoldIdling, decision.Hold.Reason)
+	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
 	in.Spec.MinReplicas = new(int32(1))
 	decision, _ = policy.Decide(in, state)
 	require.Nil(t, decision.Hold, "it is to stay")

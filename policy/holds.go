@@ -47,14 +47,14 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 	many := notStartedShare * float64(replicas)
 	if float64(pods.CrashLooping) > many {
 		return &Hold{
-			Reason: HoldCrashLooping,
+			Reason: HoldNotStarting,
 			Message: fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
 				pods.CrashLooping, replicas),
 		}
 	}
 	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
 		return &Hold{
-			Reason: HoldPodsPending,
+			Reason: HoldNotStarting,
 			Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
 				pods.Unready, replicas, since.Truncate(time.Second)),
 		}
@@ -65,7 +65,7 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 // holdDown returns the reason not to remove replicas; nil for none.
 func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
-		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
+		return &Hold{Reason: HoldStabilizing, Message: oldReading(age, in.Reading.Trouble)}
 	}
 	if !in.Reading.Coverage.Complete() {
 		return holdPartial(in)
@@ -83,7 +83,7 @@ func holdDown(in Input, state State) *Hold {
 		}
 	}
 	if in.Pods != nil && in.Pods.Updating {
-		return &Hold{Reason: HoldUpdating, Message: "a rollout is replacing pods"}
+		return &Hold{Reason: HoldStabilizing, Message: "a rollout is replacing pods"}
 	}
 	return nil
 }

@@ -49,13 +49,13 @@ func TestHolds(t *testing.T) {
 				_ *policy.State,
 			) {
 				in.Pods = &policy.Pods{CrashLooping: 1}
-			}, hold: policy.HoldCrashLooping,
+			}, hold: policy.HoldNotStarting,
 		},
 		"up for a backlog: one of four has not started for long": {
 			rate: 340, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
 				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(6 * time.Minute)}
 			},
-			hold: policy.HoldPodsPending,
+			hold: policy.HoldNotStarting,
 		},
 		"up, not held: one of four has not started for a short time": {
 			rate: more, change: func(in *policy.Input, _ *policy.State) {
@@ -75,7 +75,7 @@ func TestHolds(t *testing.T) {
 		},
 		"down: pods are replaced": {
 			rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
-			hold: policy.HoldUpdating,
+			hold: policy.HoldStabilizing,
 		},
 		"down: the reading is old": {
 			rate: fewer,
@@ -83,7 +83,7 @@ func TestHolds(t *testing.T) {
 				_ *policy.State,
 			) {
 				in.Reading.At = ago(31 * time.Second)
-			}, hold: policy.HoldOldReading,
+			}, hold: policy.HoldStabilizing,
 		},
 		"down: what arrives is not known": {
 			rate: fewer, change: func(in *policy.Input,

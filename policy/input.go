@@ -135,15 +135,14 @@ type Hold struct {
 const (
 	// HoldUnknown: there is no reading.
 	HoldUnknown = "BacklogUnknown"
-	// HoldOldReading: the reading is too old for a scale-down.
-	HoldOldReading = "ReadingTooOld"
 	// HoldContradicted: the backlog or the instances contradict Pulsar's counters.
 	HoldContradicted = "CountersContradicted"
 	// HoldPartial: some topics or partitions are unknown, so that the load may be larger.
 	HoldPartial = "ReadingPartial"
-	// HoldLearning: the capacity of a replica is unknown.
+	// HoldLearning: the capacity of a replica, or its utilization, is unknown.
 	HoldLearning = "CapacityNotLearned"
-	// HoldStabilizing: more replicas were needed recently, so a scale-down has not paid for its price yet.
+	// HoldStabilizing: it is too early for a scale-down. More replicas were needed recently, replicas start, a rollout
+	// replaces them, the reading is old, or the Function has not been idle for long.
 	HoldStabilizing = "ScaleDownStabilized"
 	// HoldWithinObjective: the current replicas meet the objective.
 	HoldWithinObjective = "WithinObjective"
@@ -161,12 +160,8 @@ const (
 
 // Reasons to hold that follow from the target's pods and from scaling to zero.
 const (
-	// HoldPodsPending: replicas do not start, so more would not either.
-	HoldPodsPending = "PodsPending"
-	// HoldCrashLooping: replicas are in a crash loop.
-	HoldCrashLooping = "CrashLooping"
-	// HoldUpdating: a rollout is replacing pods.
-	HoldUpdating = "Updating"
+	// HoldNotStarting: replicas are pending or in a crash loop, so more would be too.
+	HoldNotStarting = "ReplicasNotStarting"
 	// HoldRolloutPaused: a rollout of the target is paused, and a change of the replicas would resume it.
 	HoldRolloutPaused = "RolloutPaused"
 	// HoldWorkerUpdate: a function worker restarts all instances at each change, and the last one is recent.
@@ -175,14 +170,10 @@ const (
 	HoldWorkerUnknown = "WorkerStateUnknown"
 	// HoldWakeBackoff: replicas woke for messages that they could not process.
 	HoldWakeBackoff = "WakeBackoff"
-	// HoldNotTimed: the utilization of the replicas is unknown.
-	HoldNotTimed = "UtilizationUnknown"
 	// HoldSwitchedOff: the user set replicas to 0.
 	HoldSwitchedOff = "SwitchedOff"
 	// HoldReset: a tool that applies a manifest reset the replicas again and again.
 	HoldReset = "ReplicasReset"
-	// HoldIdling: the Function is idle, but not for long enough to scale to zero.
-	HoldIdling = "NotIdleForLong"
 )
 
 // Bounds that can change a result, as Decision.CappedBy names them.

@@ -105,7 +105,7 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 func utilization(in Input, state State, target float64) recommendation {
 	used, err := utilized(in.Reading.Instances, state.Capacity)
 	if err != nil {
-		return holdCurrent(in, HoldNotTimed, err.Error())
+		return holdCurrent(in, HoldLearning, err.Error())
 	}
 	consumers, err := in.Reading.Consumers.LowerBound()
 	if err != nil {
@@ -114,7 +114,7 @@ func utilization(in Input, state State, target float64) recommendation {
 	current := float64(in.CurrentReplicas)
 	consumers = min(consumers, current) // other consumers of the subscription are not the target's
 	if consumers < 1 {
-		return holdCurrent(in, HoldNotTimed, "no replica consumes yet")
+		return holdCurrent(in, HoldLearning, "no replica consumes yet")
 	}
 	needed := consumers * used / target
 	equation := fmt.Sprintf("%.0f replicas x %.0f%% busy / %.0f%% = %.2f", consumers, percent*used, percent*target, needed)

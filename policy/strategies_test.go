@@ -100,7 +100,7 @@ func TestStrategies(t *testing.T) {
 		},
 		"holds before a replica consumes": {
 			in: asking(3, used(0, 0),
-				utilizationStrategy(50)), want: 3, hold: policy.HoldNotTimed, message: "no replica consumes yet",
+				utilizationStrategy(50)), want: 3, hold: policy.HoldLearning, message: "no replica consumes yet",
 		},
 		"holds where consumers are not known": {
 			in: func() policy.Input {
@@ -116,7 +116,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.Instances.Asynchronous = true
 				return in
 			}(),
-			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
+			want: 3, hold: policy.HoldLearning, message: "use strategy Capacity or RatePerReplica",
 		},
 		"holds without instance metrics and names the fix": {
 			in: func() policy.Input {
@@ -124,7 +124,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
 				return in
 			}(),
-			want: 3, hold: policy.HoldNotTimed, message: "--instance-metrics",
+			want: 3, hold: policy.HoldLearning, message: "--instance-metrics",
 		},
 		"holds if instances do not time themselves and names the fix": {
 			in: func() policy.Input {
@@ -132,7 +132,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.Instances.Busy = backlog.Unknown(errors.New("sinks and sources do not measure their calls"))
 				return in
 			}(),
-			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
+			want: 3, hold: policy.HoldLearning, message: "use strategy Capacity or RatePerReplica",
 		},
 		"scales down to the strategy that needs the most": {
 			in:    asking(10, used(10, 0.085), utilizationStrategy(50), rateStrategy("100")),
@@ -144,7 +144,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNoRate)
 				return in
 			}(),
-			state: policy.State{Arrivals: arrivals(500)}, want: 10, hold: policy.HoldNotTimed,
+			state: policy.State{Arrivals: arrivals(500)}, want: 10, hold: policy.HoldLearning,
 		},
 		"scales up while one of several strategies is unknown": {
 			in: func() policy.Input {

@@ -128,7 +128,7 @@ func (z Zero) idleHold(in Input) *Hold {
 	case z.IdleSince.IsZero():
 		return nil
 	}
-	return &Hold{Reason: HoldIdling, Message: fmt.Sprintf("idle for %s: scales to zero after %s",
+	return &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("idle for %s: scales to zero after %s",
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
 }
 

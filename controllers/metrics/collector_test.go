@@ -73,7 +73,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 	}
 	d := &policy.Decision{
 		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity, Wait: backlog.Known(30),
-		Hold: &policy.Hold{Reason: policy.HoldPodsPending},
+		Hold: &policy.Hold{Reason: policy.HoldNotStarting},
 	}
 	status := v1alpha1.AutoscalingPolicyStatus{
 		DesiredReplicas: new(int32(50)), SpecReplicas: new(int32(48)), RunningReplicas: new(int32(47)),
@@ -112,7 +112,7 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		"delayed_messages" + own + "0",
 		"desired_replicas" + own + "50",
 		"discounted_messages" + own + "0",
-		`held{namespace="media",policy="resize",reason="PodsPending"} 1`,
+		`held{namespace="media",policy="resize",reason="ReplicasNotStarting"} 1`,
 		`info{actuator="HPA",mode="Auto",namespace="media",policy="resize",target="resize",target_kind="Function"} 1`,
 		"late_seconds_total" + own + "0",
 		"latency_objective_seconds" + own + "60",

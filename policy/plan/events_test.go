@@ -32,7 +32,7 @@ func TestEventsReportEachProblemOnceAndItsEnd(t *testing.T) {
 			[]string{"Normal ReplicasHeld WorkerUpdateInterval: wait; the load needs 14 replicas, and 10 are kept"},
 			[]string{"Normal ReplicasReleased the replicas are no longer held: WorkerUpdateInterval"},
 		},
-		"a hold keeps replicas from being removed": {hold(policy.HoldUpdating, 8), nil, nil},
+		"a hold keeps replicas from being removed": {hold(policy.HoldStabilizing, 8), nil, nil},
 		"a hold without a known need": {
 			hold(policy.HoldUnverified, 10),
 			[]string{"Normal ReplicasHeld ScaleUpUnverified: wait"},
@@ -145,7 +145,7 @@ func TestEventsThatFollowTheLoadAreOnceAMinute(t *testing.T) {
 			s.d.Decision.CappedBy = caps[random.IntN(4)]
 			s.d.Decision.Hold, s.d.Decision.Wanted = nil, 10+random.Int32N(3)
 			if random.IntN(2) == 0 {
-				s.d.Decision.Hold = &policy.Hold{Reason: []string{policy.HoldWorkerUpdate, policy.HoldPodsPending}[random.IntN(2)]}
+				s.d.Decision.Hold = &policy.Hold{Reason: []string{policy.HoldWorkerUpdate, policy.HoldNotStarting}[random.IntN(2)]}
 			}
 			s.goOn(time.Duration(1+random.IntN(6)) * 10 * time.Second)
 		}

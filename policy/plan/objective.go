@@ -159,8 +159,7 @@ func (o outcome) starting() bool {
 // holdsBack reports whether a hold may keep replicas below what the objective needs.
 func holdsBack(hold string) bool {
 	switch hold {
-	case "", policy.HoldStabilizing, policy.HoldOldReading, policy.HoldIdling,
-		policy.HoldWithinObjective:
+	case "", policy.HoldStabilizing, policy.HoldWithinObjective:
 		return false
 	default:
 		return true

@@ -76,7 +76,7 @@ func (r *run) holds(i int) string {
 		kept = kept || desired < current && desired > m.decision.Wanted
 	case policy.HoldLearning: // except that one replica wakes
 		kept = kept || current == 0 && desired == 1
-	case policy.HoldIneffective, policy.HoldUnverified, policy.HoldPodsPending, policy.HoldCrashLooping:
+	case policy.HoldIneffective, policy.HoldUnverified, policy.HoldNotStarting:
 		kept = true
 	}
 	if !kept {
