@@ -22,8 +22,10 @@ const (
 	// resultSuspending and resultRestoring: the reconcile suspended or restored another autoscaler.
 	resultSuspending = "suspending"
 	resultRestoring  = "restoring"
-	resultGone       = "gone"
-	resultError      = "error"
+	// resultPending: a function worker has not answered yet.
+	resultPending = "pending"
+	resultGone    = "gone"
+	resultError   = "error"
 )
 
 // Results of applies.

@@ -121,7 +121,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	switch result {
 	case resultGone:
 		return reconcile.Result{}, nil
-	case resultSuspending, resultRestoring:
+	case resultSuspending, resultRestoring, resultPending:
 		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.config.PollInterval}, nil
@@ -154,6 +154,9 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	defer func() { memory.history = observed.History }()
 	if err != nil {
 		memory.undecided(err)
+		if errors.Is(err, target.ErrPending) {
+			return resultPending, nil
+		}
 		var failed error
 		observed.History, failed = r.reportFailure(ctx, observed, memory, err)
 		return "", errors.Join(err, failed)

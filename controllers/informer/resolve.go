@@ -101,7 +101,7 @@ func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subs
 	if spec.Subscription != nil {
 		return declared(ctx, s.config.Targets.Finder, k.key.Namespace, spec)
 	}
-	found, err := s.config.Targets.Finder.Find(ctx, k.key.Namespace, spec)
+	found, err := s.config.Targets.Patient.Find(ctx, k.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err

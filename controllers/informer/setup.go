@@ -145,6 +145,10 @@ func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.
 	if config.Scales, err = newScales(mgr); err != nil {
 		return nil, nil, err
 	}
+	config.Background = target.NewBackground()
+	if err := mgr.Add(config.Background); err != nil {
+		return nil, nil, err
+	}
 	targets, err := target.New(config)
 	return credentials, targets, err
 }

@@ -24,6 +24,8 @@ type Finder struct {
 	workers         *Workers
 	scales          *scales
 	instanceMetrics InstanceMetrics
+	// background sends requests to function workers; nil if Find waits for them.
+	background *Background
 }
 
 // Found is the result of a search for a target.

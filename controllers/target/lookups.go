@@ -86,6 +86,13 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	return value, nil
 }
 
+// valid reports whether a value is cached and has not expired.
+func (l *Lookups[K, V]) valid(key K) bool {
+	now := l.now()
+	found, seen := l.use(key, now)
+	return seen && now.Before(found.until)
+}
+
 // mayHaveChanged reports whether a value was invalidated. It is read again no more often than a troubled one.
 func (l *Lookups[K, V]) mayHaveChanged(found lookup[V], now time.Time) bool {
 	return l.invalidated != nil && now.Sub(found.readAt) >= lookupRetryAfter && l.invalidated(found.value, found.readAt)

@@ -17,8 +17,10 @@ import (
 
 // Targets finds and describes what policies scale. It is safe for concurrent use.
 type Targets struct {
-	Reader   *Reader
-	Finder   *Finder
+	Reader *Reader
+	Finder *Finder
+	// Patient is a Finder that waits for function workers.
+	Patient  *Finder
 	Sharers  *Sharers
 	Workers  *Workers
 	clusters *clusters
@@ -41,6 +43,8 @@ type Config struct {
 	Scales Scales
 	// Worker reads what function workers run; nil in a process that sends them no requests.
 	Worker Worker
+	// Background sends requests to function workers beside the caller; nil if the caller waits for them.
+	Background *Background
 	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers get; an empty
 	// WorkerCredentials is PolicyWorkerCredentials.
 	FunctionCredentials FunctionCredentials
@@ -78,12 +82,14 @@ func New(config Config) (*Targets, error) {
 	}
 	reader := &Reader{reader: config.Workloads, installed: config.Installed}
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
+	finder := &Finder{
+		reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
+		instanceMetrics: config.InstanceMetrics, background: config.Background,
+	}
+	patient := *finder
+	patient.background = nil
 	return &Targets{
-		Reader: reader,
-		Finder: &Finder{
-			reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
-			instanceMetrics: config.InstanceMetrics,
-		},
+		Reader: reader, Finder: finder, Patient: &patient,
 		Sharers: &Sharers{reader: reader, clusters: clusters},
 		Workers: workers, clusters: clusters,
 	}, nil

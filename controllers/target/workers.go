@@ -51,6 +51,9 @@ type Workers struct {
 	updates *cache.LRUExpireCache
 }
 
+// ErrPending means that a function worker has not answered yet.
+var ErrPending = errors.New("the function worker has not answered yet")
+
 // workerState is the state of a component as its worker reports it.
 type workerState struct {
 	// known reports whether config is the last good response.
@@ -81,27 +84,45 @@ func newWorkers(config Config) (*Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Workers{
+	return &Workers{
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
 		known:   NewLookups[function.Component, workerState](now),
 		updates: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)),
-	}
-	w.known.ttl = workerLookupTTL
-	return w, nil
+	}, nil
 }
 
-// find returns the state of a component, or the last one with the error since. It fails only when the context is
-// canceled.
-func (w *Workers) find(ctx context.Context, component function.Component) (workerState, error) {
+// find returns the last state of the component of a policy in the namespace, and reads it again when it is due, in the
+// background if there is one. It fails with ErrPending before the first answer.
+func (w *Workers) find(ctx context.Context, background *Background, namespace string, component function.Component) (
+	workerState, error,
+) {
+	if !w.known.valid(component) {
+		background.run(ctx, namespace, component, func(ctx context.Context) { w.refresh(ctx, component) })
+	}
+	state, seen := w.known.Last(component)
+	if !seen {
+		return workerState{}, ErrPending
+	}
+	return state, nil
+}
+
+// refresh reads the state of a component. One that was read before an update is due again.
+func (w *Workers) refresh(ctx context.Context, component function.Component) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
 	before, _ := w.known.Last(component)
-	return w.known.Find(ctx, component, func(ctx context.Context) (workerState, bool, error) {
-		after := w.read(ctx, component, before)
-		if errors.Is(after.trouble, context.Canceled) {
-			return before, false, after.trouble
-		}
-		return after, after.troubled(), nil
-	})
+	at, valid := w.now(), workerLookupTTL
+	after := w.read(ctx, component, before)
+	switch updated, ever := w.updatedAt(component); {
+	case errors.Is(after.trouble, context.Canceled):
+		return
+	case ever && !updated.Before(at):
+		valid = 0
+	case after.troubled():
+		valid = lookupRetryAfter
+	}
+	w.known.Put(component, after, at, valid)
 }
 
 func (w *Workers) read(ctx context.Context, component function.Component, before workerState) workerState {
@@ -166,9 +187,15 @@ func (w *Workers) frozen(component function.Component, run workerState) *policy.
 }
 
 func (w *Workers) updatedWithin(component function.Component, period time.Duration) bool {
+	at, ever := w.updatedAt(component)
+	return ever && w.now().Sub(at) < period
+}
+
+// updatedAt is when the last update of a component began, if that is known.
+func (w *Workers) updatedAt(component function.Component) (at time.Time, ever bool) {
 	value, _ := w.updates.Get(component)
-	at, updated := value.(time.Time)
-	return updated && w.now().Sub(at) < period
+	at, ever = value.(time.Time)
+	return at, ever
 }
 
 // recordUpdate records that an update begins, even if it fails, and has the state read again.

@@ -41,7 +41,7 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 			functionPolicy(fields{"behavior": fields{"scaleDown": fields{}}}), with(fields{
 				"scaleTargetRef": function(),
 				"behavior": fields{"scaleDown": fields{
-					"stabilizationWindowSeconds": int64(45),
+					"stabilizationWindowSeconds": int64(30),
 					"cooldownPeriodSeconds":      int64(300),
 				}},
 			}),

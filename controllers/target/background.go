@@ -1,0 +1,145 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+)
+
+const (
+	// workerPlaces are the requests to one function worker at a time, and allPlaces those to all.
+	workerPlaces, allPlaces = 4, 64
+)
+
+// Background runs the requests to function workers, so that no reconcile waits for one. The namespaces of the policies
+// take turns for the places of a worker. It is safe for concurrent use.
+type Background struct {
+	wake chan struct{}
+
+	mu sync.Mutex
+	// wanted are the components that a request waits or runs for. It bounds the queues.
+	wanted  map[function.Component]bool
+	workers map[string]*workerTurns
+	running int
+}
+
+// workerTurns are the requests to one worker.
+type workerTurns struct {
+	running int
+	// namespaces with a request, the next one first.
+	namespaces []string
+	requests   map[string][]func(context.Context)
+}
+
+// NewBackground returns one that runs requests while Start does.
+func NewBackground() *Background {
+	return &Background{
+		wake: make(chan struct{}, 1), wanted: map[function.Component]bool{}, workers: map[string]*workerTurns{},
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: it serves whatever asks in this process.
+func (b *Background) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (b *Background) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for {
+		for request := b.next(); request != nil; request = b.next() {
+			group.Go(func() error {
+				request(ctx)
+				return nil
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return group.Wait()
+		case <-b.wake:
+		}
+	}
+}
+
+// run queues a request for the component of a policy in the namespace, unless there is one. Without a Background it
+// runs the request now.
+func (b *Background) run(ctx context.Context, namespace string, component function.Component,
+	request func(context.Context),
+) {
+	if b == nil {
+		request(ctx)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.wanted[component] || len(b.wanted) >= maxLookups {
+		return
+	}
+	b.wanted[component] = true
+	address := cmp.Or(component.WorkerURL, component.Cluster.AdminURL)
+	w := b.workers[address]
+	if w == nil {
+		w = &workerTurns{requests: map[string][]func(context.Context){}}
+		b.workers[address] = w
+	}
+	if len(w.requests[namespace]) == 0 {
+		w.namespaces = append(w.namespaces, namespace)
+	}
+	w.requests[namespace] = append(w.requests[namespace], func(ctx context.Context) {
+		defer b.done(address, component)
+		request(ctx)
+	})
+	b.notify()
+}
+
+// next returns a request that may run now; nil if there is none.
+func (b *Background) next() func(context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running >= allPlaces {
+		return nil
+	}
+	for _, w := range b.workers {
+		if w.running >= workerPlaces || len(w.namespaces) == 0 {
+			continue
+		}
+		namespace := w.namespaces[0]
+		request := w.requests[namespace][0]
+		w.namespaces, w.requests[namespace] = w.namespaces[1:], w.requests[namespace][1:]
+		if len(w.requests[namespace]) > 0 {
+			w.namespaces = append(w.namespaces, namespace)
+		} else {
+			delete(w.requests, namespace)
+		}
+		w.running++
+		b.running++
+		return request
+	}
+	return nil
+}
+
+func (b *Background) done(address string, component function.Component) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.workers[address]
+	w.running--
+	b.running--
+	delete(b.wanted, component)
+	if w.running == 0 && len(w.namespaces) == 0 {
+		delete(b.workers, address)
+	}
+	b.notify()
+}
+
+// notify wakes Start; b is locked.
+func (b *Background) notify() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}

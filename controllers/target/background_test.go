@@ -1,0 +1,93 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// A neighbour has 200 functions on a worker that takes 2 s for an answer, and another neighbour as many on a worker
+// that never answers. A function of the slow worker in another namespace, and one of a fast worker, are read at once.
+func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		background := NewBackground()
+		ctx, stop := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		began := time.Now()
+		took := map[string]time.Duration{}
+		var mu sync.Mutex
+		request := func(name string, answers time.Duration) func(context.Context) {
+			return func(ctx context.Context) {
+				select {
+				case <-ctx.Done():
+				case <-time.After(answers):
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				took[name] = time.Since(began)
+			}
+		}
+		of := func(address, name string) function.Component {
+			return function.Component{Cluster: fixture.Cluster(), WorkerURL: address, Name: name}
+		}
+		for i := range 200 {
+			name := fmt.Sprint(i)
+			background.run(ctx, "neighbour", of("http://slow", name), request("slow"+name, 2*time.Second))
+			background.run(ctx, "other", of("http://hung", name), request("hung"+name, lookupTimeout))
+			background.run(ctx, "neighbour", of("http://slow", name), request("twice"+name, 0))
+		}
+		background.run(ctx, "victim", of("http://slow", "victim"), request("victim", 2*time.Second))
+		background.run(ctx, "victim", of("http://fast", "victim"), request("fast", 0))
+		time.Sleep(103 * time.Second)
+		stop()
+		ends.Wait()
+		require.LessOrEqual(t, took["victim"], 4*time.Second)
+		require.Zero(t, took["fast"])
+		require.Equal(t, 102*time.Second, took["slow199"], "four at a time")
+		require.NotContains(t, took, "twice0", "one request for a component at a time")
+	})
+}
+
+func TestNoPolicyWaitsForAFunctionWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		background, worker := NewBackground(), fixture.NewWorker()
+		targets := newTestTargets(t, nil, func(c *Config) {
+			c.Worker, c.Background, c.Now = worker, background, time.Now
+			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+		})
+		spec := fixture.WorkerPolicy().Spec
+		_, err := targets.Finder.Find(t.Context(), fixture.Namespace, spec)
+		require.ErrorIs(t, err, ErrPending)
+		require.Empty(t, worker.Components, "nothing was sent")
+
+		ctx, stop := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		synctest.Wait()
+		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, spec)
+		require.NoError(t, err)
+		require.Equal(t, int32(3), *found.Target.Replicas)
+		stop()
+		ends.Wait()
+
+		time.Sleep(workerLookupTTL)
+		found, err = targets.Finder.Find(t.Context(), fixture.Namespace, spec)
+		require.NoError(t, err, "the last answer stays until the next")
+		require.Equal(t, int32(3), *found.Target.Replicas)
+	})
+}
