@@ -5,6 +5,7 @@ package baseline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func Parts() []Part {
 		{Name: "surge", hide: arrivals(func(a *policy.Arrivals) { a.Surge = policy.Surge{} })},
 		{Name: "lazy-up", replace: func(d policy.Decision) int32 {
 			if d.Hold != nil && d.Hold.Reason == policy.HoldWithinObjective {
-				return max(d.Replicas, d.Wanted)
+				return max(d.Replicas, formula(d.Terms))
 			}
 			return d.Replicas
 		}},
@@ -50,6 +51,16 @@ func Parts() []Part {
 		}},
 		{Name: "pods", hide: func(in *policy.Input, _ *policy.State) { in.Pods = nil }},
 	}
+}
+
+// formula is the result of the terms of a decision.
+func formula(terms []policy.Term) int32 {
+	value := map[string]float64{}
+	for _, t := range terms {
+		value[t.Name] = t.Value
+	}
+	arriving, drain := value["planned"], value["planned"]+value["backlog"]/value["drain"]
+	return int32(math.Ceil(max(arriving/value["utilization"], drain) / value["capacity"]))
 }
 
 // arrivals changes the learned arrivals.
