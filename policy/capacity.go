@@ -69,9 +69,7 @@ func capacity(in Input, state State) recommendation {
 	}
 	l := newLoad(in, state, ready)
 	a := l.recommended(in)
-	for a.needed() < in.CurrentReplicas && !l.remain(in, a.needed()) {
-		a.drain = a.needed() + 1
-	}
+	a.drain = max(a.drain, l.fewest(in, a.needed()))
 	more := a.replicas > in.CurrentReplicas
 	if more && (a.overloaded || l.urgent()) {
 		return a
@@ -132,6 +130,18 @@ func newLoad(in Input, state State, ready float64) load {
 		l.excess = 0
 	}
 	return l
+}
+
+// fewest is the least number of the current replicas, from low on, that would remain.
+func (l load) fewest(in Input, low int32) int32 {
+	for high := in.CurrentReplicas; low < high; {
+		if middle := low + (high-low)/2; l.remain(in, middle) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
 }
 
 // remain reports whether so many of the current replicas would remain: a scale-down to them needs no scale-up.
