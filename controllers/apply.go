@@ -66,6 +66,9 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	if actions.Replicas != nil && result.ApplyFailed == nil && refused == nil {
 		result.ScaleFailed = a.scale(ctx, o, *actions.Replicas)
 	}
+	if worker, ok := a.scalers[plan.ByWorker].(workerScaler); ok && result.ScaleFailed == nil {
+		result.ScaleFailed = worker.failed(o)
+	}
 	return result
 }
 

@@ -97,7 +97,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 		},
 		writers: &writers{live: config.Live, lists: map[string]listWriter{}},
 		applier: applier{
-			client: config.Client, metrics: counters, scalers: newScalers(config),
+			client: config.Client, metrics: counters, scalers: newScalers(config, counters),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
 			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 		},
@@ -191,7 +191,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
 	}
-	if err := errors.Join(result.ApplyFailed, result.ScaleFailed, err); err != nil {
+	if err := errors.Join(result.ApplyFailed, now(result.ScaleFailed), err); err != nil {
 		return "", err
 	}
 	return resultOf(observed, decision, result), nil

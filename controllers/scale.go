@@ -21,26 +21,26 @@ import (
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
-	// scale returns nil if the target has, or is about to have, the replicas, and errNotNow if a later reconcile scales
-	// it.
+	// scale returns nil if the target has, or is about to have, the replicas, and errNotNow if it is not known yet, or if
+	// a later reconcile scales it.
 	scale(ctx context.Context, observed plan.Observed, replicas int32) error
 }
 
 // errNotNow means that the target must not be changed at the moment.
 var errNotNow = errors.New("not now")
 
-func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
+func newScalers(config ReconcilerConfig, counters *controllerMetrics) map[plan.Scaling]scaler {
 	scalers := map[plan.Scaling]scaler{
 		plan.BySubresource: subresource{config.Client, config.Targets},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
-		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
+		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers, metrics: counters}
 	}
 	return scalers
 }
 
-// scale writes the replicas to the target and counts the write.
+// scale writes the replicas to the target.
 func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
 	way := a.scalers[observed.Target.Scaling]
 	if way == nil {
@@ -50,11 +50,16 @@ func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int
 	if errors.Is(err, errNotNow) {
 		return nil // a later reconcile scales; the decision shows the hold
 	}
+	return a.metrics.scaled(ctx, observed, replicas, err)
+}
+
+// scaled counts and logs a write, and says what failed.
+func (m *controllerMetrics) scaled(ctx context.Context, observed plan.Observed, replicas int32, err error) error {
 	if err != nil {
-		a.metrics.scales.WithLabelValues(scaleError).Inc()
+		m.scales.WithLabelValues(scaleError).Inc()
 		return fmt.Errorf("scaling %s to %d: %w", plan.Name(observed.Policy.Spec), replicas, err)
 	}
-	a.metrics.scales.WithLabelValues(scaleDone).Inc()
+	m.scales.WithLabelValues(scaleDone).Inc()
 	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(observed.Policy.Spec), "from",
 		*observed.Target.Replicas, "to", replicas)
 	return nil

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
@@ -17,11 +18,16 @@ type WorkerChanger interface {
 	SetParallelism(ctx context.Context, component function.Component, instances int32) error
 }
 
-// workerScaler scales functions of a function worker, each at most once in an interval and only while it runs.
+// workerScaler scales functions of a function worker, each at most once in an interval and only while it runs. No
+// reconcile waits for a worker, so that a later one reports what failed.
 type workerScaler struct {
 	worker    WorkerChanger
 	functions *target.Workers
+	metrics   *controllerMetrics
 }
+
+// errEarlier marks what a reconcile before this one began.
+var errEarlier = errors.New("the last update failed")
 
 func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
 	component, wrong := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
@@ -31,12 +37,28 @@ func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replica
 	case observed.Target.Stopped || observed.Target.Frozen != nil:
 		return errNotNow
 	}
-	begun, err := s.functions.BeginUpdate(ctx, component)
-	if err != nil {
-		return err
+	s.functions.Update(ctx, observed.Policy.Namespace, component, func(ctx context.Context) error {
+		return s.worker.SetParallelism(ctx, component, max(1, replicas))
+	}, func(err error) { _ = s.metrics.scaled(ctx, observed, replicas, err) }) // failed returns it
+	return errNotNow
+}
+
+// now is the error, unless it is of what an earlier reconcile began: that is in the status.
+func now(err error) error {
+	if errors.Is(err, errEarlier) {
+		return nil
 	}
-	if !begun {
-		return errNotNow
+	return err
+}
+
+// failed is why the last update of the target failed; nil if it did not, or if no worker runs it.
+func (s workerScaler) failed(observed plan.Observed) error {
+	if observed.Target == nil || observed.Target.Scaling != plan.ByWorker {
+		return nil
 	}
-	return s.worker.SetParallelism(ctx, component, max(1, replicas))
+	component, _ := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
+	if err := s.functions.UpdateFailed(component); err != nil {
+		return fmt.Errorf("%w: %w", errEarlier, err)
+	}
+	return nil
 }

@@ -24,10 +24,16 @@ type Background struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// wanted are the components that a request waits or runs for. It bounds the queues.
-	wanted  map[function.Component]bool
+	// wanted are the requests that wait or run. It bounds the queues.
+	wanted  map[purpose]bool
 	workers map[string]*workerTurns
 	running int
+}
+
+// purpose of a request: to read the state of a component, or to update it.
+type purpose struct {
+	component function.Component
+	update    bool
 }
 
 // workerTurns are the requests to one worker.
@@ -41,7 +47,7 @@ type workerTurns struct {
 // NewBackground returns one that runs requests while Start does.
 func NewBackground() *Background {
 	return &Background{
-		wake: make(chan struct{}, 1), wanted: map[function.Component]bool{}, workers: map[string]*workerTurns{},
+		wake: make(chan struct{}, 1), wanted: map[purpose]bool{}, workers: map[string]*workerTurns{},
 	}
 }
 
@@ -66,22 +72,20 @@ func (b *Background) Start(ctx context.Context) error {
 	}
 }
 
-// run queues a request for the component of a policy in the namespace, unless there is one. Without a Background it
+// run queues a request for a policy in the namespace, unless there is one for the same purpose. Without a Background it
 // runs the request now.
-func (b *Background) run(ctx context.Context, namespace string, component function.Component,
-	request func(context.Context),
-) {
+func (b *Background) run(ctx context.Context, namespace string, what purpose, request func(context.Context)) {
 	if b == nil {
 		request(ctx)
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.wanted[component] || len(b.wanted) >= maxLookups {
+	if b.wanted[what] || len(b.wanted) >= maxLookups {
 		return
 	}
-	b.wanted[component] = true
-	address := cmp.Or(component.WorkerURL, component.Cluster.AdminURL)
+	b.wanted[what] = true
+	address := cmp.Or(what.component.WorkerURL, what.component.Cluster.AdminURL)
 	w := b.workers[address]
 	if w == nil {
 		w = &workerTurns{requests: map[string][]func(context.Context){}}
@@ -91,7 +95,7 @@ func (b *Background) run(ctx context.Context, namespace string, component functi
 		w.namespaces = append(w.namespaces, namespace)
 	}
 	w.requests[namespace] = append(w.requests[namespace], func(ctx context.Context) {
-		defer b.done(address, component)
+		defer b.done(address, what)
 		request(ctx)
 	})
 	b.notify()
@@ -123,13 +127,13 @@ func (b *Background) next() func(context.Context) {
 	return nil
 }
 
-func (b *Background) done(address string, component function.Component) {
+func (b *Background) done(address string, what purpose) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.workers[address]
 	w.running--
 	b.running--
-	delete(b.wanted, component)
+	delete(b.wanted, what)
 	if w.running == 0 && len(w.namespaces) == 0 {
 		delete(b.workers, address)
 	}

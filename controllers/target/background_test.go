@@ -41,8 +41,8 @@ func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
 				took[name] = time.Since(began)
 			}
 		}
-		of := func(address, name string) function.Component {
-			return function.Component{Cluster: fixture.Cluster(), WorkerURL: address, Name: name}
+		of := func(address, name string) purpose {
+			return purpose{component: function.Component{Cluster: fixture.Cluster(), WorkerURL: address, Name: name}}
 		}
 		for i := range 200 {
 			name := fmt.Sprint(i)
@@ -89,5 +89,42 @@ func TestNoPolicyWaitsForAFunctionWorker(t *testing.T) {
 		found, err = targets.Finder.Find(t.Context(), fixture.Namespace, spec)
 		require.NoError(t, err, "the last answer stays until the next")
 		require.Equal(t, int32(3), *found.Target.Replicas)
+	})
+}
+
+func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		background := NewBackground()
+		targets := newTestTargets(t, nil, func(c *Config) {
+			c.Worker, c.Background, c.Now = fixture.NewWorker(), background, time.Now
+			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+		})
+		component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
+		var results []error
+		update := func() {
+			targets.Workers.Update(t.Context(), fixture.Namespace, component, func(context.Context) error {
+				return backlog.ErrForbidden
+			}, func(err error) { results = append(results, err) })
+		}
+		update()
+		update()
+		require.Empty(t, results, "nothing was sent")
+
+		ctx, stop := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		synctest.Wait()
+		require.ErrorIs(t, targets.Workers.UpdateFailed(component), backlog.ErrForbidden)
+		update()
+		synctest.Wait()
+		require.Len(t, results, 1, "one in an interval")
+		time.Sleep(DefaultWorkerUpdateInterval + time.Second)
+		require.NoError(t, targets.Workers.UpdateFailed(component))
+		update()
+		synctest.Wait()
+		require.Len(t, results, 2)
+		stop()
+		ends.Wait()
 	})
 }

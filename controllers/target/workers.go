@@ -47,8 +47,10 @@ type Workers struct {
 	every           time.Duration
 	now             func() time.Time
 	known           *Lookups[function.Component, workerState]
-	// updates are the times of the controller's last updates.
-	updates *cache.LRUExpireCache
+	// updates are the times of the controller's last updates, and failures the errors of those that failed.
+	updates, failures *cache.LRUExpireCache
+	// background sends the requests for policies; nil if callers wait for them.
+	background *Background
 }
 
 // ErrPending means that a function worker has not answered yet.
@@ -87,8 +89,9 @@ func newWorkers(config Config) (*Workers, error) {
 	return &Workers{
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
-		known:   NewLookups[function.Component, workerState](now),
-		updates: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)),
+		known:    NewLookups[function.Component, workerState](now),
+		updates:  cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)),
+		failures: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)), background: config.Background,
 	}, nil
 }
 
@@ -98,7 +101,9 @@ func (w *Workers) find(ctx context.Context, background *Background, namespace st
 	workerState, error,
 ) {
 	if !w.known.valid(component) {
-		background.run(ctx, namespace, component, func(ctx context.Context) { w.refresh(ctx, component) })
+		background.run(ctx, namespace, purpose{component: component}, func(ctx context.Context) {
+			w.refresh(ctx, component)
+		})
 	}
 	state, seen := w.known.Last(component)
 	if !seen {
@@ -161,7 +166,7 @@ func (w *Workers) recordIdle(component function.Component) {
 	}
 }
 
-// frozen is why the component must not be updated now; nil when it may be. The status shows it. BeginUpdate checks
+// frozen is why the component must not be updated now; nil when it may be. The status shows it. Update checks
 // again before the write, because the desired replicas may be older.
 func (w *Workers) frozen(component function.Component, run workerState) *policy.Hold {
 	switch trouble := cmp.Or(run.trouble, run.uncertain); {
@@ -229,13 +234,41 @@ func (w *Workers) Subscription(ctx context.Context, component function.Component
 	return config.Subscription, nil
 }
 
-// BeginUpdate records that an update begins, even if it fails. It returns false while the component must not change:
-// its last update is too recent, or no instance runs. An update starts only the new instances of a stopped component,
-// and a user may have stopped it since its consumers were counted.
-func (w *Workers) BeginUpdate(ctx context.Context, component function.Component) (bool, error) {
+// Update has the component of a policy in the namespace updated by send, and then calls done with the result. It does
+// nothing while the component must not change: its last update is too recent, or no instance runs.
+func (w *Workers) Update(ctx context.Context, namespace string, component function.Component,
+	send func(context.Context) error, done func(error),
+) {
 	if w.updatedWithin(component, w.every) {
-		return false, nil
+		return
 	}
+	w.background.run(ctx, namespace, purpose{component, true}, func(ctx context.Context) {
+		begun, err := w.beginUpdate(ctx, component)
+		if begun {
+			err = send(ctx)
+		}
+		switch {
+		case err != nil:
+			w.failures.Add(component, err, w.every)
+		case begun:
+			w.failures.Remove(component)
+		default:
+			return
+		}
+		done(err)
+	})
+}
+
+// UpdateFailed is why the last update of a component failed; nil if it did not, or after the time between two.
+func (w *Workers) UpdateFailed(component function.Component) error {
+	value, _ := w.failures.Get(component)
+	err, _ := value.(error)
+	return err
+}
+
+// beginUpdate records that an update begins, even if it fails. An update starts only the new instances of a stopped
+// component, and a user may have stopped it since its consumers were counted.
+func (w *Workers) beginUpdate(ctx context.Context, component function.Component) (bool, error) {
 	status, err := w.worker.Status(ctx, component)
 	if err != nil {
 		return false, fmt.Errorf("reading whether it runs: %w", err)

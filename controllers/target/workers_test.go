@@ -4,6 +4,7 @@
 package target
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -62,16 +63,20 @@ func TestUpdateCountsForTheWholeInterval(t *testing.T) {
 		c.WorkerUpdateInterval, c.Now = time.Hour, func() time.Time { return now }
 	})
 	component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
-	begins, err := targets.Workers.BeginUpdate(t.Context(), component)
-	require.NoError(t, err)
-	require.True(t, begins)
+	began := 0
+	update := func() {
+		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(context.Context) error {
+			began++
+			return nil
+		}, func(err error) { require.NoError(t, err) })
+	}
+	update()
+	require.Equal(t, 1, began)
 	now = now.Add(59 * time.Minute)
 	targets.Forget(now)
-	begins, err = targets.Workers.BeginUpdate(t.Context(), component)
-	require.NoError(t, err)
-	require.False(t, begins)
+	update()
+	require.Equal(t, 1, began)
 	now = now.Add(time.Minute)
-	begins, err = targets.Workers.BeginUpdate(t.Context(), component)
-	require.NoError(t, err)
-	require.True(t, begins)
+	update()
+	require.Equal(t, 2, began)
 }
