@@ -55,7 +55,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	raises, most := raisesSince(f, begun)
 	require.Positive(t, raises)
 	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
-	// The rate after a step is planned with a trend of a tenth, and the backlog after a start needs as much again.
+	// The rate after a step is known to a tenth, and the backlog after a start needs as much again.
 	require.LessOrEqual(t, most, 2*(high*11/10/each+1)+1)
 	_, late := f.Score.Totals()
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)

@@ -147,8 +147,8 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	require.Less(t, 10*late, done, "messages that took longer than the objective of %s", objective)
 	raises, most := raisesSince(f, time.Time{})
 	require.LessOrEqual(t, raises, 2, "raises for one load step")
-	// Replicas also drain, within 0.4 of the objective, the backlog and what arrives until new ones consume. Before a start
-	// was measured that is 37.5 s, as in a real cluster.
+	// Replicas also drain, within 0.4 of the objective, the backlog and what arrives until new ones consume: 37.5 s before
+	// a start was measured, as in a real cluster.
 	waits := (float64(high)-capacity)*37.5 + float64(largest())
 	bound := int((float64(high)+waits/(0.4*objective.Seconds()))/capacity) + 1
 	require.LessOrEqual(t, most, bound, "replicas for %d/s at %v/s each and a backlog of %d", high, capacity, largest())
