@@ -191,7 +191,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
 	}
-	if err := errors.Join(result.ApplyFailed, now(result.ScaleFailed), err); err != nil {
+	if err := errors.Join(result.ApplyFailed, unlessEarlier(result.ScaleFailed), err); err != nil {
 		return "", err
 	}
 	return resultOf(observed, decision, result), nil

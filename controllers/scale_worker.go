@@ -43,8 +43,8 @@ func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replica
 	return errNotNow
 }
 
-// now is the error, unless it is of what an earlier reconcile began: that is in the status.
-func now(err error) error {
+// unlessEarlier is the error, or nil if it is of what an earlier reconcile began: that is in the status.
+func unlessEarlier(err error) error {
 	if errors.Is(err, errEarlier) {
 		return nil
 	}

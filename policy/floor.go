@@ -45,7 +45,7 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
 	case err != nil:
 	case after.untried(in, capacity, ready):
-		after.Tried = max(f.Tried, in.consuming())
+		after.Tried = max(f.Tried, in.consumers())
 	default:
 		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
 		if f.Idle > 0 {
@@ -61,20 +61,20 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 // untried reports whether idle replicas have more backlog than the floor that may be work: until the coverage is known,
 // replicas that look idle may be busy. Only if more of them are idle too is it certain.
 func (f Floor) untried(in Input, capacity *LearnedCapacity, ready float64) bool {
-	consumers := in.consuming()
+	consumers := in.consumers()
 	return capacity.coverageUnknown() && late(in, f.work(ready), capacity) &&
 		(f.Tried == 0 || consumers < significantShare*f.Tried) && consumers < float64(in.Spec.MaxReplicas)
 }
 
-// consuming is the number of consumers, in replicas; 0 if unknown.
-func (in Input) consuming() float64 {
+// consumers is the number of consumers, in replicas; 0 if unknown.
+func (in Input) consumers() float64 {
 	consumers, _ := in.Reading.Consumers.Value()
 	return consumers
 }
 
 // inCalls is the number of unacknowledged messages that replicas may be processing: one each, or those that they say.
 func inCalls(in Input) float64 {
-	calls := in.consuming() * float64(in.perReplica())
+	calls := in.consumers() * float64(in.perReplica())
 	if inFlight, err := in.Reading.Instances.InFlight.Value(); err == nil {
 		calls = inFlight
 	}

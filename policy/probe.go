@@ -101,7 +101,7 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 	case after.Probe > 0 && l.needed(in).replicas > in.CurrentReplicas:
 		after.Probe = 0 // the load rises
 	case l.needed(in).steady > fewer:
-		after.Probe = l.capacity * l.arriving / (l.utilization * l.capacity * float64(fewer)) * (1 + epsilon)
+		after.Probe = l.arriving / (l.utilization * float64(fewer)) * (1 + epsilon)
 	}
 	return &after
 }

@@ -24,8 +24,8 @@ type Finder struct {
 	workers         *Workers
 	scales          *scales
 	instanceMetrics InstanceMetrics
-	// background sends requests to function workers; nil if Find waits for them.
-	background *Background
+	// waits is true if Find waits for function workers.
+	waits bool
 }
 
 // Found is the result of a search for a target.

@@ -84,10 +84,10 @@ func New(config Config) (*Targets, error) {
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
 	finder := &Finder{
 		reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
-		instanceMetrics: config.InstanceMetrics, background: config.Background,
+		instanceMetrics: config.InstanceMetrics,
 	}
 	patient := *finder
-	patient.background = nil
+	patient.waits = true
 	return &Targets{
 		Reader: reader, Finder: finder, Patient: &patient,
 		Sharers: &Sharers{reader: reader, clusters: clusters},

@@ -55,7 +55,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 			return Found{Target: target}, nil
 		}
 	}
-	run, err := f.workers.find(ctx, f.background, namespace, component)
+	run, err := f.workers.find(ctx, namespace, component, f.waits)
 	switch {
 	case err != nil:
 		return Found{}, fmt.Errorf("reading %s from the function worker: %w", component.FullName(), err)

@@ -96,11 +96,15 @@ func newWorkers(config Config) (*Workers, error) {
 }
 
 // find returns the last state of the component of a policy in the namespace, and reads it again when it is due, in the
-// background if there is one. It fails with ErrPending before the first answer.
-func (w *Workers) find(ctx context.Context, background *Background, namespace string, component function.Component) (
+// background unless the caller waits. It fails with ErrPending before the first answer.
+func (w *Workers) find(ctx context.Context, namespace string, component function.Component, waits bool) (
 	workerState, error,
 ) {
 	if !w.known.valid(component) {
+		background := w.background
+		if waits {
+			background = nil
+		}
 		background.run(ctx, namespace, purpose{component: component}, func(ctx context.Context) {
 			w.refresh(ctx, component)
 		})

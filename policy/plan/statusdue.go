@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"hash/fnv"
 	"math"
 	"strings"
@@ -135,11 +136,13 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 
 // ceilingIn is the ceiling in a checkpoint; 0 for none.
 func ceilingIn(checkpoint string) int32 {
-	if !strings.Contains(checkpoint, `"stage"`) {
+	var known struct {
+		Plateau policy.Plateau `json:"plateau"`
+	}
+	if !strings.Contains(checkpoint, `"stage"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
 		return 0
 	}
-	state, _ := policy.DecodeState(checkpoint) // a part that cannot be read has no ceiling
-	return state.Plateau.Ceiling()
+	return known.Plateau.Ceiling()
 }
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.
