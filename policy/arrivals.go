@@ -15,7 +15,7 @@ type Arrivals struct {
 	// At is when the last rate was measured.
 	At time.Time `json:"at,omitzero"`
 	// Rate is the smoothed publish rate in messages per second.
-	Rate float64 `json:"fast,omitempty" state:"rate"`
+	Rate float64 `json:"fast,omitempty"`
 	// Dispersion is the variance of a count of messages over its mean, from consecutive rates: 1 for independent messages.
 	// Counted is the last rate that it was learned from.
 	Dispersion float64 `json:"dispersion,omitempty"`
@@ -23,7 +23,7 @@ type Arrivals struct {
 	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 50 min.
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest recent Rate. It decays over an hour. Headroom covers a load that was seen before, not more.
-	Peak float64 `json:"peak,omitempty" state:"rate"`
+	Peak float64 `json:"peak,omitempty"`
 	// RoseAt is the time of a step up while it enters the window of a rate. FellAt is when rates fell far below Rate:
 	// another low rate, one rate window later, confirms a step down.
 	RoseAt time.Time `json:"roseAt,omitzero"`
@@ -37,7 +37,7 @@ type Arrivals struct {
 // RateAt is a rate in messages per second at a time.
 type RateAt struct {
 	At   time.Time `json:"t,omitzero"`
-	Rate float64   `json:"r,omitempty" state:"rate"`
+	Rate float64   `json:"r,omitempty"`
 }
 
 const (

@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -17,6 +19,8 @@ const (
 	contradictedMessages = 50
 	// foundShare of the published messages is found again: finished, or in the backlog.
 	foundShare = 0.5
+	// confirmedShare is how far a rate may be from what confirms it.
+	confirmedShare = 0.15
 	// surgeFactor over the highest recent rate is a surge, and longestSurge the time after which it counts for good.
 	surgeFactor  = 2
 	longestSurge = 10 * time.Minute
@@ -77,12 +81,68 @@ func contradiction(in Input) *Hold {
 	return nil
 }
 
+// confirmed is the reading with a publish and a process rate that the other measurements confirm. Published messages
+// were finished or added to the backlog, and finished ones were published or taken from it, so one of three counters
+// that is wrong differs from both others: those of Pulsar, and the instances' own. Where messages wait, others may have
+// been published and have expired.
+func confirmed(r backlog.Reading) backlog.Reading {
+	published, err := r.PublishRate.Value()
+	processed, unknown := r.ProcessRate.Value()
+	finished, unanswered := r.Instances.ProcessRate.Value()
+	grown, immeasurable := r.GrowthRate.Value()
+	ready, uncounted := r.Ready.Value()
+	if errors.Join(err, unknown, unanswered, immeasurable, uncounted) != nil || r.Window <= 0 {
+		return r
+	}
+	seconds := r.Window.Seconds()
+	added, taken := max(0, grown), max(0, -grown)
+	arrived := within(published, min(processed, finished)-taken, max(processed, finished)+added+ready/seconds, seconds)
+	if arrived < published {
+		r.LatestPublishRate = backlog.Unknown(backlog.ErrNoRate)
+	}
+	done := within(processed, min(finished, published-added), max(finished, published+taken), seconds)
+	r.PublishRate, r.ProcessRate = backlog.Known(arrived), backlog.Known(done)
+	return r
+}
+
+// within is a rate, or the bound that it exceeds by more than the noise of a count over seconds.
+func within(rate, least, most, seconds float64) float64 {
+	noise := func(bound float64) float64 {
+		return confirmedShare*bound + stepDeviations*math.Sqrt(max(1, bound*seconds))/seconds
+	}
+	return max(min(rate, most+noise(max(0, most))), least-noise(max(0, least)), 0)
+}
+
+// Type is the subscription type that counts. It cannot change while consumers are connected, so another one counts once
+// none is, or after typeKept: they may all have been replaced between two polls.
+type Type struct {
+	Is backlog.SubscriptionType `json:"is,omitempty"`
+	// Since is when another type was first reported; zero while none is.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// typeKept is longer than most faults, and than the restart of all replicas.
+const typeKept = 10 * time.Minute
+
+// learn learns from a reading.
+func (t Type) learn(in Input) Type {
+	reported := in.SubscriptionType()
+	other := reported != t.Is && t.Is != "" && t.Is != backlog.NoType
+	switch consumers, err := in.Reading.Consumers.Value(); {
+	case !other, err == nil && consumers < 1, !t.Since.IsZero() && in.Now.Sub(t.Since) >= typeKept:
+		return Type{Is: reported}
+	case t.Since.IsZero():
+		t.Since = in.Now
+	}
+	return t
+}
+
 // Surge is a load far above all recent ones, until its messages are found again.
 type Surge struct {
 	At time.Time `json:"at,omitzero"`
 	// Rise and Peak are those before, Published the messages since, and Finished those that were finished.
 	Rise      float64 `json:"rise,omitempty"`
-	Peak      float64 `json:"peak,omitempty" state:"rate"`
+	Peak      float64 `json:"peak,omitempty"`
 	Published float64 `json:"published,omitempty"`
 	Finished  float64 `json:"finished,omitempty"`
 }

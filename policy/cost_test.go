@@ -177,7 +177,7 @@ func BenchmarkDecodeState(b *testing.B) {
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := policy.DecodeState(text)
+		_, err := policy.DecodeState(text, noon().AddDate(1, 0, 0))
 		require.NoError(b, err)
 	}
 }

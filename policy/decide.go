@@ -21,7 +21,8 @@ func Decide(in Input, before State) (Decision, State) {
 	if in.Unknown != nil {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
-	in.Reading.Type = in.SubscriptionType()
+	before.Type = before.Type.learn(in)
+	in.Reading.Type = before.Type.Is
 	missing := in.MissingConsumers() > 0
 	in = in.inReplicas()
 	after, saturated := learn(in, before, missing)
@@ -91,6 +92,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	if contradiction(in) != nil {
 		return after, false
 	}
+	in.Reading = confirmed(in.Reading)
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		after.Arrivals = learnArrivals(before.Arrivals, rate, LatencyObjective(in.Spec).Seconds(), after.Start.react(in))
 		after.Arrivals.confirm(before.Arrivals, in.Reading)
@@ -137,7 +139,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 		return target, held
 	}
 	if up := winner.replicas; up > kept {
-		if held := holdUp(in); held != nil {
+		if held := holdUp(in, after); held != nil {
 			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.

@@ -4,13 +4,13 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"reflect"
+	"maps"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -22,15 +22,15 @@ const (
 	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
 	maxEncodedEntries, maxDecodedEntries = 12, 64
 	// digits: measurements are exact to two or three.
-	digits  = 6
+	digits  = 5
 	largest = 1e15
-	// fastest is more messages per second than a Function processes: a larger rate, tagged state:"rate", is wrong.
+	// fastest is more messages per second than a Function processes.
 	fastest = 1e9
 	maxInt  = 1_000_000
 	// maxTextBytes bounds a text.
 	maxTextBytes = 64
-	// longest exceeds every duration of a decision.
-	longest = 30 * 24 * time.Hour
+	// maxAhead bounds how far ahead a period may end.
+	maxAhead = time.Hour
 )
 
 // encoded is the written form: the version and the fields of State.
@@ -40,29 +40,32 @@ type encoded struct {
 }
 
 // Encode writes the state as compact JSON for status.checkpoint: less than 4096 bytes, about 700 in use. It rounds
-// numbers to six digits and times to tenths of a second, and thins long lists. An invalid number is an error.
+// numbers to five digits and times to tenths of a second, and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
-	rounded, err := round(reflect.ValueOf(s), tags{})
+	s.Recommendations = compacted(s.Recommendations)
+	if s.Arrivals != nil {
+		arrivals := *s.Arrivals
+		arrivals.Past = thinned(arrivals.Past)
+		s.Arrivals = &arrivals
+	}
+	exact, err := json.Marshal(encoded{Version: stateVersion, State: s})
+	if err = errors.Join(err, s.check()); err != nil {
+		return "", fmt.Errorf("encoding the state: %w", err)
+	}
+	text, err := checkpoint{}.rounded("", exact)
+	if err == nil && len(text) > maxEncodedBytes {
+		err = fmt.Errorf("it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
+	}
 	if err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
-	}
-	state, _ := rounded.Interface().(State)
-	if err := state.check(); err != nil {
-		return "", fmt.Errorf("encoding the state: %w", err)
-	}
-	text, err := json.Marshal(encoded{Version: stateVersion, State: state})
-	if err != nil {
-		return "", fmt.Errorf("encoding the state: %w", err)
-	}
-	if len(text) > maxEncodedBytes {
-		return "", fmt.Errorf("encoding the state: it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
 	}
 	return string(text), nil
 }
 
 // DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
-// numbers. The error names the skipped parts; the state is usable in any case.
-func DecodeState(text string) (State, error) {
+// numbers. No time is after now, which may be that of another clock, and no period ends more than an hour later. The
+// error names the skipped parts; the state is usable in any case.
+func DecodeState(text string, now time.Time) (State, error) {
 	if len(text) > maxEncodedBytes {
 		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text),
 			maxEncodedBytes)
@@ -76,21 +79,14 @@ func DecodeState(text string) (State, error) {
 	if version := string(parts["v"]); version != strconv.Itoa(stateVersion) {
 		leftOut = append(leftOut, fmt.Errorf("version %q is not %d", version, stateVersion))
 	}
-	into := reflect.ValueOf(&state).Elem()
-	for i := range into.NumField() {
-		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
-		part, found := parts[name]
-		if !found {
+	delete(parts, "v")
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		with, err := state.withPart(name, parts[name], now)
+		if err != nil {
+			leftOut = append(leftOut, err)
 			continue
 		}
-		before := state
-		if err := decodePart(part, into.Field(i), into.Type().Field(i)); err != nil {
-			state = before
-			leftOut = append(leftOut, err)
-		} else if err := state.check(); err != nil {
-			state = before
-			leftOut = append(leftOut, err)
-		}
+		state = with
 	}
 	if len(leftOut) > 0 {
 		return state, fmt.Errorf("decoding the checkpoint: leaving out: %w", errors.Join(leftOut...))
@@ -98,151 +94,120 @@ func DecodeState(text string) (State, error) {
 	return state, nil
 }
 
-// decodePart decodes one field of a state.
-func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructField) error {
-	decoded := reflect.New(into.Type())
-	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
-		return err
-	}
-	tag := tagsOf(field, true)
-	if _, err := round(decoded.Elem(), tag); err != nil {
-		return err
-	}
-	into.Set(decoded.Elem())
-	return nil
-}
-
-// tags are the bounds of a field. strict refuses a number that is too large instead of limiting it.
-type tags struct {
-	name                 string
-	signed, rate, strict bool
-}
-
-func tagsOf(field reflect.StructField, strict bool) tags {
-	kind := field.Tag.Get("state")
-	return tags{name: field.Name, signed: kind == "signed", rate: kind == "rate", strict: strict}
-}
-
-func (t tags) largest() float64 {
-	if t.rate {
-		return fastest
-	}
-	return largest
-}
-
-// round returns a deep copy of a value, rounded and within bounds.
-func round(v reflect.Value, tag tags) (reflect.Value, error) {
-	after := reflect.New(v.Type()).Elem()
-	switch value := v.Interface().(type) {
-	case time.Time:
-		return after, roundTime(after, value, tag)
-	case time.Duration:
-		if value < 0 || value > longest {
-			return after, fmt.Errorf("%s lasts %s", tag.name, value)
-		}
-		after.SetInt(int64(value.Round(time.Second)))
-		return after, nil
-	}
-	switch v.Kind() {
-	case reflect.Bool:
-		after.SetBool(v.Bool())
-	case reflect.String:
-		if len(v.String()) > maxTextBytes {
-			return after, fmt.Errorf("%s has %d bytes", tag.name, len(v.String()))
-		}
-		after.SetString(v.String())
-	case reflect.Float64:
-		return after, roundFloat(after, v.Float(), tag)
-	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64:
-		return after, roundInt(after, v.Int(), tag)
-	case reflect.Pointer:
-		if v.IsNil() {
-			return after, nil
-		}
-		pointed, err := round(v.Elem(), tag)
-		if err != nil {
-			return after, err
-		}
-		after.Set(reflect.New(v.Type().Elem()))
-		after.Elem().Set(pointed)
-	case reflect.Slice:
-		return roundList(v, tag)
-	case reflect.Struct:
-		return after, roundFields(after, v, tag)
-	default:
-		return after, fmt.Errorf("%s is of kind %s, which a state does not have", tag.name, v.Kind())
-	}
-	return after, nil
-}
-
-func roundTime(into reflect.Value, value time.Time, tag tags) error {
-	if year := value.Year(); !value.IsZero() && (year < 2000 || year >= 2200) {
-		return fmt.Errorf("%s is in the year %d", tag.name, year)
-	}
-	into.Set(reflect.ValueOf(value.UTC().Round(time.Second / 10)))
-	return nil
-}
-
-func roundFloat(into reflect.Value, value float64, tag tags) error {
-	switch {
-	case math.IsNaN(value) || (value < 0 && !tag.signed) || (tag.strict && math.Abs(value) > tag.largest()):
-		return fmt.Errorf("%s is %g", tag.name, value)
-	case math.Abs(value) > tag.largest():
-		value = math.Copysign(tag.largest(), value)
-	}
-	// Rounding by a power of ten would leave a binary fraction with more digits.
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
+// withPart is the state with one more of its fields.
+func (s State) withPart(name string, text json.RawMessage, now time.Time) (State, error) {
+	text, err := checkpoint{readAt: now}.rounded(name, text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", tag.name, err)
+		return s, err
 	}
-	into.SetFloat(rounded)
-	return nil
+	part, err := json.Marshal(map[string]json.RawMessage{name: text})
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(part, &s); err != nil {
+		return s, err
+	}
+	return s, s.check()
 }
 
-func roundInt(into reflect.Value, value int64, tag tags) error {
-	if (value < 0 && !tag.signed) || (tag.strict && (value > maxInt || value < -maxInt)) {
-		return fmt.Errorf("%s is %d", tag.name, value)
+// checkpoint is when a checkpoint is read; zero while it is written. A number that is too large is limited when it is
+// written, and refused when it is read.
+type checkpoint struct{ readAt time.Time }
+
+// rounded is a JSON value with numbers and times rounded and within bounds, by their names.
+func (c checkpoint) rounded(name string, text []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
 	}
-	into.SetInt(max(-maxInt, min(value, maxInt)))
-	return nil
+	value, err := c.value(name, value)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
 }
 
-func roundFields(into, from reflect.Value, tag tags) error {
-	for i := range from.NumField() {
-		field := from.Type().Field(i)
-		if !field.IsExported() {
-			return fmt.Errorf("%s is not exported, so the checkpoint would lose it", field.Name)
+func (c checkpoint) value(name string, value any) (after any, err error) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, part := range v {
+			if v[key], err = c.value(key, part); err != nil {
+				return nil, err
+			}
 		}
-		value, err := round(from.Field(i), tagsOf(field, tag.strict))
-		if err != nil {
-			return err
+	case []any:
+		if len(v) > maxDecodedEntries {
+			return nil, fmt.Errorf("%s has %d entries", name, len(v))
 		}
-		into.Field(i).Set(value)
+		for i, entry := range v {
+			if v[i], err = c.value(name, entry); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		return c.text(name, v)
+	case json.Number:
+		return c.number(name, v)
 	}
-	return nil
+	return value, nil
 }
 
-func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
-	if tag.strict && from.Len() > maxDecodedEntries {
-		return from, fmt.Errorf("%s has %d entries", tag.name, from.Len())
+// text is a time, or another text.
+func (c checkpoint) text(name, text string) (string, error) {
+	at, noTime := time.Parse(time.RFC3339Nano, text)
+	switch {
+	case len(text) > maxTextBytes:
+		return "", fmt.Errorf("%s has %d bytes", name, len(text))
+	case noTime != nil:
+		return text, nil //nolint:nilerr // it is another text
+	case at.Year() < 2000 || at.Year() >= 2200:
+		return "", fmt.Errorf("%s is in the year %d", name, at.Year())
 	}
-	if list, ok := from.Interface().([]ReplicasAt); ok && !tag.strict {
-		from = reflect.ValueOf(compacted(list))
+	latest := c.readAt
+	if name == "until" || name == "quiet" {
+		latest = latest.Add(maxAhead)
 	}
-	kept := from.Len()
-	if !tag.strict {
-		kept = min(kept, maxEncodedEntries)
+	if !c.readAt.IsZero() && at.After(latest) {
+		at = latest
 	}
-	after := reflect.MakeSlice(from.Type(), kept, kept)
-	for i := range kept {
-		// Keep the first, the last, and evenly spaced ones in between.
-		value, err := round(from.Index(i*(from.Len()-1)/max(1, kept-1)), tags{name: tag.name, strict: tag.strict})
-		if err != nil {
-			return after, err
-		}
-		after.Index(i).Set(value)
+	return at.UTC().Round(time.Second / 10).Format(time.RFC3339Nano), nil
+}
+
+// number is a number that is not negative, except for a direction.
+func (c checkpoint) number(name string, number json.Number) (any, error) {
+	value, err := number.Float64()
+	most := float64(largest)
+	switch name {
+	case "fast", "peak", "each", "r", "rate":
+		most = fastest
+	case "n", "from", "replicas", "polls":
+		most = maxInt
 	}
-	return after, nil
+	least := 0.0
+	if name == "surprise" || name == "failed" {
+		least = -1
+	}
+	if err != nil || value < least || value > most && !c.readAt.IsZero() {
+		return nil, fmt.Errorf("%s is %s", name, number)
+	}
+	if _, err := number.Int64(); err == nil && value <= most {
+		return number, nil
+	}
+	return strconv.ParseFloat(strconv.FormatFloat(min(value, most), 'g', digits, 64), 64)
+}
+
+// thinned keeps the first entry of a long list, the last, and evenly spaced ones in between.
+func thinned[T any](list []T) []T {
+	if len(list) <= maxEncodedEntries {
+		return list
+	}
+	after := make([]T, maxEncodedEntries)
+	for i := range after {
+		after[i] = list[i*(len(list)-1)/(maxEncodedEntries-1)]
+	}
+	return after
 }
 
 // compacted merges neighbors of a long window. It keeps the larger number until the later time, so replicas go down

@@ -30,7 +30,7 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 			text, err := l.state.Encode()
 			require.NoError(t, err)
 			require.Less(t, len(text), 2048)
-			read, err := policy.DecodeState(text)
+			read, err := policy.DecodeState(text, noon().AddDate(1, 0, 0))
 			require.NoError(t, err, text)
 			again, err := read.Encode()
 			require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestEveryFieldOfAStateIsWrittenAndRead(t *testing.T) {
 	want := complete()
 	text, err := want.Encode()
 	require.NoError(t, err)
-	have, err := policy.DecodeState(text)
+	have, err := policy.DecodeState(text, noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	require.Equal(t, want, have)
 }
@@ -132,7 +132,7 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 	golden, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimSpace(string(golden)), text)
-	state, err := policy.DecodeState(string(golden))
+	state, err := policy.DecodeState(string(golden), noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	require.Equal(t, complete(), state)
 }
@@ -144,31 +144,31 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"no object":             {"[]", "cannot unmarshal array"},
 		"no version":            {"{}", `version "" is not 1`},
 		"something behind it":   {`{"v":1}{"v":1}`, "after top-level value"},
-		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "Rate is -1"},
-		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "Rate is 1e+16"},
+		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "fast is -1"},
+		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "fast is 1e16"},
 		"arrivals beyond all that is likely": {
-			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "Peak is 1e+13",
+			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "peak is 1e13",
 		},
 		"a capacity beyond all that is likely": {
-			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "MessagesPerSecond is 1e+12",
+			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "rate is 1e12",
 		},
 		"a plateau beyond all that is likely": {
-			`{"v":1,"plateau":{"stage":"limited","reference":{"n":3,"rate":1e12}}}`, "Processed is 1e+12",
+			`{"v":1,"plateau":{"stage":"limited","reference":{"n":3,"rate":1e12}}}`, "rate is 1e12",
 		},
-		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
-		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "Replicas is -1"},
-		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "Replicas is 2000000"},
+		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "fast is 1e999"},
+		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "n is -1"},
+		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "n is 2000000"},
 		"half a replica":                 {`{"v":1,"decided":{"n":1.5}}`, "cannot unmarshal number 1.5"},
-		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
-		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
-		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "Pause lasts"},
+		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "at is in the year 1999"},
+		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "at is in the year 2300"},
+		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "block is 3"},
 		"a text of any length": {
 			`{"v":1,"sub":"` + strings.Repeat("a", 65) + `"}`,
-			"Subscription has 65 bytes",
+			"sub has 65 bytes",
 		},
 		"a long list": {
 			strings.Replace(many, "past", "steady", 1),
-			"Recommendations has 81 entries",
+			"steady has 81 entries",
 		},
 		"a capacity of nothing":                {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
 		"a coverage of more than all":          {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
@@ -190,7 +190,7 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			state, err := policy.DecodeState(test.text)
+			state, err := policy.DecodeState(test.text, noon().AddDate(1, 0, 0))
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, policy.State{}, state)
 		})
@@ -211,11 +211,11 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "cannot unmarshal array",
 		},
 		"a part with a number that none has": {
-			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "Rate is -1",
+			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "fast is -1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, err := policy.DecodeState(test.text)
+			state, err := policy.DecodeState(test.text, noon().AddDate(1, 0, 0))
 			require.Equal(t, known, state)
 			if test.leftOut == "" {
 				require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	text, err := state.Encode()
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
-	read, err := policy.DecodeState(text)
+	read, err := policy.DecodeState(text, noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	require.Len(t, read.Recommendations, 12)
 	require.Len(t, read.Arrivals.Past, 12)
@@ -298,7 +298,7 @@ func FuzzDecodeState(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(string(golden), uint64(7))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
-		state, _ := policy.DecodeState(text) // the rest is valid in any case
+		state, _ := policy.DecodeState(text, noon().AddDate(1, 0, 0)) // the rest is valid in any case
 		_, err := state.Encode()
 		require.NoError(t, err, "a decoded state can be encoded")
 		l := newLife(seed)

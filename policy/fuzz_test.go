@@ -153,7 +153,7 @@ func FuzzDecide(f *testing.F) {
 		s.set(reflect.ValueOf(&arbitrary).Elem())
 		state := policy.State{}
 		if text, err := arbitrary.Encode(); err == nil { // no decision and no status has an impossible value
-			state, err = policy.DecodeState(text)
+			state, err = policy.DecodeState(text, noon().AddDate(1, 0, 0))
 			require.NoError(t, err)
 		}
 		for range 3 {

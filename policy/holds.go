@@ -14,23 +14,44 @@ const (
 	// notStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
 	notStartedShare = 0.2
 	notStartedFor   = 5 * time.Minute
+	// receivedShare is less than the variation of a rate.
+	receivedShare = 0.8
 )
 
-// holdUp returns the reason not to add replicas; nil for none.
-func holdUp(in Input) *Hold {
-	if in.Reading.Blocked {
+// holdUp returns the reason not to add replicas; nil for none. A flag is not believed while replicas process as much as
+// they can, if blocked ones also continue to receive messages.
+func holdUp(in Input, state State) *Hold {
+	working := atCapacity(in, state.Capacity)
+	switch {
+	case in.Reading.Blocked && (!working || !receiving(in.Reading)):
 		return &Hold{
 			Reason:  HoldBlocked,
 			Message: "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
 		}
-	}
-	if in.Reading.Throttled {
+	case in.Reading.Throttled && !working:
 		return &Hold{
 			Reason:  HoldThrottled,
 			Message: "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
 		}
+	default:
+		return nil
 	}
-	return nil
+}
+
+// atCapacity reports whether replicas process about as much as they can, by their busy time, or else by their capacity.
+func atCapacity(in Input, c *LearnedCapacity) bool {
+	if busy, timed := busyShare(in.Reading); timed {
+		return busy >= saturatedShare*c.coverage()
+	}
+	processed, err := processRate(in.Reading)
+	return err == nil && c != nil && processed >= max(1, in.consumers())*fullShare*c.MessagesPerSecond
+}
+
+// receiving reports whether replicas receive about as many messages as they process.
+func receiving(r backlog.Reading) bool {
+	delivered, err := r.DeliveryRate.Value()
+	processed, unknown := processRate(r)
+	return err == nil && unknown == nil && delivered > 0 && delivered >= receivedShare*processed
 }
 
 // notStarting is NotStarting for the target's current replicas.
@@ -165,6 +186,6 @@ func oldReading(age time.Duration, trouble error) string {
 
 // fromSeconds rounds down to tenths of a second, and does not overflow.
 func fromSeconds(seconds float64) time.Duration {
-	const most = 1e9
+	const most = 1e8
 	return time.Duration(min(seconds, most)*10) * (time.Second / 10)
 }

@@ -41,8 +41,11 @@ func TestHolds(t *testing.T) {
 			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }, hold: policy.HoldBlocked,
 		},
 		"up: dispatch is throttled": {
-			rate:   more,
-			change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled,
+			rate: more,
+			change: func(in *policy.Input, _ *policy.State) {
+				in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
+			},
+			hold: policy.HoldThrottled,
 		},
 		"up for a backlog: one replica of four is in a crash loop": {
 			rate: 340, ready: 30_000, change: func(in *policy.Input,

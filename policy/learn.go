@@ -13,20 +13,20 @@ import (
 // LearnedCapacity is the rate that one busy replica processes, and its uncertainty: a Kalman filter on the logarithm of
 // the rate, since errors of a rate are factors.
 type LearnedCapacity struct {
-	MessagesPerSecond float64 `json:"rate,omitempty" state:"rate"`
+	MessagesPerSecond float64 `json:"rate,omitempty"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
 	Variance float64 `json:"var,omitempty"`
 	// Coverage is the share of a busy replica's time that its own metric measures, from 0 to 1; the rest is fetching,
 	// acknowledging and conversion. 0 before a replica was saturated.
 	Coverage float64 `json:"cover,omitempty"`
 	// Surprise is the direction of an outlier that needs a second one: 1 up, -1 down, 0 for none.
-	Surprise     int8      `json:"surprise,omitempty" state:"signed"`
+	Surprise     int8      `json:"surprise,omitempty"`
 	Observations int32     `json:"n,omitempty"`
 	LearnedAt    time.Time `json:"t,omitzero"`
 	// Probe is the capacity that an attempt with fewer replicas plans with; 0 for none. Failed counts consecutive attempts
 	// that had too few replicas, up to maxFailed; -1 after an attempt that had enough.
 	Probe  float64 `json:"probe,omitempty"`
-	Failed int8    `json:"failed,omitempty" state:"signed"`
+	Failed int8    `json:"failed,omitempty"`
 	// Turnover of the messages in hand before the last failed attempt, 0 if unknown, and the Spare capacity at that time.
 	Turnover float64 `json:"turnover,omitempty"`
 	Spare    float64 `json:"spare,omitempty"`

@@ -8,7 +8,7 @@ import "time"
 // Output is what a number of replicas processes together, in messages per second.
 type Output struct {
 	Replicas  float64 `json:"n,omitempty"`
-	Processed float64 `json:"rate,omitempty" state:"rate"`
+	Processed float64 `json:"rate,omitempty"`
 }
 
 // Seen sums up the output of a stage.

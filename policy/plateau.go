@@ -28,7 +28,7 @@ type Plateau struct {
 	// Reference is the pool before: before the scale-up of Verifying, and at the plateau of the others.
 	Reference Output `json:"reference,omitzero"`
 	// Each is what a replica processes, in messages per second.
-	Each float64 `json:"each,omitempty" state:"rate"`
+	Each float64 `json:"each,omitempty"`
 	// Replicas are those that a scale-up asked for first, and the ceiling of Limited and Trying.
 	Replicas int32 `json:"replicas,omitempty"`
 	// Seen is the output since all replicas consume, in Polls polls. A replica shows none before its first call has ended.
@@ -37,7 +37,7 @@ type Plateau struct {
 	Doubtful bool `json:"doubtful,omitempty"`
 	// Pause is the time until the next try, and Quiet the end of the pause after a ceiling that was none.
 	Pause time.Duration `json:"block,omitempty"`
-	Quiet time.Time     `json:"quiet,omitzero" state:"until"`
+	Quiet time.Time     `json:"quiet,omitzero"`
 }
 
 // Stage of a Plateau; empty for none.

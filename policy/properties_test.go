@@ -99,6 +99,7 @@ func TestTheCapacityModelRecommendsNoMoreReplicasThanPartitions(t *testing.T) {
 			return
 		}
 		in = partitioned(r, capacityAlone(in), partitions)
+		state.Type = policy.Type{} // of the reading
 		switch r.IntN(6) {
 		case 0:
 			in.Partitions = nil
@@ -157,6 +158,7 @@ func TestUnknownOldOrPartialReadingsNeverRemoveReplicas(t *testing.T) {
 					lowered++
 				}
 				way(&in)
+				state.Type = policy.Type{} // of the reading
 				decision, after := policy.Decide(in, state)
 				require.GreaterOrEqual(t, decision.Replicas, least, "%+v", decision)
 				require.False(t, math.IsNaN(after.Floor.Messages))

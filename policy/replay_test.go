@@ -63,7 +63,7 @@ func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
 			if r.IntN(5) == 0 {
 				text, err := state.Encode()
 				require.NoError(t, err)
-				state, err = policy.DecodeState(text)
+				state, err = policy.DecodeState(text, noon().AddDate(1, 0, 0))
 				require.NoError(t, err)
 			}
 			var decision policy.Decision

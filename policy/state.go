@@ -4,15 +4,13 @@
 package policy
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // State is what one decision passes to the next. It is never modified: a decision returns a new one. Encode writes all
-// exported fields. They are not negative, and no time is after the decision, unless tagged state:"signed" or "until".
-// Fields tagged state:"rate" have a lower upper bound than other numbers.
+// fields, with bounds by their JSON names.
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed. Learning continues from there.
 	DecidedAt time.Time `json:"at,omitzero"`
@@ -38,6 +36,7 @@ type State struct {
 	Contradiction   Contradiction `json:"contradiction,omitzero"`
 	Oldest          Oldest        `json:"oldest,omitzero"`
 	Surplus         Surplus       `json:"surplus,omitzero"`
+	Type            Type          `json:"type,omitzero"`
 	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
 }
@@ -62,19 +61,23 @@ func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now 
 	var state State
 	var unread error
 	if status.Checkpoint != "" {
-		state, unread = DecodeState(status.Checkpoint)
+		state, unread = DecodeState(status.Checkpoint, now)
 	}
 	if state.Capacity == nil {
 		state.Capacity = resumedCapacity(status.Capacity)
 	}
-	state = state.resumedAt(now)
-	return state.holding(currentReplicas, now), unread
+	return state.resumedAt(currentReplicas, now), unread
 }
 
-// Continue is the state after a pause without decisions. It holds the current replicas for one stabilization window, as
-// Resume does.
+// Continue is the state after a pause without decisions, or with another clock. It holds the current replicas for one
+// stabilization window, as Resume does.
 func (s State) Continue(currentReplicas int32, now time.Time) State {
-	return s.resumedAt(now).holding(currentReplicas, now)
+	text, err := s.Encode()
+	if err != nil {
+		return State{}.resumedAt(currentReplicas, now)
+	}
+	state, _ := DecodeState(text, now) // it was valid a moment ago
+	return state.resumedAt(currentReplicas, now)
 }
 
 func (s State) holding(currentReplicas int32, now time.Time) State {
@@ -83,16 +86,11 @@ func (s State) holding(currentReplicas int32, now time.Time) State {
 	return s
 }
 
-const (
-	// longestWindow is the largest stabilization window of the CRD; the next decision applies its own.
-	longestWindow = time.Hour
-	// maxAhead bounds how far ahead a period may end.
-	maxAhead = time.Hour
-)
+// longestWindow is the largest stabilization window of the CRD; the next decision applies its own.
+const longestWindow = time.Hour
 
-// resumedAt is the state for a process that starts now. The clock of the earlier process may have been ahead.
-func (s State) resumedAt(now time.Time) State {
-	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(maxAhead))
+// resumedAt is the state for a process that starts now.
+func (s State) resumedAt(currentReplicas int32, now time.Time) State {
 	if s.DecidedAt.IsZero() {
 		s.DecidedAt = now
 	}
@@ -100,35 +98,7 @@ func (s State) resumedAt(now time.Time) State {
 		s.Decided.From = s.Decided.Replicas
 	}
 	s.Zero.IdleSince = time.Time{}
-	return s
-}
-
-// notAfter limits every time within a decoded state to now, and the end of a period to end.
-func notAfter(v reflect.Value, now, end time.Time) {
-	switch v.Kind() { //nolint:exhaustive // the others hold no time
-	case reflect.Pointer:
-		if !v.IsNil() {
-			notAfter(v.Elem(), now, end)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			notAfter(v.Index(i), now, end)
-		}
-	case reflect.Struct:
-		if at, ok := v.Interface().(time.Time); ok {
-			if at.After(now) {
-				v.Set(reflect.ValueOf(now))
-			}
-			return
-		}
-		for i := range v.NumField() {
-			bound := now
-			if v.Type().Field(i).Tag.Get("state") == "until" {
-				bound = end
-			}
-			notAfter(v.Field(i), bound, end)
-		}
-	}
+	return s.holding(currentReplicas, now)
 }
 
 // resumedCapacity reads the capacity of a status.

@@ -25,7 +25,7 @@ type Zero struct {
 	Since time.Time `json:"since,omitzero"`
 	// Backoff is the pause after replicas woke for messages that they did not process, and Until its end.
 	Backoff time.Duration `json:"backoff,omitempty"`
-	Until   time.Time     `json:"until,omitzero" state:"until"`
+	Until   time.Time     `json:"until,omitzero"`
 }
 
 const (

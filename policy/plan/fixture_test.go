@@ -31,7 +31,7 @@ func learnedState(t testing.TB) policy.State {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "testdata", "state-v1.json"))
 	require.NoError(t, err)
-	state, err := policy.DecodeState(string(text))
+	state, err := policy.DecodeState(string(text), noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	return state
 }

@@ -149,7 +149,7 @@ func (r *run) limitedByMax(i int) string {
 	m := r.reports[i]
 	limited := m.says(v1alpha1.ConditionScalingLimited)
 	capped := m.decision.CappedBy == policy.CappedByMax
-	needed := func(t model.Truth) bool { return t.Phantom || t.Needed*planned >= float64(r.Max) }
+	needed := func(t model.Truth) bool { return t.Falsified || t.Needed*planned >= float64(r.Max) }
 	switch told := limited.Reason == v1alpha1.ReasonTooManyReplicas; {
 	case told != (capped && m.input.Unknown == nil) && limited.Reason != v1alpha1.ReasonExternalLimit:
 		return fmt.Sprintf("capped by %q", m.decision.CappedBy)

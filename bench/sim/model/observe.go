@@ -43,20 +43,21 @@ func (s *System) TopicSample(topic int) (backlog.TopicSample, error) {
 		if last-first == 1 {
 			index = backlog.NotPartitioned
 		}
-		phantoms := s.topics.share(i) * s.scenario.phantoms(s.second)
-		published := s.topics.published[i] + phantoms
+		published := s.topics.published[i]
 		entries := int64(published / s.scenario.Batch)
 		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
 			Index: index, PublishedMessages: int64(published), AddedEntries: &entries,
 			Subscriptions: []backlog.SubscriptionSample{s.subscription.sample(i)},
 		})
-		sample.Partitions[i-first].Subscriptions[0].BacklogEntries += int64(phantoms / s.scenario.Batch)
 		sample.Partitions[i-first].Subscriptions[0].EarliestPublishTime = oldest
 	}
 	if s.scenario.Partial.contain(s.second) {
 		missing, all := len(sample.Partitions)/2, len(sample.Partitions)
 		sample.Partitions = sample.Partitions[:all-missing]
 		sample.Incomplete = fmt.Errorf("%w: %d of %d partitions are missing", backlog.ErrPartial, missing, all)
+	}
+	if s.scenario.Falsify != nil {
+		s.scenario.Falsify(s.second, &sample)
 	}
 	return sample, nil
 }
@@ -206,8 +207,8 @@ type Truth struct {
 	// Consuming replicas, of the Replicas requested, of which NotRunning do not run.
 	Consuming, Replicas, NotRunning int
 	// Delayed: some messages are not due yet. Throwing: the function throws. Holding: replicas hold messages for ever.
-	// Phantom: answers show messages that never were.
-	Delayed, Throwing, Holding, Phantom bool
+	// Falsified: answers are wrong.
+	Delayed, Throwing, Holding, Falsified bool
 }
 
 // Truth of this second.
@@ -225,7 +226,7 @@ func (s *System) Truth() Truth {
 		Needed:    (s.scenario.Due(second) + queued/s.scenario.Objective.Seconds()) / s.Capacity(second),
 		Consuming: len(s.set.active), Replicas: len(s.set.replicas), NotRunning: s.Pods().Unready,
 		Delayed: b.delayed.total > dust, Throwing: newShift(s).throws > 0 || b.poisoned > dust,
-		Holding: s.scenario.Held > 0 && len(s.set.active) > 0, Phantom: s.scenario.phantoms(s.second) > 0,
+		Holding: s.scenario.Held > 0 && len(s.set.active) > 0, Falsified: s.scenario.Lies.contain(s.second),
 	}
 	if queued >= 1 {
 		truth.Wait = queued / can

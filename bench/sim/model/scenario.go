@@ -110,21 +110,12 @@ type Scenario struct {
 	// Outages: Pulsar does not respond. Partial: responses lack partitions. Pending: new replicas are not scheduled.
 	// CrashingStarts: starting containers end before they consume, and consuming ones continue.
 	Outages, Partial, Pending, CrashingStarts Spans
-	// Phantom messages per second that the counters and the backlog show during Phantoms, and that never were.
-	Phantom  float64
-	Phantoms Spans
+	// Falsify changes an answer at a second, such as a proxy does, or a broker with a bug; nil for none. Lies are when it
+	// differs from the truth by what is new.
+	Falsify func(second int, answer *backlog.TopicSample)
+	Lies    Spans
 	// Resets: Pulsar's counters restart at 0. Restarts: the controller keeps only its status.
 	Resets, Restarts []int
-}
-
-// phantoms are the messages that answers show and that never were.
-func (s Scenario) phantoms(second int) float64 {
-	for _, span := range s.Phantoms {
-		if second >= span.From && second < span.To {
-			return s.Phantom * float64(second-span.From)
-		}
-	}
-	return 0
 }
 
 // Due is how many messages become ready, in messages per second: the arrivals of all topics, and delayed ones at their

@@ -71,7 +71,7 @@ func pulses(low, high float64, length, period int) model.Curve {
 
 // Named scenarios, in the order of the table.
 func Named() []Scenario {
-	return slices.Concat(loads(), transients(), functions(), pathologies(), subscriptions(), faults())
+	return slices.Concat(loads(), transients(), functions(), pathologies(), subscriptions(), faults(), lies())
 }
 
 // change raises the load after 10 minutes and lowers it after 40.

@@ -120,15 +120,12 @@ func faults() []Scenario {
 	// not help until the image, or the quota, is fixed, and the kubelet retries up to 5 minutes later.
 	crashAll := base("crash-all", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 300, 60 * minute: 150}))
 	crashAll.Initial, crashAll.CrashingStarts = 4, model.Spans{{From: 8 * minute, To: 30 * minute}}
-	// For half a minute, answers show 6,000 messages a second more, in the backlog too, that never were.
-	phantoms := base("phantoms", 2*hour, model.Constant(300))
-	phantoms.Phantom, phantoms.Phantoms = 6000, model.Spans{{From: 30 * minute, To: 30*minute + 30}}
 	// Three of ten replicas crash repeatedly.
 	crash := base("crash-loop", hour, model.Constant(200))
 	crash.Crashing = 0.3
 	var all []Scenario
 	for _, s := range []model.Scenario{
-		outage, partial, resets, restarts, phantoms, onScale, pending, full, crashAll, crash,
+		outage, partial, resets, restarts, onScale, pending, full, crashAll, crash,
 	} {
 		all = append(all, Scenario{Scenario: s})
 	}
