@@ -87,12 +87,6 @@ func TestConflictsOfADeploymentAreReported(t *testing.T) {
 			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/OlderPolicy",
 			message: "AutoscalingPolicy first is older and scales the same target",
 		},
-		"another target of the subscription": {
-			objects:   []client.Object{otherConsumer()},
-			condition: v1alpha1.ConditionSubscriptionVerified, want: "False/SubscriptionShared",
-			message: "Deployment media/crop too, so each takes a part of one backlog and would be scaled for all of it: have " +
-				"each subscribe under a name of its own, and correct spec.subscription.name",
-		},
 		"a scale subresource that may not be written": {
 			change: func(env *testEnv) {
 				env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
@@ -130,12 +124,6 @@ func olderConsumer() *v1alpha1.AutoscalingPolicy {
 	p := deploymentPolicy()
 	p.Name, p.UID = "first", "uid-first"
 	p.CreationTimestamp.Time = p.CreationTimestamp.Add(-time.Hour)
-	return p
-}
-
-func otherConsumer() *v1alpha1.AutoscalingPolicy {
-	p := olderConsumer()
-	p.Spec.ScaleTargetRef.Name = "crop"
 	return p
 }
 

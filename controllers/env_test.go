@@ -117,7 +117,6 @@ func server(scheme *runtime.Scheme, objects ...client.Object) *fake.ClientBuilde
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexSubscription, target.IndexDeclared).
 		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget, target.IndexAutoscaler)
 	for _, kind := range cluster.CachedKinds() {
 		if field, by := target.IndexOf(kind); field != "" {

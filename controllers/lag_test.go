@@ -85,8 +85,6 @@ func (l *laggedPolicies) clients() (client.Reader, client.Client) {
 	require.NoError(t, err)
 	require.NoError(t, index(t.Context(), read))
 	functions := cluster.NewUnstructured(cluster.KindFunction)
-	field, by := target.IndexOf(cluster.KindFunction)
-	require.NoError(t, read.IndexField(t.Context(), functions, field, by))
 	go func() { _ = read.Start(t.Context()) }()
 	for _, object := range []client.Object{
 		&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}, functions,

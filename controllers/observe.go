@@ -37,9 +37,6 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, no
 		return observed, fmt.Errorf("finding the target: %w", err)
 	}
 	observed.Unsupported = found.Unsupported
-	if observed.Sharers, err = o.targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
-		return observed, fmt.Errorf("finding other consumers of the subscription: %w", err)
-	}
 	if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
 		return observed, fmt.Errorf("describing the target: %w", err)
 	}

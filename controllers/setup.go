@@ -171,10 +171,6 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err != nil {
 		return fmt.Errorf("indexing policies: %w", err)
 	}
-	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexSubscription,
-		target.IndexDeclared); err != nil {
-		return fmt.Errorf("indexing policies by their subscription: %w", err)
-	}
 	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget,
 		target.IndexAutoscaler); err != nil {
 		return fmt.Errorf("indexing HorizontalPodAutoscalers: %w", err)

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // newTestClient is an API server and a cache with the objects.
@@ -24,12 +23,7 @@ func newTestClient(t *testing.T, objects ...client.Object) client.Client {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, corev1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexScaleTarget, IndexPolicy).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexSubscription, IndexDeclared)
-	for _, kind := range cluster.MeasuredKinds() {
-		field, by := IndexOf(kind)
-		builder = builder.WithIndex(cluster.NewUnstructured(kind), field, by)
-	}
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexScaleTarget, IndexPolicy)
 	return builder.Build()
 }
 

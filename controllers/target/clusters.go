@@ -90,16 +90,6 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 			" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
 }
 
-// lastKnown is the admin URL of an object's cluster, else the last known one, else empty.
-func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName) string {
-	cluster, _, err := c.find(ctx, nil, configMap)
-	if err != nil {
-		address, _ := c.addresses.Last(configMap)
-		return address.url
-	}
-	return cluster.AdminURL
-}
-
 // invalidate has the next lookup read the ConfigMaps that name the cluster again, because it does not answer as Pulsar
 // does. The cost does not grow with their number: every policy of a broker that is down calls it at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {

@@ -13,7 +13,6 @@
 //	disturbances.go side effects of a change of replicas
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
 //	workers.go      Workers: the state of functions of a worker, and when the controller last updated them
-//	sharers.go      Sharers: other consumers of the same subscription, by their fields or by a policy
 //	reader.go       Reader: objects from the cache, of kinds that may not be installed
 //	index.go        the keys by which the cache finds policies and autoscalers
 //	transform.go    the cache transform: drops what this package does not decode

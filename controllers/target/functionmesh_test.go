@@ -13,15 +13,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// short completes names in public/default.
-func short(names ...string) []string {
-	complete := make([]string, 0, len(names))
-	for _, name := range names {
-		complete = append(complete, "persistent://public/default/"+name)
-	}
-	return complete
-}
-
 func TestDecodeWorkloadRejectsWrongTypes(t *testing.T) {
 	for name, object := range map[string]map[string]any{
 		"replicas are a text":  {"spec": map[string]any{"replicas": "three"}},

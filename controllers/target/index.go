@@ -136,14 +136,10 @@ func OwnedByPolicy(object metav1.Object) bool {
 
 // IndexOf is the index of the objects of a kind; empty for kinds that are read by name alone.
 func IndexOf(kind string) (field string, by client.IndexerFunc) {
-	switch {
-	case slices.Contains(cluster.WorkloadKinds(), kind):
-		return indexSubscription, indexWorkload
-	case kind == cluster.KindStatefulSet:
-		return indexSubscription, indexStatefulSet
-	case kind == cluster.KindScaledObject || kind == cluster.KindVerticalPodAutoscaler:
+	switch kind {
+	case cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler:
 		return IndexScaleTarget, indexOtherAutoscaler
-	case kind == cluster.KindPolicy:
+	case cluster.KindPolicy:
 		return IndexScaleTarget, IndexPolicy
 	default:
 		return "", nil

@@ -21,7 +21,6 @@ type Targets struct {
 	Finder *Finder
 	// Patient is a Finder that waits for function workers.
 	Patient  *Finder
-	Sharers  *Sharers
 	Workers  *Workers
 	clusters *clusters
 }
@@ -90,7 +89,6 @@ func New(config Config) (*Targets, error) {
 	patient.waits = true
 	return &Targets{
 		Reader: reader, Finder: finder, Patient: &patient,
-		Sharers: &Sharers{reader: reader, clusters: clusters},
 		Workers: workers, clusters: clusters,
 	}, nil
 }

@@ -42,8 +42,6 @@ type Observed struct {
 	Unsupported string
 	// Conflicting are other autoscalers on the same target or on what the target owns.
 	Conflicting []ConflictingAutoscaler
-	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
-	Sharers []string
 	// OlderPolicy is the name of a policy on the same target that takes precedence; empty for none. OlderNames is true if
 	// a user wrote it, while an AutoscalingPolicySet created this one.
 	OlderPolicy string

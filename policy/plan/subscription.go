@@ -6,7 +6,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -155,19 +154,18 @@ func acknowledgementFix(target *Target) string {
 	return "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
 }
 
-// sharers are other consumers of the subscription: objects in Kubernetes, and the names that consumers report.
+// sharers are the other functions whose consumers the broker reports.
 func sharers(o outcome) []string {
-	all := slices.Clone(o.Sharers)
+	var all []string
 	if o.Reading == nil {
 		return all
 	}
 	for _, component := range o.Reading.Components {
-		// Consumers of known objects report their names to the broker too.
-		if component != o.Target.Component && len(o.Sharers) == 0 {
+		if component != o.Target.Component && len(all) < maxSharers {
 			all = append(all, "the function "+component)
 		}
 	}
-	return all[:min(len(all), maxSharers)]
+	return all
 }
 
 // maxSharers bounds the number of sharers that a message names.

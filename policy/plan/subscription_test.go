@@ -55,19 +55,6 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			want:    "False/SubscriptionShared",
 			message: "is consumed by the function public/default/crop too",
 		},
-		"another object in Kubernetes consumes": {
-			change: func(o *plan.Observed) {
-				o.Sharers = []string{"Sink media/files"}
-				o.Reading.Components = []string{"public/default/files", "public/default/resize"}
-			},
-			want: "False/SubscriptionShared", message: "is consumed by Sink media/files too, so each",
-		},
-		"another object in Kubernetes, before any answer": {
-			change: func(o *plan.Observed) {
-				o.Sharers, o.Reading = []string{"Sink media/files"},
-					nil
-			}, want: "False/SubscriptionShared",
-		},
 		"another type than the policy names": {
 			change: func(o *plan.Observed) { named(o); o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "spec.subscription promises subscription \"public/default/resize\" of type Failover and the broker reports " +

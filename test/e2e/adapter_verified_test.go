@@ -26,16 +26,23 @@ func subscribed(t *testing.T, topic, subscription string) {
 func testSharedSubscription(t *testing.T) {
 	const subscription = "disputed"
 	subscribed(t, "disputed-in", subscription)
+	connected := pulsarClient(t, scene.Broker, "")
 	others := map[string]string{"castor": "pollux", "pollux": "castor"}
 	for name := range others {
 		addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
 			"input": map[string]any{"topics": []any{"disputed-in"}}, "subscriptionName": subscription,
 		})
 		advise(t, name, nil)
+		consumer, err := connected.Subscribe(pulsar.ConsumerOptions{
+			Topic: broker.TopicName("disputed-in"), SubscriptionName: subscription, Type: pulsar.Shared,
+			Properties: instance("public/default/"+name, 0),
+		})
+		require.NoError(t, err)
+		t.Cleanup(consumer.Close)
 	}
 	for name, other := range others {
 		said := scene.AwaitConditions(t, name, "SubscriptionVerified=False/SubscriptionShared")
-		require.Contains(t, said, `subscription "disputed" is consumed by Function default/`+other+" too")
+		require.Contains(t, said, `subscription "disputed" is consumed by the function public/default/`+other+" too")
 		require.Contains(t, said, "give each a spec.subscriptionName of its own")
 	}
 }
