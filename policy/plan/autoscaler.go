@@ -18,10 +18,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
-
-// MetricDesiredReplicas is the metric through which the HorizontalPodAutoscaler reads a decision.
-const MetricDesiredReplicas = "pulsar_function_desired_replicas"
 
 // FieldManager owns the fields that the controller applies.
 const FieldManager = "pulsar-autoscaler"
@@ -67,7 +65,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 				WithObject(acautoscalingv2.ObjectMetricSource().
 					WithDescribedObject(acautoscalingv2.CrossVersionObjectReference().
 						WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).WithName(p.Name)).
-					WithMetric(acautoscalingv2.MetricIdentifier().WithName(MetricDesiredReplicas)).
+					WithMetric(acautoscalingv2.MetricIdentifier().WithName(served.MetricDesiredReplicas)).
 					WithTarget(acautoscalingv2.MetricTarget().
 						WithType(autoscalingv2.AverageValueMetricType).
 						WithAverageValue(resource.MustParse("1"))))).

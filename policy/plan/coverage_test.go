@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -54,7 +55,7 @@ func TestAStatusShowsMissingTopics(t *testing.T) {
 	require.Equal(t, v1alpha1.ReasonPartialAnswer, ready.Reason)
 
 	o.Policy.Status = status
-	served, err := plan.Decided(o.Policy)
+	served, err := served.Desired(o.Policy)
 	require.NoError(t, err, "a decision on a part is served")
 	require.Equal(t, *status.DesiredReplicas, served.Replicas)
 

@@ -202,7 +202,7 @@ func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
 
 func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
 	note := fmt.Sprintf("%d -> %d", from, to)
-	if why := Explain(decision); why != "" {
+	if why := explain(decision); why != "" {
 		note += ": " + why
 	}
 	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}
@@ -218,4 +218,22 @@ func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int
 		return 0, 0, false
 	}
 	return *origin, *after.DesiredReplicas, *origin != *after.DesiredReplicas
+}
+
+// explain is the equation of a decision, with the hold and the bound that changed its result.
+func explain(decision *v1alpha1.Decision) string {
+	if decision == nil {
+		return ""
+	}
+	text := decision.Equation
+	if decision.Hold != nil {
+		if text != "" {
+			text += "; "
+		}
+		text += decision.Hold.Message
+	}
+	if decision.CappedBy != "" {
+		text += " (capped by " + decision.CappedBy + ")"
+	}
+	return text
 }

@@ -34,7 +34,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		c.Message = "a window function leaves its messages in the backlog, which does not show how long they wait"
 		return c
 	}
-	switch c.Status = served(o.Observed); {
+	switch c.Status = meetsObjective(o.Observed); {
 	case c.Status == metav1.ConditionTrue:
 		c.Reason, c.Message = v1alpha1.ReasonWithinObjective, "messages meet the latency objective"
 	case c.Status == metav1.ConditionFalse:
@@ -58,8 +58,8 @@ func lastServed(o Observed) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// served is whether messages meet the objective.
-func served(o Observed) metav1.ConditionStatus {
+// meetsObjective is whether messages meet the objective.
+func meetsObjective(o Observed) metav1.ConditionStatus {
 	f, last := o.History.findings, lastServed(o)
 	now := metav1.ConditionFalse
 	if f.met {

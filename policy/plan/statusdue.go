@@ -15,16 +15,14 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
 // refreshEvery, at its own time by its UID. A new leader writes at once what became due before it was elected.
-const (
-	// heartbeat is the maximum age of a written decision. Other processes take an older one as no longer made.
-	heartbeat = 5 * time.Minute
-	// renewalsPerSecond is the rate that 10,000 policies need for their heartbeats.
-	renewalsPerSecond = 10_000 / float64(heartbeat/time.Second)
-)
+//
+// renewalsPerSecond is the rate that 10,000 policies need for their heartbeats.
+const renewalsPerSecond = 10_000 / float64(served.Heartbeat/time.Second)
 
 // Reasons that alternate are written changesAtOnce times, and then once in changesEvery.
 const (
@@ -35,12 +33,12 @@ const (
 // refreshEvery bounds how often changed numbers are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
 // interval divides the next, so that another number of policies does not shift the times of all.
 func refreshEvery(policies int) time.Duration {
-	for _, every := range []time.Duration{heartbeat / 10, heartbeat / 2} {
+	for _, every := range []time.Duration{served.Heartbeat / 10, served.Heartbeat / 2} {
 		if float64(policies) <= renewalsPerSecond*every.Seconds() {
 			return every
 		}
 	}
-	return heartbeat
+	return served.Heartbeat
 }
 
 // StatusDue reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
@@ -54,18 +52,18 @@ func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
 	case reasonsDiffer(before, after) && o.History.mayChangeReasons(o.Now):
 		return true
 	case after.Decision == nil || after.Decision.Time.Equal(&before.Decision.Time): // nothing was decided
-		return o.Now.Sub(o.History.reportedAt) >= heartbeat &&
+		return o.Now.Sub(o.History.reportedAt) >= served.Heartbeat &&
 			!equality.Semantic.DeepEqual(before.Conditions, after.Conditions)
 	}
 	last, every := before.Decision.Time.Time, refreshEvery(o.Policies)
 	age := o.Now.Sub(last)
 	switch {
-	case age < 0 || age >= heartbeat: // the clock of the process before was ahead
+	case age < 0 || age >= served.Heartbeat: // the clock of the process before was ahead
 		return true
 	case turn(o.Policy.UID, last, every) == turn(o.Policy.UID, o.Now, every):
 		return false
 	default:
-		return age+every > heartbeat || signalsMoved(before, after)
+		return age+every > served.Heartbeat || signalsMoved(before, after)
 	}
 }
 
@@ -74,7 +72,7 @@ func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
 func turn(uid types.UID, at time.Time, every time.Duration) int64 {
 	digest := fnv.New64a()
 	_, _ = digest.Write([]byte(uid)) // never fails
-	own := int64(digest.Sum64() % uint64(heartbeat))
+	own := int64(digest.Sum64() % uint64(served.Heartbeat))
 	return (at.UnixNano() + own) / int64(every)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // world is an observation without a problem, before an autoscaler was applied.
@@ -142,7 +143,7 @@ func TestTheAutoscalerSetsTheDecidedNumber(t *testing.T) {
 	w := world()
 	live := applied(t, w)
 	require.Equal(t, "1", live.Spec.Metrics[0].Object.Target.AverageValue.String())
-	require.Equal(t, plan.MetricDesiredReplicas, live.Spec.Metrics[0].Object.Metric.Name)
+	require.Equal(t, served.MetricDesiredReplicas, live.Spec.Metrics[0].Object.Metric.Name)
 	require.Equal(t, "AutoscalingPolicy", live.Spec.Metrics[0].Object.DescribedObject.Kind)
 	require.Equal(t, int32(1), *live.Spec.MinReplicas)
 	require.Equal(t, int32(50), live.Spec.MaxReplicas)

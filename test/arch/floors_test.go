@@ -43,6 +43,7 @@ func house() map[string]standing {
 		chance     = "the same input gives the same answer"
 		kubernetes = "this edge knows the Kubernetes API"
 		keda       = "this edge knows KEDA"
+		reading    = "it reads what was decided, see policy/served"
 	)
 	measurements := map[string]string{
 		"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
@@ -64,8 +65,12 @@ func house() map[string]standing {
 	pulsar := map[string]string{
 		"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar", module + "policy": "it only measures",
 	}
-	metricsAPI := map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"}
-	scaler := map[string]string{"sigs.k8s.io/controller-runtime": keda, "k8s.io/client-go": keda}
+	metricsAPI := map[string]string{
+		"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server", module + "policy/plan": reading,
+	}
+	scaler := map[string]string{
+		"sigs.k8s.io/controller-runtime": keda, "k8s.io/client-go": keda, module + "policy/plan": reading,
+	}
 	cluster := map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes}
 	return map[string]standing{
 		"api/v1alpha1":       {floor: pure, never: types},
@@ -74,8 +79,11 @@ func house() map[string]standing {
 		"backlog/function":   {floor: pure, beside: []string{"backlog"}, never: measurements},
 		"backlog/poll":       {floor: pure, beside: []string{"backlog"}, never: measurements},
 
-		"policy":      {floor: decisions, never: decision, direct: true},
-		"policy/plan": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
+		"policy": {floor: decisions, never: decision, direct: true},
+		"policy/plan": {
+			floor: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
+		},
+		"policy/served": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
 		"backlog/instance":    {floor: edges, never: pulsar},
 		"backlog/pulsar":      {floor: edges, never: pulsar},

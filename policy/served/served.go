@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package served
 
 import (
 	"errors"
@@ -14,11 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
+// MetricDesiredReplicas is the metric through which the HorizontalPodAutoscaler reads a decision.
+const MetricDesiredReplicas = "pulsar_function_desired_replicas"
+
 // ErrUndecided reports that a policy has no number to serve, since there is no decision yet or its input is unknown.
 var ErrUndecided = errors.New("nothing is decided")
 
-// Published is a decision as autoscalers read it.
-type Published struct {
+// Number is the decision as autoscalers read it.
+type Number struct {
 	// Replicas within the policy's current minReplicas and maxReplicas.
 	Replicas int32
 	// MeasuredAt is when the input was measured, or the time of the decision if that is unknown.
@@ -29,43 +32,46 @@ type Published struct {
 	Held string
 }
 
-// Decided returns the decision of a policy, or ErrUndecided with a text for the user. It suits autoscalers that hold
+// Desired returns the decision of a policy, or ErrUndecided with a text for the user. It suits autoscalers that hold
 // replicas on an error.
 //
 // A status of an older generation counts, within the current bounds: the target cannot change, and a change of
 // maxReplicas takes effect at once. The mode does not matter: no autoscaler of ours follows mode Recommend.
-func Decided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
-	served, err := LastDecided(p)
-	if err == nil && served.Held != "" {
-		return Published{}, explained(ErrUndecided, served.Held)
+func Desired(p *v1alpha1.AutoscalingPolicy) (Number, error) {
+	number, err := LastDesired(p)
+	if err == nil && number.Held != "" {
+		return Number{}, explained(ErrUndecided, number.Held)
 	}
-	return served, err
+	return number, err
 }
 
-// LastDecided also returns a decision while its input is unknown, for autoscalers that treat an error as no work.
+// LastDesired also returns a decision while its input is unknown, for autoscalers that treat an error as no work.
 // Decide holds replicas then, so the number is no guess.
-func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
+func LastDesired(p *v1alpha1.AutoscalingPolicy) (Number, error) {
 	status := p.Status
-	var served Published
+	var number Number
 	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&
 		known.Status == metav1.ConditionFalse && known.Reason != v1alpha1.ReasonPartialAnswer {
-		served.HeldSince, served.Held = known.LastTransitionTime.Time, conditionText(known)
+		number.HeldSince, number.Held = known.LastTransitionTime.Time, conditionText(known)
 	}
 	switch {
-	case status.DesiredReplicas == nil && served.Held != "":
-		return Published{}, explained(ErrUndecided, served.Held)
+	case status.DesiredReplicas == nil && number.Held != "":
+		return Number{}, explained(ErrUndecided, number.Held)
 	case status.DesiredReplicas == nil:
-		return Published{}, explained(ErrUndecided, "no decision yet: "+undecidedReason(p))
+		return Number{}, explained(ErrUndecided, "no decision yet: "+undecidedReason(p))
 	case status.Signals != nil && !status.Signals.MeasuredAt.IsZero():
-		served.MeasuredAt = status.Signals.MeasuredAt.Time
+		number.MeasuredAt = status.Signals.MeasuredAt.Time
 	case status.Decision != nil && !status.Decision.Time.IsZero():
-		served.MeasuredAt = status.Decision.Time.Time
+		number.MeasuredAt = status.Decision.Time.Time
 	default:
-		return Published{}, explained(ErrUndecided, "no decision yet: the status does not say when its signals were measured")
+		return Number{}, explained(ErrUndecided, "no decision yet: the status does not say when its signals were measured")
 	}
-	served.Replicas = max(0, min(max(*status.DesiredReplicas, policy.MinReplicas(p.Spec)), p.Spec.MaxReplicas))
-	return served, nil
+	number.Replicas = max(0, min(max(*status.DesiredReplicas, policy.MinReplicas(p.Spec)), p.Spec.MaxReplicas))
+	return number, nil
 }
+
+// Heartbeat is the maximum age of a written decision. Other processes take an older one as no longer made.
+const Heartbeat = 5 * time.Minute
 
 const (
 	// servedIntervals is the maximum age of a decision in poll intervals: one failed reconcile and one late one are
@@ -86,7 +92,7 @@ func MaxAge(pollInterval time.Duration) time.Duration {
 // MaxWrittenAge is the maximum age of status.decision.time if another process decides, which writes it once a
 // heartbeat.
 func MaxWrittenAge(pollInterval time.Duration) time.Duration {
-	return heartbeat + MaxAge(pollInterval) + clocksApart
+	return Heartbeat + MaxAge(pollInterval) + clocksApart
 }
 
 // wakeWithin is how long the controller may take to write the first replicas: milliseconds, or this long with retries.
@@ -125,24 +131,6 @@ func conditionText(c *metav1.Condition) string {
 		return c.Message
 	}
 	return c.Type + " is " + string(c.Status) + ": " + c.Reason
-}
-
-// Explain is the equation of a decision, with the hold and the bound that changed its result.
-func Explain(decision *v1alpha1.Decision) string {
-	if decision == nil {
-		return ""
-	}
-	text := decision.Equation
-	if decision.Hold != nil {
-		if text != "" {
-			text += "; "
-		}
-		text += decision.Hold.Message
-	}
-	if decision.CappedBy != "" {
-		text += " (capped by " + decision.CappedBy + ")"
-	}
-	return text
 }
 
 // explainedError is an error with a text for the user and a reason for programs.

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package served_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 func servedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
@@ -29,48 +29,48 @@ func servedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.Autoscalin
 }
 
 func TestADecisionWithoutSignalsCarriesItsOwnTime(t *testing.T) {
-	served, err := plan.Decided(servedPolicy(nil))
+	number, err := served.Desired(servedPolicy(nil))
 	require.NoError(t, err)
-	require.Equal(t, plan.Published{Replicas: 7, MeasuredAt: time.Unix(1000, 0)}, served)
+	require.Equal(t, served.Number{Replicas: 7, MeasuredAt: time.Unix(1000, 0)}, number)
 }
 
-func TestLastDecidedIsKnownWithoutAReading(t *testing.T) {
+func TestLastDesiredIsKnownWithoutAReading(t *testing.T) {
 	p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Message: "Pulsar is silent",
 			LastTransitionTime: metav1.NewTime(time.Unix(2000, 0)),
 		}}
 	})
-	_, err := plan.Decided(p)
-	require.ErrorIs(t, err, plan.ErrUndecided)
+	_, err := served.Desired(p)
+	require.ErrorIs(t, err, served.ErrUndecided)
 	require.EqualError(t, err, "Pulsar is silent")
-	served, err := plan.LastDecided(p)
+	number, err := served.LastDesired(p)
 	require.NoError(t, err)
 	require.Equal(t,
-		plan.Published{
+		served.Number{
 			Replicas: 7, MeasuredAt: time.Unix(1000, 0), HeldSince: time.Unix(2000, 0),
 			Held: "Pulsar is silent",
-		}, served)
+		}, number)
 }
 
-func TestLastDecidedWithoutADecision(t *testing.T) {
+func TestLastDesiredWithoutADecision(t *testing.T) {
 	tests := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicy)
 		reason error
 		want   string
 	}{
 		"for a new policy": {
-			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, plan.ErrUndecided,
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, served.ErrUndecided,
 			"no decision yet: the policy is new",
 		},
 		"at no time": {
-			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, plan.ErrUndecided,
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, served.ErrUndecided,
 			"no decision yet: the status does not say when",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := plan.LastDecided(servedPolicy(tt.change))
+			_, err := served.LastDesired(servedPolicy(tt.change))
 			require.ErrorIs(t, err, tt.reason)
 			require.ErrorContains(t, err, tt.want)
 		})
@@ -81,8 +81,8 @@ func TestTheAgeOfADecisionIsBoundedByThePollInterval(t *testing.T) {
 	for interval, most := range map[time.Duration]time.Duration{
 		time.Second: 15 * time.Second, 10 * time.Second: 30 * time.Second, time.Minute: 3 * time.Minute,
 	} {
-		require.Equal(t, most, plan.MaxAge(interval))
-		require.Equal(t, 5*time.Minute+most+30*time.Second, plan.MaxWrittenAge(interval))
+		require.Equal(t, most, served.MaxAge(interval))
+		require.Equal(t, 5*time.Minute+most+30*time.Second, served.MaxWrittenAge(interval))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestKEDAWakesIfTheControllerDoesNot(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, plan.BeingWoken(woken(tt.change), time.Unix(1000, 0).Add(tt.after)))
+			require.Equal(t, tt.want, served.BeingWoken(woken(tt.change), time.Unix(1000, 0).Add(tt.after)))
 		})
 	}
 }
