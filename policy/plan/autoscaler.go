@@ -75,7 +75,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 
 // ownLabels are the labels of the objects that the controller creates for a policy.
 func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
-	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: labelValue(p.Name)}
+	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: LabelValue(p.Name)}
 }
 
 // unfilteredRules allow every change at once: the largest step of the API, every second.
@@ -153,8 +153,8 @@ func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 
-// labelValue shortens a name to the length of a label value.
-func labelValue(name string) string {
+// LabelValue shortens a name to the length of a label value.
+func LabelValue(name string) string {
 	if len(name) > 63 {
 		name = strings.TrimRight(name[:63], "-.")
 	}

@@ -43,13 +43,7 @@ func (o outcome) conditions() []metav1.Condition {
 		return o.pausedConditions()
 	}
 	after := append([]metav1.Condition(nil), before...)
-	set := func(c metav1.Condition) {
-		c.ObservedGeneration = o.Policy.Generation
-		c.LastTransitionTime = metav1.NewTime(o.Now)
-		// The API server refuses a status with a text that is too long, and texts of other systems have any length.
-		c.Message = Shorten(c.Message, maxMessage)
-		meta.SetStatusCondition(&after, c)
-	}
+	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
 	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
 	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
@@ -66,7 +60,15 @@ func (o outcome) conditions() []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
-	return withStalled(after, o.Policy.Generation, o.Now)
+	return WithStalled(after, o.Policy.Generation, o.Now)
+}
+
+// SetCondition sets a condition of a policy or a set. The API server refuses a status with a text that is too long, and
+// texts of other systems have any length.
+func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now time.Time) {
+	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+	c.Message = Shorten(c.Message, maxMessage)
+	meta.SetStatusCondition(conditions, c)
 }
 
 // pausedConditions are Ready, and TargetFound while a FunctionMesh entry makes it False: in mode Paused all other

@@ -11,11 +11,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Kinds of conflicting autoscalers.
+// Kinds of conflicting autoscalers and of scale targets.
 const (
 	kindAutoscaler   = "HorizontalPodAutoscaler"
 	kindScaledObject = "ScaledObject"
 	kindStatefulSet  = "StatefulSet"
+	// KindFunctionMesh owns the objects of its components.
+	KindFunctionMesh = "FunctionMesh"
 )
 
 // orTakeOver ends the message of a conflict that conflictPolicy TakeOver resolves.

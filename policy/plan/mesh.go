@@ -27,7 +27,7 @@ func MeshList(kind v1alpha1.WorkloadKind) string { return strings.ToLower(string
 // throughMesh is the scaleTargetRef of the component that a child of a FunctionMesh belongs to, as YAML.
 func throughMesh(child v1alpha1.ScaleTargetRef, mesh string) string {
 	return fmt.Sprintf("{apiVersion: %s, kind: %s, name: %s, component: {kind: %s, name: %s}}",
-		child.APIVersion, kindFunctionMesh, mesh, child.Kind, strings.TrimPrefix(child.Name, mesh+"-"))
+		child.APIVersion, KindFunctionMesh, mesh, child.Kind, strings.TrimPrefix(child.Name, mesh+"-"))
 }
 
 // MissingChild is an entry of a FunctionMesh without its child.
@@ -57,7 +57,7 @@ func childMissing(o Observed) *metav1.Condition {
 	missing, mesh := *o.Target.MissingChild, o.Policy.Spec.ScaleTargetRef
 	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
 	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, MeshList(missing.Component.Kind),
-		kindFunctionMesh, mesh.Name)
+		KindFunctionMesh, mesh.Name)
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonMeshBlocked,
 	}

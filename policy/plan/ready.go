@@ -122,11 +122,11 @@ func externalLimit(hold string) bool {
 // policy, such as its target, exists by then.
 const stalledAfter = time.Minute
 
-// withStalled adds condition Stalled to those of a policy or a set while only a user can fix one, or removes it.
+// WithStalled adds condition Stalled to those of a policy or a set while only a user can fix one, or removes it.
 //
 // Source: github.com/fluxcd/cli-utils v1.2.2, pkg/kstatus/status/generic.go: Stalled fails a deployment at once, and
 // Ready that is not True is waited for.
-func withStalled(conditions []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+func WithStalled(conditions []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	after := slices.Clone(conditions)
 	for _, name := range []string{
 		v1alpha1.ConditionTargetFound, v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionPoliciesApplied,

@@ -70,18 +70,3 @@ func TestStalledIsWhatOnlyAUserCanEnd(t *testing.T) {
 		})
 	}
 }
-
-func TestASetThatMatchesNothingIsStalled(t *testing.T) {
-	set := policySet("media")
-	observed := plan.ObserveSet(set, plan.Neighbors{}, nil)
-	status := plan.PolicySetStatus(set.Status, plan.SetOutcome{Now: noon(), Observed: observed})
-	require.Empty(t, stalledBy(status.Conditions), "its objects may be on their way")
-	later := plan.PolicySetStatus(status, plan.SetOutcome{Now: noon().Add(time.Minute), Observed: observed})
-	require.Equal(t, "True/NothingMatches", stalledBy(later.Conditions))
-	_, due := plan.PolicySetStatusDue(status, later, time.Minute)
-	require.True(t, due)
-
-	observed = plan.ObserveSet(set, plan.Neighbors{}, []plan.Selectable{labelled(functionRef("resize"))})
-	later = plan.PolicySetStatus(later, plan.SetOutcome{Now: noon().Add(time.Hour), Observed: observed})
-	require.Empty(t, stalledBy(later.Conditions))
-}

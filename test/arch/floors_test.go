@@ -83,6 +83,7 @@ func house() map[string]standing {
 		"policy/plan": {
 			floor: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
 		},
+		"policy/set":    {floor: decisions, beside: []string{"policy/plan"}, never: planning, direct: true},
 		"policy/served": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
 		"backlog/instance":    {floor: edges, never: pulsar},

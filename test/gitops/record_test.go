@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -133,15 +134,15 @@ func policies(t *testing.T) map[string]client.Object {
 func policySets(t *testing.T) map[string]client.Object {
 	t.Helper()
 	after := func(d time.Duration, ready ...metav1.ConditionStatus) client.Object {
-		set := fixture.PolicySet("media")
-		set.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicySet))
-		neighbors, objects := members(set, ready)
+		policySet := fixture.PolicySet("media")
+		policySet.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicySet))
+		neighbors, objects := members(policySet, ready)
 		for now := fixture.Noon(); !now.After(fixture.Noon().Add(d)); now = now.Add(every) {
-			set.Status = plan.PolicySetStatus(set.Status, plan.SetOutcome{
-				Now: now, Observed: plan.ObserveSet(set, neighbors, objects),
+			policySet.Status = set.Status(policySet.Status, set.Outcome{
+				Now: now, Observed: set.Observe(policySet, neighbors, objects),
 			})
 		}
-		return set
+		return policySet
 	}
 	return map[string]client.Object{
 		"new":             withDefaults(t, after(0)),
@@ -153,19 +154,19 @@ func policySets(t *testing.T) map[string]client.Object {
 }
 
 // members returns Functions that a set selects, and its policies for them, with their condition Ready.
-func members(set *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
-	neighbors plan.Neighbors, objects []plan.Selectable,
+func members(policySet *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
+	neighbors set.Neighbors, objects []set.Selectable,
 ) {
 	for i, status := range ready {
 		p := fixture.Policy()
 		p.Spec.ScaleTargetRef.Name = fmt.Sprintf("resize-%d", i)
-		p.Name = plan.SetPolicyName(set.Name, p.Spec.ScaleTargetRef)
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+		p.Name = set.PolicyName(policySet.Name, p.Spec.ScaleTargetRef)
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(policySet, policySet.GroupVersionKind())}
 		p.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonScaling, Message: "as recorded",
 		}}
 		neighbors.Policies = append(neighbors.Policies, *p)
-		objects = append(objects, plan.Selectable{Ref: p.Spec.ScaleTargetRef, Labels: set.Spec.Selector.MatchLabels})
+		objects = append(objects, set.Selectable{Ref: p.Spec.ScaleTargetRef, Labels: policySet.Spec.Selector.MatchLabels})
 	}
 	return neighbors, objects
 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package set
 
 import (
 	"cmp"
@@ -15,30 +15,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
 	// maxNotReady is how many objects the status lists: 100 of up to 1 KB, usually 0.3 KB.
 	maxNotReady = 100
-	// setRefreshEvery bounds how often a set's status is written while no condition changes: 1000 objects that become
+	// refreshEvery bounds how often a set's status is written while no condition changes: 1000 objects that become
 	// ready one by one would need as many writes of 30 KB.
-	setRefreshEvery = 10 * time.Second
+	refreshEvery = 10 * time.Second
 	// maxNamed is the number of objects that a message names, and maxNamedText bounds the text of each.
 	maxNamed, maxNamedText = 3, 250
 	// maxObjectMessage bounds the message of an object in the status.
 	maxObjectMessage = 256
 )
 
-// SetOutcome is the result of one reconcile of a set.
-type SetOutcome struct {
+// Outcome is the result of one reconcile of a set.
+type Outcome struct {
 	Now      time.Time
-	Observed ObservedSet
+	Observed Observed
 	// Failed is why policies were not written; the write is retried. Nil if they were.
 	Failed error
 }
 
-// PolicySetStatus is the status to write.
-func PolicySetStatus(before v1alpha1.AutoscalingPolicySetStatus, o SetOutcome) v1alpha1.AutoscalingPolicySetStatus {
+// Status is the status to write.
+func Status(before v1alpha1.AutoscalingPolicySetStatus, o Outcome) v1alpha1.AutoscalingPolicySetStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Observed.Set.Generation
 	after.Matched, after.Governed, after.Ready, after.NotReady = nil, nil, nil, nil
@@ -59,17 +60,15 @@ func PolicySetStatus(before v1alpha1.AutoscalingPolicySetStatus, o SetOutcome) v
 	}
 	found, applied := o.Observed.targetFound(objects), o.policiesApplied()
 	for _, c := range []metav1.Condition{allReady(objects, found, applied), found, applied} {
-		c.ObservedGeneration, c.LastTransitionTime = o.Observed.Set.Generation, metav1.NewTime(o.Now)
-		c.Message = Shorten(c.Message, maxMessage)
-		meta.SetStatusCondition(&after.Conditions, c)
+		plan.SetCondition(&after.Conditions, c, o.Observed.Set.Generation, o.Now)
 	}
-	after.Conditions = withStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
+	after.Conditions = plan.WithStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
 	return after
 }
 
-// PolicySetStatusDue returns how long to wait before writing a status, by the time since the last write: 0 if the spec
+// StatusDue returns how long to wait before writing a status, by the time since the last write: 0 if the spec
 // or the status of a condition changed; false if there is nothing to write.
-func PolicySetStatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since time.Duration) (wait time.Duration,
+func StatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since time.Duration) (wait time.Duration,
 	differs bool,
 ) {
 	switch {
@@ -83,7 +82,7 @@ func PolicySetStatusDue(before, after v1alpha1.AutoscalingPolicySetStatus, since
 			return 0, true
 		}
 	}
-	return max(0, setRefreshEvery-since), true
+	return max(0, refreshEvery-since), true
 }
 
 // The order in which the status lists objects: those that need a fix come first.
@@ -103,12 +102,12 @@ type rankedObject struct {
 }
 
 // objects that match, by rank.
-func (observed ObservedSet) objects() []rankedObject {
+func (observed Observed) objects() []rankedObject {
 	all := make([]rankedObject, 0, len(observed.Matched))
 	for _, object := range observed.Matched {
 		one := observed.describe(object)
 		one.Kind, one.Name, one.Component = object.Ref.Kind, object.Ref.Name, object.Ref.Component
-		one.Message = Shorten(one.Message, maxObjectMessage)
+		one.Message = plan.Shorten(one.Message, maxObjectMessage)
 		all = append(all, one)
 	}
 	slices.SortStableFunc(all, func(a, b rankedObject) int { return cmp.Compare(a.rank, b.rank) })
@@ -116,7 +115,7 @@ func (observed ObservedSet) objects() []rankedObject {
 }
 
 // describe returns the object with its readiness and the reason.
-func (observed ObservedSet) describe(object MatchedObject) rankedObject {
+func (observed Observed) describe(object MatchedObject) rankedObject {
 	of := func(rank int, policy, reason, message string) rankedObject {
 		object := v1alpha1.PolicySetObject{Policy: policy, Reason: reason, Message: message}
 		return rankedObject{PolicySetObject: object, rank: rank}
@@ -161,7 +160,7 @@ func nameTaken(object MatchedObject) string {
 }
 
 // targetFound is False if there is nothing that a policy could scale.
-func (observed ObservedSet) targetFound(objects []rankedObject) metav1.Condition {
+func (observed Observed) targetFound(objects []rankedObject) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionFalse}
 	unscalable := func(object rankedObject) bool {
 		return object.rank == rankNotGoverned && object.Policy == ""
@@ -184,7 +183,7 @@ func (observed ObservedSet) targetFound(objects []rankedObject) metav1.Condition
 }
 
 // policiesApplied is True if each governed object has the policy of the template.
-func (o SetOutcome) policiesApplied() metav1.Condition {
+func (o Outcome) policiesApplied() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionPoliciesApplied, Status: metav1.ConditionFalse}
 	var refused, names []string
 	for _, object := range o.Observed.Matched {
@@ -259,14 +258,14 @@ func enumerate(objects []rankedObject) string {
 
 // shortRef is such as Function/resize.
 func shortRef(ref v1alpha1.ScaleTargetRef) string {
-	return ShortName(v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref})
+	return plan.ShortName(v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref})
 }
 
 // listed joins the first texts and adds the number of the others.
 func listed(texts []string) string {
 	var short []string
 	for _, text := range texts[:min(maxNamed, len(texts))] {
-		short = append(short, Shorten(text, maxNamedText))
+		short = append(short, plan.Shorten(text, maxNamedText))
 	}
 	text := strings.Join(short, "; ")
 	if more := len(texts) - len(short); more > 0 {

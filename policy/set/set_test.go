@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package set_test
 
 import (
 	"encoding/json"
@@ -19,18 +19,20 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 const meshAPI = "compute.functionmesh.io/v1alpha1"
 
 // policySet selects objects with label team=media.
 func policySet(name string) *v1alpha1.AutoscalingPolicySet {
-	set := &v1alpha1.AutoscalingPolicySet{}
-	set.Name, set.Namespace, set.UID, set.Generation = name, "media", types.UID("uid-"+name), 4
-	set.CreationTimestamp = metav1.Unix(1_700_000_000, 0)
-	set.Spec.Selector.MatchLabels = map[string]string{"team": "media"}
-	set.Spec.Template.Spec = spec().ScalingSpec
-	return set
+	ours := &v1alpha1.AutoscalingPolicySet{}
+	ours.Name, ours.Namespace, ours.UID, ours.Generation = name, "media", types.UID("uid-"+name), 4
+	ours.CreationTimestamp = metav1.Unix(1_700_000_000, 0)
+	ours.Spec.Selector.MatchLabels = map[string]string{"team": "media"}
+	ours.Spec.Template.Spec = fixture.CapacitySpec().ScalingSpec
+	return ours
 }
 
 func functionRef(name string) v1alpha1.ScaleTargetRef {
@@ -45,16 +47,16 @@ func componentRef(mesh, name string) v1alpha1.ScaleTargetRef {
 }
 
 // labelled is an object that policySet selects.
-func labelled(ref v1alpha1.ScaleTargetRef) plan.Selectable {
-	return plan.Selectable{Ref: ref, Labels: map[string]string{"team": "media"}}
+func labelled(ref v1alpha1.ScaleTargetRef) set.Selectable {
+	return set.Selectable{Ref: ref, Labels: map[string]string{"team": "media"}}
 }
 
 // madeBy is the set's policy for an object, as an API server keeps it, with this status of Ready.
-func madeBy(t testing.TB, set *v1alpha1.AutoscalingPolicySet, ref v1alpha1.ScaleTargetRef, ready metav1.ConditionStatus,
-	reason string,
+func madeBy(t testing.TB, ours *v1alpha1.AutoscalingPolicySet, ref v1alpha1.ScaleTargetRef,
+	ready metav1.ConditionStatus, reason string,
 ) v1alpha1.AutoscalingPolicy {
 	t.Helper()
-	actions, err := plan.NewPolicySetPlan(plan.ObserveSet(set, plan.Neighbors{}, []plan.Selectable{labelled(ref)}))
+	actions, err := set.New(set.Observe(ours, set.Neighbors{}, []set.Selectable{labelled(ref)}))
 	require.NoError(t, err)
 	require.Len(t, actions.Apply, 1)
 	text, err := json.Marshal(actions.Apply[0].Policy)
@@ -70,32 +72,32 @@ func madeBy(t testing.TB, set *v1alpha1.AutoscalingPolicySet, ref v1alpha1.Scale
 
 // naming is a user's policy.
 func naming(name string, ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicy {
-	p := v1alpha1.AutoscalingPolicy{Spec: spec()}
+	p := v1alpha1.AutoscalingPolicy{Spec: fixture.CapacitySpec()}
 	p.Name, p.CreationTimestamp = name, metav1.Unix(1_800_000_000, 0)
 	p.Spec.ScaleTargetRef = ref
 	return p
 }
 
 func TestNamesOfASetsPolicies(t *testing.T) {
-	require.Equal(t, "media-resize-15e93f8c24", plan.SetPolicyName("media", functionRef("resize")), "it must never change")
-	require.Equal(t, "media-etl-clean-b1d742a1c5", plan.SetPolicyName("media", componentRef("etl", "clean")))
+	require.Equal(t, "media-resize-15e93f8c24", set.PolicyName("media", functionRef("resize")), "it must never change")
+	require.Equal(t, "media-etl-clean-b1d742a1c5", set.PolicyName("media", componentRef("etl", "clean")))
 	sink, long := functionRef("resize"), strings.Repeat("a", 60)
 	sink.Kind = "Sink"
 	sinkOfMesh := componentRef("etl", "clean")
 	sinkOfMesh.Component.Kind = v1alpha1.WorkloadSink
 	names := map[string]string{
-		"a Function":                  plan.SetPolicyName("media", functionRef("resize")),
-		"a Sink of that name":         plan.SetPolicyName("media", sink),
-		"a boundary in another place": plan.SetPolicyName("media-resize", functionRef("x")),
-		"the same with a dash":        plan.SetPolicyName("media", functionRef("resize-x")),
-		"a component":                 plan.SetPolicyName("media", componentRef("etl", "clean")),
-		"a Sink of the mesh":          plan.SetPolicyName("media", sinkOfMesh),
-		"the child of the mesh":       plan.SetPolicyName("media", functionRef("etl-clean")),
-		"a long object":               plan.SetPolicyName("media", functionRef(long)),
-		"a longer object":             plan.SetPolicyName("media", functionRef(long+"b")),
-		"a long set":                  plan.SetPolicyName(long, functionRef("resize")),
-		"both long":                   plan.SetPolicyName(long, functionRef(long)),
-		"long names that end in a point": plan.SetPolicyName("abcdefghijklmnopqr.stuvwxyzabcdef",
+		"a Function":                  set.PolicyName("media", functionRef("resize")),
+		"a Sink of that name":         set.PolicyName("media", sink),
+		"a boundary in another place": set.PolicyName("media-resize", functionRef("x")),
+		"the same with a dash":        set.PolicyName("media", functionRef("resize-x")),
+		"a component":                 set.PolicyName("media", componentRef("etl", "clean")),
+		"a Sink of the mesh":          set.PolicyName("media", sinkOfMesh),
+		"the child of the mesh":       set.PolicyName("media", functionRef("etl-clean")),
+		"a long object":               set.PolicyName("media", functionRef(long)),
+		"a longer object":             set.PolicyName("media", functionRef(long+"b")),
+		"a long set":                  set.PolicyName(long, functionRef("resize")),
+		"both long":                   set.PolicyName(long, functionRef(long)),
+		"long names that end in a point": set.PolicyName("abcdefghijklmnopqr.stuvwxyzabcdef",
 			functionRef("abcdefghijklmnopqr.stuvwxyzabcdefghijkl")),
 	}
 	seen := map[string]string{}
@@ -106,7 +108,7 @@ func TestNamesOfASetsPolicies(t *testing.T) {
 		require.NotContains(t, seen, name, what)
 		seen[name] = what
 	}
-	require.Contains(t, plan.SetPolicyName(long, functionRef("resize")), "-resize-", "a long set leaves room for it")
+	require.Contains(t, set.PolicyName(long, functionRef("resize")), "-resize-", "a long set leaves room for it")
 }
 
 func TestPrecedenceOverASet(t *testing.T) {
@@ -121,23 +123,23 @@ func TestPrecedenceOverASet(t *testing.T) {
 	inMesh, source := labelled(functionRef("etl-clean")), labelled(functionRef("crawl"))
 	inMesh.Mesh, source.Unscalable = "etl", "it consumes nothing"
 	clean := componentRef("etl", "clean")
-	policies := func(all ...v1alpha1.AutoscalingPolicy) plan.Neighbors { return plan.Neighbors{Policies: all} }
-	sets := func(all ...v1alpha1.AutoscalingPolicySet) plan.Neighbors { return plan.Neighbors{Sets: all} }
-	named := &plan.NotGoverned{Reason: "NamedByPolicy", Message: "AutoscalingPolicy one names it", Policy: "one"}
-	olderOne := func(name string) *plan.NotGoverned {
-		return &plan.NotGoverned{
+	policies := func(all ...v1alpha1.AutoscalingPolicy) set.Neighbors { return set.Neighbors{Policies: all} }
+	sets := func(all ...v1alpha1.AutoscalingPolicySet) set.Neighbors { return set.Neighbors{Sets: all} }
+	named := &set.NotGoverned{Reason: "NamedByPolicy", Message: "AutoscalingPolicy one names it", Policy: "one"}
+	olderOne := func(name string) *set.NotGoverned {
+		return &set.NotGoverned{
 			Reason: "OlderPolicySet", Message: "the older AutoscalingPolicySet " + name + " selects it",
-			Policy: plan.SetPolicyName(name, functionRef("resize")),
+			Policy: set.PolicyName(name, functionRef("resize")),
 		}
 	}
 	resize := labelled(functionRef("resize"))
 	own := madeBy(t, policySet("media"), resize.Ref, "True", "Scaling")
 	tests := map[string]struct {
-		neighbors plan.Neighbors
-		object    plan.Selectable
-		want      *plan.NotGoverned
+		neighbors set.Neighbors
+		object    set.Selectable
+		want      *set.NotGoverned
 	}{
-		"a set governs its matches":               {plan.Neighbors{}, resize, nil},
+		"a set governs its matches":               {set.Neighbors{}, resize, nil},
 		"a policy that names the object":          {policies(naming("one", functionRef("resize"))), resize, named},
 		"a policy that names another version":     {policies(naming("one", v2)), resize, named},
 		"a policy that only recommends":           {policies(recommending), resize, named},
@@ -153,22 +155,22 @@ func TestPrecedenceOverASet(t *testing.T) {
 		"an older set that selects others":        {sets(*elsewhere), resize, nil},
 		"an older set that cannot be read":        {sets(*unread), resize, nil},
 		"an older set that is being deleted":      {sets(*leaving), resize, nil},
-		"an object of a missing FunctionMesh": {plan.Neighbors{}, inMesh, &plan.NotGoverned{
+		"an object of a missing FunctionMesh": {set.Neighbors{}, inMesh, &set.NotGoverned{
 			Reason:  "OwnedByFunctionMesh",
 			Message: "FunctionMesh etl sets its replicas: label the mesh instead, so that its components get policies",
 		}},
-		"an object without a backlog": {plan.Neighbors{}, source, &plan.NotGoverned{
+		"an object without a backlog": {set.Neighbors{}, source, &set.NotGoverned{
 			Reason: "NothingToScale", Message: "it consumes nothing",
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			set := policySet("media")
-			test.neighbors.Sets = append(test.neighbors.Sets, *set)
-			observed := plan.ObserveSet(set, test.neighbors, []plan.Selectable{test.object})
+			ours := policySet("media")
+			test.neighbors.Sets = append(test.neighbors.Sets, *ours)
+			observed := set.Observe(ours, test.neighbors, []set.Selectable{test.object})
 			require.Len(t, observed.Matched, 1)
 			require.Equal(t, test.want, observed.Matched[0].NotGoverned)
-			actions, err := plan.NewPolicySetPlan(observed)
+			actions, err := set.New(observed)
 			require.NoError(t, err)
 			if test.want != nil {
 				require.Empty(t, actions.Apply)
@@ -180,11 +182,11 @@ func TestPrecedenceOverASet(t *testing.T) {
 func TestAMatchingFunctionMeshGetsAPolicyForEachComponent(t *testing.T) {
 	child := labelled(functionRef("etl-clean"))
 	child.Mesh = "etl"
-	objects := []plan.Selectable{child, labelled(componentRef("etl", "clean")), labelled(componentRef("etl", "load"))}
-	set := policySet("media")
-	set.Spec.Template.Spec.Actuator = v1alpha1.ActuatorKEDA
-	observed := plan.ObserveSet(set, plan.Neighbors{}, objects)
-	actions, err := plan.NewPolicySetPlan(observed)
+	objects := []set.Selectable{child, labelled(componentRef("etl", "clean")), labelled(componentRef("etl", "load"))}
+	ours := policySet("media")
+	ours.Spec.Template.Spec.Actuator = v1alpha1.ActuatorKEDA
+	observed := set.Observe(ours, set.Neighbors{}, objects)
+	actions, err := set.New(observed)
 	require.NoError(t, err)
 	require.Equal(t, v1alpha1.ActuatorAuto, actions.Apply[0].Policy.Spec.Actuator, "it has no scale subresource")
 	require.Len(t, observed.Matched, 2, "the mesh's own Functions are skipped")
@@ -194,15 +196,15 @@ func TestAMatchingFunctionMeshGetsAPolicyForEachComponent(t *testing.T) {
 }
 
 func TestPoliciesFollowTheTemplate(t *testing.T) {
-	set, ref := policySet("media"), functionRef("resize")
-	set.Spec.Template.Metadata = v1alpha1.AutoscalingPolicyTemplateMetadata{
+	ours, ref := policySet("media"), functionRef("resize")
+	ours.Spec.Template.Metadata = v1alpha1.AutoscalingPolicyTemplateMetadata{
 		Labels: map[string]v1alpha1.LabelValue{"team": "media"}, Annotations: map[string]v1alpha1.AnnotationValue{"who": "us"},
 	}
-	made := madeBy(t, set, ref, "True", "Scaling")
+	made := madeBy(t, ours, ref, "True", "Scaling")
 	require.Equal(t, map[string]string{
-		"team": "media", "app.kubernetes.io/managed-by": "pulsar-autoscaler", plan.LabelPolicySet: "media",
+		"team": "media", "app.kubernetes.io/managed-by": "pulsar-autoscaler", set.Label: "media",
 	}, made.Labels)
-	require.Equal(t, v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: set.Spec.Template.Spec}, made.Spec)
+	require.Equal(t, v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: ours.Spec.Template.Spec}, made.Spec)
 	require.Nil(t, made.OwnerReferences[0].BlockOwnerDeletion, "which needs a permission that the adapter does not have")
 	tests := map[string]struct {
 		set    func(*v1alpha1.AutoscalingPolicySet)
@@ -221,27 +223,27 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 		"an annotation that was edited": {policy: func(p *v1alpha1.AutoscalingPolicy) {
 			p.Annotations["who"] = "them"
 		}, want: true},
-		"another template": {set: func(set *v1alpha1.AutoscalingPolicySet) {
-			set.Spec.Template.Spec.Mode = v1alpha1.ModeRecommend
+		"another template": {set: func(ours *v1alpha1.AutoscalingPolicySet) {
+			ours.Spec.Template.Spec.Mode = v1alpha1.ModeRecommend
 		}, want: true},
-		"a label that left the template": {set: func(set *v1alpha1.AutoscalingPolicySet) {
-			set.Spec.Template.Metadata.Labels = nil
+		"a label that left the template": {set: func(ours *v1alpha1.AutoscalingPolicySet) {
+			ours.Spec.Template.Metadata.Labels = nil
 		}, want: true},
-		"another selector that matches": {set: func(set *v1alpha1.AutoscalingPolicySet) {
-			set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Exists"}}
+		"another selector that matches": {set: func(ours *v1alpha1.AutoscalingPolicySet) {
+			ours.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Exists"}}
 		}, want: false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			set, p := set.DeepCopy(), made.DeepCopy()
+			ours, p := ours.DeepCopy(), made.DeepCopy()
 			if test.set != nil {
-				test.set(set)
+				test.set(ours)
 			}
 			if test.policy != nil {
 				test.policy(p)
 			}
-			neighbors := plan.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{*p}}
-			actions, err := plan.NewPolicySetPlan(plan.ObserveSet(set, neighbors, []plan.Selectable{labelled(ref)}))
+			neighbors := set.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{*p}}
+			actions, err := set.New(set.Observe(ours, neighbors, []set.Selectable{labelled(ref)}))
 			require.NoError(t, err)
 			require.Empty(t, actions.Delete)
 			require.Equal(t, test.want, len(actions.Apply) == 1)
@@ -254,39 +256,39 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 }
 
 func TestPoliciesOfObjectsThatDoNotMatchAreDeleted(t *testing.T) {
-	set := policySet("media")
-	neighbors := plan.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{
-		madeBy(t, set, functionRef("gone"), "True", "Scaling"), madeBy(t, set, functionRef("kept"), "True", "Scaling"),
+	ours := policySet("media")
+	neighbors := set.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{
+		madeBy(t, ours, functionRef("gone"), "True", "Scaling"), madeBy(t, ours, functionRef("kept"), "True", "Scaling"),
 	}}
-	observed := plan.ObserveSet(set, neighbors, nil)
-	observed.Kept = map[string]bool{plan.SetPolicyName("media", functionRef("kept")): true}
-	actions, err := plan.NewPolicySetPlan(observed)
+	observed := set.Observe(ours, neighbors, nil)
+	observed.Kept = map[string]bool{set.PolicyName("media", functionRef("kept")): true}
+	actions, err := set.New(observed)
 	require.NoError(t, err)
 	require.Len(t, actions.Delete, 1)
 	require.Equal(t, "gone", actions.Delete[0].Spec.ScaleTargetRef.Name)
 
-	set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}
-	actions, err = plan.NewPolicySetPlan(plan.ObserveSet(set, neighbors, nil))
+	ours.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}
+	actions, err = set.New(set.Observe(ours, neighbors, nil))
 	require.NoError(t, err)
 	require.Empty(t, actions.Delete, "the matches are unknown")
 }
 
 func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {
-	set := policySet("media")
+	ours := policySet("media")
 	ref := functionRef
-	own := madeBy(t, set, ref("taken"), "True", "Scaling")
+	own := madeBy(t, ours, ref("taken"), "True", "Scaling")
 	own.OwnerReferences = nil
-	neighbors := plan.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{
-		madeBy(t, set, ref("a"), "True", "Scaling"), madeBy(t, set, ref("b"), "Unknown", "Pending"),
-		madeBy(t, set, ref("c"), "False", "ConflictingAutoscaler"), naming("own", ref("d")),
+	neighbors := set.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{
+		madeBy(t, ours, ref("a"), "True", "Scaling"), madeBy(t, ours, ref("b"), "Unknown", "Pending"),
+		madeBy(t, ours, ref("c"), "False", "ConflictingAutoscaler"), naming("own", ref("d")),
 	}}
-	objects := []plan.Selectable{
+	objects := []set.Selectable{
 		labelled(ref("a")), labelled(ref("b")), labelled(ref("c")), labelled(ref("d")), labelled(ref("new")),
 		labelled(componentRef("etl", "clean")),
 		{Ref: ref("other")},
 	}
-	o := plan.SetOutcome{Now: time.Unix(1_800_000_000, 0), Observed: plan.ObserveSet(set, neighbors, objects)}
-	status := plan.PolicySetStatus(v1alpha1.AutoscalingPolicySetStatus{}, o)
+	o := set.Outcome{Now: time.Unix(1_800_000_000, 0), Observed: set.Observe(ours, neighbors, objects)}
+	status := set.Status(v1alpha1.AutoscalingPolicySetStatus{}, o)
 	require.Equal(t, int64(4), status.ObservedGeneration)
 	require.Equal(t, []int32{6, 5, 1}, counts(status))
 	var listed []string
@@ -306,8 +308,8 @@ func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {
 		"TargetFound True Found: 6 match", "PoliciesApplied True Applied: policies match the template",
 	}, conditionTexts(status))
 
-	o.Observed.Matched[2].NotGoverned = &plan.NotGoverned{Reason: "NamedByPolicy", Policy: "another"}
-	require.Contains(t, conditionTexts(plan.PolicySetStatus(status, o))[0], "Ready Unknown Pending: 3 of 4 are not ready")
+	o.Observed.Matched[2].NotGoverned = &set.NotGoverned{Reason: "NamedByPolicy", Policy: "another"}
+	require.Contains(t, conditionTexts(set.Status(status, o))[0], "Ready Unknown Pending: 3 of 4 are not ready")
 }
 
 func counts(status v1alpha1.AutoscalingPolicySetStatus) []int32 {
@@ -323,36 +325,36 @@ func conditionTexts(status v1alpha1.AutoscalingPolicySetStatus) []string {
 }
 
 func TestConditionsOfASet(t *testing.T) {
-	resize, set := functionRef("resize"), policySet("media")
+	resize, ours := functionRef("resize"), policySet("media")
 	source := labelled(functionRef("crawl"))
 	source.Unscalable = "it consumes nothing"
-	scaling := madeBy(t, set, resize, "True", "Scaling")
+	scaling := madeBy(t, ours, resize, "True", "Scaling")
 	foreign := scaling
 	foreign.OwnerReferences = nil
 	foreign.Spec.ScaleTargetRef.Name = "another"
-	policies := func(all ...v1alpha1.AutoscalingPolicy) plan.Neighbors { return plan.Neighbors{Policies: all} }
+	policies := func(all ...v1alpha1.AutoscalingPolicy) set.Neighbors { return set.Neighbors{Policies: all} }
 	tests := map[string]struct {
-		neighbors plan.Neighbors
-		objects   []plan.Selectable
-		change    func(*plan.SetOutcome)
+		neighbors set.Neighbors
+		objects   []set.Selectable
+		change    func(*set.Outcome)
 		want      []string
 		counts    []int32
 	}{
 		"all policies are ready": {
 			policies(scaling),
-			[]plan.Selectable{labelled(resize)},
+			[]set.Selectable{labelled(resize)},
 			nil,
 			[]string{"Ready True AllReady: 1 of 1 policies are Ready", "TargetFound True", "PoliciesApplied True"},
 			[]int32{1, 1, 1},
 		},
-		"no match": {plan.Neighbors{}, nil, nil, []string{
+		"no match": {set.Neighbors{}, nil, nil, []string{
 			"Ready False NothingMatches: no Function, Sink, Source or FunctionMesh in namespace media, and no StatefulSet " +
 				`there that Pulsar's function worker created, matches "team=media": label one so, or correct spec.selector`,
 			"TargetFound False NothingMatches", "PoliciesApplied True",
 		}, []int32{0, 0, 0}},
 		"no match can be scaled": {
-			plan.Neighbors{},
-			[]plan.Selectable{source},
+			set.Neighbors{},
+			[]set.Selectable{source},
 			nil,
 			[]string{
 				"Ready False NothingToScale: Function/crawl: it consumes nothing", "TargetFound False", "PoliciesApplied True",
@@ -361,7 +363,7 @@ func TestConditionsOfASet(t *testing.T) {
 		},
 		"users' policies name all that matches": {
 			policies(naming("one", resize)),
-			[]plan.Selectable{labelled(resize)},
+			[]set.Selectable{labelled(resize)},
 			nil,
 			[]string{
 				"Ready True NotGoverned: the set governs none of 1: Function/resize: AutoscalingPolicy one names it",
@@ -371,7 +373,7 @@ func TestConditionsOfASet(t *testing.T) {
 		},
 		"a user's policy has the name": {
 			policies(foreign),
-			[]plan.Selectable{labelled(resize)},
+			[]set.Selectable{labelled(resize)},
 			nil,
 			[]string{
 				"Ready False PolicyNameTaken: Function/resize: AutoscalingPolicy media-resize-15e93f8c24, which this set does " +
@@ -380,9 +382,9 @@ func TestConditionsOfASet(t *testing.T) {
 			[]int32{1, 0, 0},
 		},
 		"the API server refuses a new policy": {
-			plan.Neighbors{},
-			[]plan.Selectable{labelled(resize)},
-			func(o *plan.SetOutcome) { o.Observed.Matched[0].Refused = "quota" },
+			set.Neighbors{},
+			[]set.Selectable{labelled(resize)},
+			func(o *set.Outcome) { o.Observed.Matched[0].Refused = "quota" },
 			[]string{
 				"Ready False ApplyRefused: the API server refuses policies: Function/resize: quota", "TargetFound True",
 				"PoliciesApplied False",
@@ -391,15 +393,15 @@ func TestConditionsOfASet(t *testing.T) {
 		},
 		"the API server refuses a change": {
 			policies(scaling),
-			[]plan.Selectable{labelled(resize)},
-			func(o *plan.SetOutcome) { o.Observed.Matched[0].Refused = "quota" },
+			[]set.Selectable{labelled(resize)},
+			func(o *set.Outcome) { o.Observed.Matched[0].Refused = "quota" },
 			[]string{"Ready False ApplyRefused", "TargetFound True", "PoliciesApplied False"},
 			[]int32{1, 1, 0},
 		},
 		"a write fails": {
 			policies(scaling),
-			[]plan.Selectable{labelled(resize)},
-			func(o *plan.SetOutcome) { o.Failed = errors.New("timeout") },
+			[]set.Selectable{labelled(resize)},
+			func(o *set.Outcome) { o.Failed = errors.New("timeout") },
 			[]string{
 				"Ready Unknown ApplyFailed: the controller tries again: timeout", "TargetFound True", "PoliciesApplied Unknown",
 			},
@@ -408,13 +410,13 @@ func TestConditionsOfASet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := plan.SetOutcome{
-				Now: time.Unix(1_800_000_000, 0), Observed: plan.ObserveSet(set, test.neighbors, test.objects),
+			o := set.Outcome{
+				Now: time.Unix(1_800_000_000, 0), Observed: set.Observe(ours, test.neighbors, test.objects),
 			}
 			if test.change != nil {
 				test.change(&o)
 			}
-			status := plan.PolicySetStatus(v1alpha1.AutoscalingPolicySetStatus{}, o)
+			status := set.Status(v1alpha1.AutoscalingPolicySetStatus{}, o)
 			texts := conditionTexts(status)
 			require.Len(t, texts, len(test.want))
 			for i, want := range test.want {
@@ -426,10 +428,10 @@ func TestConditionsOfASet(t *testing.T) {
 }
 
 func TestSetStatusIsUnknownWhileTheSelectorCannotBeRead(t *testing.T) {
-	set := policySet("media")
-	set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Is"}}
-	status := plan.PolicySetStatus(v1alpha1.AutoscalingPolicySetStatus{Matched: new(int32(3))},
-		plan.SetOutcome{Observed: plan.ObserveSet(set, plan.Neighbors{}, []plan.Selectable{labelled(functionRef("a"))})})
+	ours := policySet("media")
+	ours.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Is"}}
+	status := set.Status(v1alpha1.AutoscalingPolicySetStatus{Matched: new(int32(3))},
+		set.Outcome{Observed: set.Observe(ours, set.Neighbors{}, []set.Selectable{labelled(functionRef("a"))})})
 	require.Nil(t, status.Matched)
 	require.Nil(t, status.Governed)
 	require.Equal(t, `Ready False SelectorInvalid: correct spec.selector: "Is" is not a valid label selector operator`,
@@ -437,14 +439,14 @@ func TestSetStatusIsUnknownWhileTheSelectorCannotBeRead(t *testing.T) {
 }
 
 func TestSetStatusIsWrittenAtOnceOnlyWhenAConditionChanges(t *testing.T) {
-	set := policySet("media")
+	ours := policySet("media")
 	at := func(message string, ready metav1.ConditionStatus) v1alpha1.AutoscalingPolicySetStatus {
-		p := madeBy(t, set, functionRef("a"), ready, "Any")
+		p := madeBy(t, ours, functionRef("a"), ready, "Any")
 		p.Status.Conditions[0].Message = message
-		neighbors := plan.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{p}}
-		observed := plan.ObserveSet(set, neighbors, []plan.Selectable{labelled(functionRef("a"))})
-		return plan.PolicySetStatus(v1alpha1.AutoscalingPolicySetStatus{},
-			plan.SetOutcome{Now: time.Unix(1_800_000_000, 0), Observed: observed})
+		neighbors := set.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{p}}
+		observed := set.Observe(ours, neighbors, []set.Selectable{labelled(functionRef("a"))})
+		return set.Status(v1alpha1.AutoscalingPolicySetStatus{},
+			set.Outcome{Now: time.Unix(1_800_000_000, 0), Observed: observed})
 	}
 	before, next := at("3", "False"), at("3", "False")
 	next.ObservedGeneration++
@@ -462,29 +464,52 @@ func TestSetStatusIsWrittenAtOnceOnlyWhenAConditionChanges(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			wait, differs := plan.PolicySetStatusDue(before, test.after, test.since)
+			wait, differs := set.StatusDue(before, test.after, test.since)
 			require.Equal(t, test.differs, differs)
 			require.Equal(t, test.wait, wait)
 		})
 	}
 }
 
+// stalledBy is the reason of condition Stalled; empty while that is absent.
+func stalledBy(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled); c != nil {
+		return string(c.Status) + "/" + c.Reason
+	}
+	return ""
+}
+
+func TestASetThatMatchesNothingIsStalled(t *testing.T) {
+	ours := policySet("media")
+	observed := set.Observe(ours, set.Neighbors{}, nil)
+	status := set.Status(ours.Status, set.Outcome{Now: fixture.Noon(), Observed: observed})
+	require.Empty(t, stalledBy(status.Conditions), "its objects may be on their way")
+	later := set.Status(status, set.Outcome{Now: fixture.Noon().Add(time.Minute), Observed: observed})
+	require.Equal(t, "True/NothingMatches", stalledBy(later.Conditions))
+	_, due := set.StatusDue(status, later, time.Minute)
+	require.True(t, due)
+
+	observed = set.Observe(ours, set.Neighbors{}, []set.Selectable{labelled(functionRef("resize"))})
+	later = set.Status(later, set.Outcome{Now: fixture.Noon().Add(time.Hour), Observed: observed})
+	require.Empty(t, stalledBy(later.Conditions))
+}
+
 // BenchmarkPolicySet is one reconcile over 1000 unchanged objects, without reading them from the cache.
 func BenchmarkPolicySet(b *testing.B) {
-	set := policySet("media")
-	var neighbors plan.Neighbors
-	var objects []plan.Selectable
+	ours := policySet("media")
+	var neighbors set.Neighbors
+	var objects []set.Selectable
 	for i := range 1000 {
 		ref := functionRef(fmt.Sprintf("f-%03d", i))
-		neighbors.Policies = append(neighbors.Policies, madeBy(b, set, ref, "True", "Scaling"))
+		neighbors.Policies = append(neighbors.Policies, madeBy(b, ours, ref, "True", "Scaling"))
 		objects = append(objects, labelled(ref))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		observed := plan.ObserveSet(set, neighbors, objects)
-		actions, err := plan.NewPolicySetPlan(observed)
+		observed := set.Observe(ours, neighbors, objects)
+		actions, err := set.New(observed)
 		require.NoError(b, err)
 		require.Empty(b, actions.Apply)
-		plan.PolicySetStatus(set.Status, plan.SetOutcome{Observed: observed})
+		set.Status(ours.Status, set.Outcome{Observed: observed})
 	}
 }

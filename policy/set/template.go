@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package set
 
 import (
 	"encoding/json"
@@ -14,19 +14,20 @@ import (
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
-	// LabelPolicySet names the set on its policies.
-	LabelPolicySet = v1alpha1.Group + "/policy-set"
+	// Label names the set on its policies.
+	Label = v1alpha1.Group + "/policy-set"
 	// AnnotationTemplateHash identifies the template of the last apply. It shows that a field was removed from the
 	// template: fields that the template does not have are the policy's own.
 	AnnotationTemplateHash = v1alpha1.Group + "/template-hash"
 )
 
-// SetPolicyName is the name of a set's policy for one object: <set>-<object>-<hash>, of at most 50 bytes, so that
+// PolicyName is the name of a set's policy for one object: <set>-<object>-<hash>, of at most 50 bytes, so that
 // AutoscalerName does not shorten it. The hash of 40 bits covers the full names and the kind.
-func SetPolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
+func PolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
 	const longest = 50
 	object, hash := ref.Name, fnv.New64a()
 	text := set + "/" + ref.Kind + "/" + ref.Name
@@ -60,16 +61,16 @@ type PolicyApplyConfiguration struct {
 // IsApplyConfiguration marks it for clients.
 func (PolicyApplyConfiguration) IsApplyConfiguration() {}
 
-// policyTemplate is what all policies of a set share.
-type policyTemplate struct {
+// template is what all policies of a set share.
+type template struct {
 	set    *v1alpha1.AutoscalingPolicySet
 	labels map[string]string
 	// annotations include the hash of the template.
 	annotations map[string]string
 }
 
-func newPolicyTemplate(set *v1alpha1.AutoscalingPolicySet) (policyTemplate, error) {
-	t := policyTemplate{set: set, labels: map[string]string{}, annotations: map[string]string{}}
+func newTemplate(set *v1alpha1.AutoscalingPolicySet) (template, error) {
+	t := template{set: set, labels: map[string]string{}, annotations: map[string]string{}}
 	text, err := json.Marshal(set.Spec.Template)
 	if err != nil {
 		return t, fmt.Errorf("encoding the template: %w", err)
@@ -82,14 +83,14 @@ func newPolicyTemplate(set *v1alpha1.AutoscalingPolicySet) (policyTemplate, erro
 	for key, value := range set.Spec.Template.Metadata.Annotations {
 		t.annotations[key] = string(value)
 	}
-	t.labels["app.kubernetes.io/managed-by"], t.labels[LabelPolicySet] = FieldManager, labelValue(set.Name)
+	t.labels["app.kubernetes.io/managed-by"], t.labels[Label] = plan.FieldManager, plan.LabelValue(set.Name)
 	t.annotations[AnnotationTemplateHash] = fmt.Sprintf("%016x", hash.Sum64())
 	return t, nil
 }
 
 // specFor shares pointers with the set. The API server refuses the actuators HPA and KEDA for a component of a
 // FunctionMesh, which has no scale subresource.
-func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicySpec {
+func (t template) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicySpec {
 	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: t.set.Spec.Template.Spec}
 	if autoscaled := spec.Actuator == v1alpha1.ActuatorHPA || spec.Actuator == v1alpha1.ActuatorKEDA; autoscaled &&
 		ref.Component.Name != "" {
@@ -100,7 +101,7 @@ func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.Autoscalin
 
 // policy is the policy to apply. The UID identifies an existing one, since its name may belong to another policy by
 // now.
-func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
+func (t template) policy(object MatchedObject) *PolicyApplyConfiguration {
 	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(object.Ref)
 	p := &PolicyApplyConfiguration{
 		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
@@ -120,7 +121,7 @@ func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
 
 // isCurrent reports whether applying would change nothing: all fields of the template match. Other fields are the
 // policy's own.
-func (t policyTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
+func (t template) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
 	if live == nil || !hasAll(live.Labels, t.labels) || !hasAll(live.Annotations, t.annotations) {
 		return false, nil
 	}

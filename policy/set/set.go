@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package set
 
 import (
 	"cmp"
@@ -14,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
-
-// kindFunctionMesh is the kind that owns the objects of a mesh.
-const kindFunctionMesh = "FunctionMesh"
 
 // Selectable is an object that the selector of an AutoscalingPolicySet may match, or a component of a FunctionMesh.
 type Selectable struct {
@@ -31,11 +29,11 @@ type Selectable struct {
 	Unscalable string
 }
 
-// ObservedSet is what the controller read about one AutoscalingPolicySet.
-type ObservedSet struct {
+// Observed is what the controller read about one AutoscalingPolicySet.
+type Observed struct {
 	Set *v1alpha1.AutoscalingPolicySet
 	// Violation is why the matching objects are unknown. Then only the status is written.
-	Violation *Violation
+	Violation *plan.Violation
 	// Matched objects, by kind and name.
 	Matched []MatchedObject
 	// Policies that the set controls, whether or not their objects match.
@@ -49,7 +47,7 @@ type MatchedObject struct {
 	Ref v1alpha1.ScaleTargetRef
 	// NotGoverned is why the set does not govern it; nil if it does.
 	NotGoverned *NotGoverned
-	// PolicyName is SetPolicyName of the object, and Live the policy of that name; nil for none.
+	// PolicyName is PolicyName of the object, and Live the policy of that name; nil for none.
 	PolicyName string
 	Live       *v1alpha1.AutoscalingPolicy
 	// Refused is why the API server refuses its policy; empty if it does not.
@@ -64,8 +62,8 @@ type NotGoverned struct {
 	Policy string
 }
 
-// PolicySetOf is the set that controls a policy; nil for a policy that a user wrote.
-func PolicySetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
+// Of is the set that controls a policy; nil for a policy that a user wrote.
+func Of(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil || owner.Kind != v1alpha1.KindAutoscalingPolicySet {
 		return nil
@@ -77,11 +75,12 @@ func PolicySetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 }
 
 // Selector is the selector of a set, or what the user has to fix in it.
-func Selector(set *v1alpha1.AutoscalingPolicySet) (labels.Selector, *Violation) {
+func Selector(set *v1alpha1.AutoscalingPolicySet) (labels.Selector, *plan.Violation) {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
-		return nil, &Violation{
-			v1alpha1.ConditionTargetFound, v1alpha1.ReasonSelectorInvalid, "correct spec.selector: " + err.Error(),
+		return nil, &plan.Violation{
+			Condition: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonSelectorInvalid,
+			Message: "correct spec.selector: " + err.Error(),
 		}
 	}
 	return selector, nil
@@ -93,10 +92,10 @@ type Neighbors struct {
 	Policies []v1alpha1.AutoscalingPolicy
 }
 
-// ObserveSet returns the matching objects, and which of them the set governs. A policy that names an object takes
+// Observe returns the matching objects, and which of them the set governs. A policy that names an object takes
 // precedence, whatever its age and mode; of two sets, the older.
-func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects []Selectable) ObservedSet {
-	observed := ObservedSet{Set: set}
+func Observe(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects []Selectable) Observed {
+	observed := Observed{Set: set}
 	selector, violation := Selector(set)
 	if violation != nil {
 		observed.Violation = violation
@@ -111,7 +110,7 @@ func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects
 			continue
 		}
 		matching = append(matching, object)
-		if object.Ref.Kind == kindFunctionMesh {
+		if object.Ref.Kind == plan.KindFunctionMesh {
 			meshes[object.Ref.Name] = true
 		}
 	}
@@ -119,7 +118,7 @@ func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects
 		if meshes[object.Mesh] {
 			continue // it is a component of a FunctionMesh that matches
 		}
-		name := SetPolicyName(set.Name, object.Ref)
+		name := PolicyName(set.Name, object.Ref)
 		observed.Matched = append(observed.Matched, MatchedObject{
 			Ref: object.Ref, NotGoverned: claims.precedence(object), PolicyName: name, Live: claims.byName[name],
 		})
@@ -158,7 +157,7 @@ type replicasKey struct {
 
 func replicasOf(ref v1alpha1.ScaleTargetRef) replicasKey {
 	if ref.Component.Name != "" {
-		ref = MeshChild(ref)
+		ref = plan.MeshChild(ref)
 	}
 	return replicasKey{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name}
 }
@@ -168,7 +167,7 @@ func newClaims(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors) claims {
 	for i := range neighbors.Policies {
 		p := &neighbors.Policies[i]
 		c.byName[p.Name] = p
-		owner, key := PolicySetOf(p), replicasOf(p.Spec.ScaleTargetRef)
+		owner, key := Of(p), replicasOf(p.Spec.ScaleTargetRef)
 		switch {
 		case owner != nil && owner.UID == set.UID:
 			c.ours = append(c.ours, p)
@@ -216,7 +215,7 @@ func (c claims) precedence(object Selectable) *NotGoverned {
 		if older.selector.Matches(labels.Set(object.Labels)) {
 			return &NotGoverned{
 				v1alpha1.ReasonOlderPolicySet, fmt.Sprintf("the older AutoscalingPolicySet %s selects it", older.set.Name),
-				SetPolicyName(older.set.Name, object.Ref),
+				PolicyName(older.set.Name, object.Ref),
 			}
 		}
 	}
@@ -234,12 +233,12 @@ func (object MatchedObject) isBeingDeleted(set *v1alpha1.AutoscalingPolicySet) b
 	if object.Live == nil {
 		return false
 	}
-	owner := PolicySetOf(object.Live)
+	owner := Of(object.Live)
 	return owner != nil && owner.Name == set.Name && (object.Live.DeletionTimestamp != nil || owner.UID != set.UID)
 }
 
-// PolicySetPlan lists the writes for a set, except its status.
-type PolicySetPlan struct {
+// Actions lists the writes for a set, except its status.
+type Actions struct {
 	// Apply are policies that are missing or differ from the template.
 	Apply []PlannedPolicy
 	// Delete are policies of objects that are deleted, or that the set no longer governs.
@@ -256,13 +255,13 @@ type PlannedPolicy struct {
 // Ref is the object that the policy scales.
 func (p PlannedPolicy) Ref() v1alpha1.ScaleTargetRef { return p.Policy.Spec.ScaleTargetRef }
 
-// NewPolicySetPlan plans the writes. It writes nothing while the matching objects are unknown.
-func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
-	var actions PolicySetPlan
+// New plans the writes. It writes nothing while the matching objects are unknown.
+func New(observed Observed) (Actions, error) {
+	var actions Actions
 	if observed.Violation != nil {
 		return actions, nil
 	}
-	template, err := newPolicyTemplate(observed.Set)
+	template, err := newTemplate(observed.Set)
 	if err != nil {
 		return actions, err
 	}
