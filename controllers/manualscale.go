@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // reasonReplicasChangedExternally is the reason of the event about replicas that the policy did not decide.
@@ -106,7 +107,7 @@ func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.
 	if manual == nil {
 		return
 	}
-	recordEvent(ctx, r.config.Recorder, observed.Policy, plan.Event{
+	recordEvent(ctx, r.config.Recorder, observed.Policy, report.Event{
 		Type: corev1.EventTypeNormal, Reason: reasonReplicasChangedExternally,
 		Action: fmt.Sprintf("Write%dTo%d", manual.From, manual.To), Note: manual.String(),
 	})

@@ -15,7 +15,7 @@ import (
 const (
 	kindAutoscaler   = "HorizontalPodAutoscaler"
 	kindScaledObject = "ScaledObject"
-	kindStatefulSet  = "StatefulSet"
+	KindStatefulSet  = "StatefulSet"
 	// KindFunctionMesh owns the objects of its components.
 	KindFunctionMesh = "FunctionMesh"
 )
@@ -122,7 +122,7 @@ func (r ConflictingAutoscaler) String() string {
 // consequence is the effect of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: after
 // a StatefulSet was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the HPA, without end.
 func consequence(o Observed, r ConflictingAutoscaler) string {
-	if r.TargetKind == kindStatefulSet && o.Target.Ref.Kind != kindStatefulSet {
+	if r.TargetKind == KindStatefulSet && o.Target.Ref.Kind != KindStatefulSet {
 		return fmt.Sprintf(", which belongs to %s %s: Function Mesh resets its replicas each time, so pods are DELETED "+
 			"AND RECREATED AT EVERY SYNC",
 			o.Target.Ref.Kind, o.Target.Ref.Name)
@@ -151,26 +151,4 @@ func conflictFix(r ConflictingAutoscaler) string {
 	default:
 		return "delete it" + orTakeOver
 	}
-}
-
-// reasonAmbiguousSelector is the reason of a HorizontalPodAutoscaler if another one selects the same pods: both stop.
-const reasonAmbiguousSelector = "AmbiguousSelector"
-
-// ambiguousSelectorMessage names the other autoscalers of a message such as "pods by selector ... are controlled by
-// multiple HPAs: [media/ours media/theirs]".
-//
-// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
-func ambiguousSelectorMessage(o Observed, theirs string) string {
-	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
-	if begin < 0 || end < begin {
-		return theirs
-	}
-	ours := o.Policy.Namespace + "/" + AutoscalerName(o.Policy.Name)
-	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
-	if len(others) == 0 {
-		return theirs
-	}
-	return fmt.Sprintf(
-		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
-		strings.Join(others, ", "))
 }

@@ -40,16 +40,10 @@ type History struct {
 	generation int64
 	// handover is the last takeover or restore, if it failed.
 	handover *failedHandover
-	// reportedAt is when the status was last written. changesUntil grows with each status that changes only reasons.
-	reportedAt, changesUntil time.Time
 	// restoredAt is when the suspended autoscalers were restored while the policy stays.
 	restoredAt time.Time
 	// scales are the changes of the replicas by other writers.
 	scales scaleHistory
-	// findings are how long the target has not followed, and how long messages have met or missed the objective.
-	findings findings
-	// events that were recorded.
-	events eventHistory
 }
 
 // refusal is an apply that the API server refused, and that only a change elsewhere can fix.

@@ -186,7 +186,7 @@ func writesForPolicy(o Observed, w Writer) bool {
 		return w.Subresource == subresourceScale &&
 			(o.Autoscaler != nil || o.KEDAAutoscaler != nil || o.RecentlyDeleted())
 	case managerKEDA:
-		return o.ownScaledObject() != nil
+		return o.OwnScaledObject() != nil
 	default:
 		return false
 	}

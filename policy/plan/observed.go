@@ -210,3 +210,14 @@ func ShortName(spec v1alpha1.AutoscalingPolicySpec) string {
 		return ref.Kind + "/" + ref.Name
 	}
 }
+
+// Shorten cuts a text to a number of bytes, as the API counts, without splitting a character.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}

@@ -4,7 +4,7 @@
 // Package set plans the policies of an AutoscalingPolicySet: one for each object that its selector matches and that it
 // governs.
 //
-// Layer 1: it knows the API, package policy/plan, and the Kubernetes types. It never reads a clock,
+// Layer 1: it knows the API, packages policy/plan and policy/report, and the Kubernetes types. It never reads a clock,
 // speaks to a server, logs, or starts a goroutine. Read it in this order:
 //
 //	set.go       Observe: which objects match, and which of them the set governs. New: the policies to write

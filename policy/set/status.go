@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 const (
@@ -60,9 +61,9 @@ func Status(before v1alpha1.AutoscalingPolicySetStatus, o Outcome) v1alpha1.Auto
 	}
 	found, applied := o.Observed.targetFound(objects), o.policiesApplied()
 	for _, c := range []metav1.Condition{allReady(objects, found, applied), found, applied} {
-		plan.SetCondition(&after.Conditions, c, o.Observed.Set.Generation, o.Now)
+		report.SetCondition(&after.Conditions, c, o.Observed.Set.Generation, o.Now)
 	}
-	after.Conditions = plan.WithStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
+	after.Conditions = report.WithStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
 	return after
 }
 

@@ -83,7 +83,12 @@ func house() map[string]standing {
 		"policy/plan": {
 			floor: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
 		},
-		"policy/set":    {floor: decisions, beside: []string{"policy/plan"}, never: planning, direct: true},
+		"policy/report": {
+			floor: decisions, beside: []string{"policy", "policy/plan", "policy/served"}, never: planning, direct: true,
+		},
+		"policy/set": {
+			floor: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
+		},
 		"policy/served": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
 		"backlog/instance":    {floor: edges, never: pulsar},

@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -62,7 +63,7 @@ func observed(t *testing.T) plan.Observed {
 }
 
 // reconciled returns the policy after reconciles for that long, and the observed state then.
-func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
+func reconciled(o plan.Observed, h *report.History, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
 	var state policy.State
 	for end := o.Now.Add(d); !o.Now.After(end); o.Now = o.Now.Add(every) {
 		if o.Reading != nil {
@@ -74,9 +75,9 @@ func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, 
 			decided, after := policy.Decide(plan.Input(o), state)
 			decision, state = &decided, after
 		}
-		o.History = o.History.Decided(o, decision)
+		*h = h.Decided(o, decision)
 		o.Policy = o.Policy.DeepCopy()
-		o.Policy.Status = plan.Status(o, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
+		o.Policy.Status = report.Status(o, *h, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
 	}
 	p := o.Policy.DeepCopy()
 	p.Status.Checkpoint = "" // is not part of the API
@@ -91,7 +92,7 @@ func policies(t *testing.T) map[string]client.Object {
 		for _, change := range changes {
 			change(&o)
 		}
-		p, _ := reconciled(o, d)
+		p, _ := reconciled(o, &report.History{}, d)
 		return p
 	}
 	absent := func(o *plan.Observed) { o.Target, o.Reading = nil, nil }
@@ -103,10 +104,11 @@ func policies(t *testing.T) map[string]client.Object {
 	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
 		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
-	edited, later := reconciled(observed(t), time.Minute)
+	var history report.History
+	edited, later := reconciled(observed(t), &history, time.Minute)
 	edited.Generation++
 	absent(&later)
-	deleted, _ := reconciled(later, 2*time.Minute)
+	deleted, _ := reconciled(later, &history, 2*time.Minute)
 	return map[string]client.Object{
 		"new":              withDefaults(t, after(0)),
 		"scaling":          after(time.Minute),

@@ -1,10 +1,9 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // outcome is the observed state and the result of the writes, as conditions report them.
 type outcome struct {
-	Observed
+	plan.Observed
+	// findings of this reconcile and of earlier ones.
+	findings findings
 	// decision is nil if there is none.
 	decision *policy.Decision
 	// start is what was learned about starts of replicas.
@@ -27,8 +28,8 @@ type outcome struct {
 	applyFailed, scaleFailed error
 }
 
-// after the writes.
-func (o Observed) after(r Result) outcome {
+// newOutcome is what was observed, as it is after the writes.
+func newOutcome(o plan.Observed, r plan.Result) outcome {
 	o.Autoscaler, o.ScaledObject = r.Autoscaler, r.ScaledObject
 	if r.Violation != nil {
 		o.Violation = r.Violation
@@ -67,7 +68,7 @@ func (o outcome) conditions() []metav1.Condition {
 // texts of other systems have any length.
 func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now time.Time) {
 	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
-	c.Message = Shorten(c.Message, maxMessage)
+	c.Message = plan.Shorten(c.Message, maxMessage)
 	meta.SetStatusCondition(conditions, c)
 }
 
@@ -93,7 +94,7 @@ func (o outcome) pausedConditions() []metav1.Condition {
 	return after
 }
 
-func targetFound(o Observed) metav1.Condition {
+func targetFound(o plan.Observed) metav1.Condition {
 	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
 	}
@@ -102,7 +103,7 @@ func targetFound(o Observed) metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
-		Message: Name(o.Policy.Spec) + " exists and can be scaled",
+		Message: plan.Name(o.Policy.Spec) + " exists and can be scaled",
 	}
 }
 
@@ -125,18 +126,18 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
-	case o.Autoscaler == nil && !o.Target.mayHaveAutoscaler(o.Policy.Spec):
+	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Policy.Spec):
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
 		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is created when they may " +
 			"change: " + o.Target.Frozen.Message
 	case o.Autoscaler == nil && o.Unknown != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
 		c.Message = "the HorizontalPodAutoscaler is created after the first answer from Pulsar"
-	case o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler):
+	case o.Autoscaler != nil && !plan.ToleranceHonoured(o.Autoscaler):
 		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
 	default:
 		c.Reason = v1alpha1.ReasonApplied
-		c.Message = "HorizontalPodAutoscaler " + AutoscalerName(o.Policy.Name) + " is up to date"
+		c.Message = "HorizontalPodAutoscaler " + plan.AutoscalerName(o.Policy.Name) + " is up to date"
 	}
 	return c
 }
@@ -149,7 +150,7 @@ const (
 
 // scalesWithoutRestart warns of targets that restart their replicas when the number changes. The controller still
 // scales them, in fewer and larger steps.
-func scalesWithoutRestart(o Observed) metav1.Condition {
+func scalesWithoutRestart(o plan.Observed) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
 	target := o.Target
 	switch {
@@ -163,109 +164,38 @@ func scalesWithoutRestart(o Observed) metav1.Condition {
 		for _, d := range target.Disturbances {
 			messages = append(messages, d.Message)
 		}
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, target.Disturbances[0].Reason, Shorten(strings.Join(messages,
-			"; "), maxMessage)
+		c.Status, c.Reason = metav1.ConditionFalse, target.Disturbances[0].Reason
+		c.Message = plan.Shorten(strings.Join(messages, "; "), maxMessage)
 	}
 	return c
 }
 
-// unknownReasons maps the error of a missing reading to the reason of the condition.
-func unknownReasons() []struct {
-	err    error
-	reason string
-} {
-	return []struct {
-		err    error
-		reason string
-	}{
-		// ErrStale wraps its cause, so it comes first.
-		{backlog.ErrStale, v1alpha1.ReasonStale},
-		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
-		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
-		{backlog.ErrPartial, v1alpha1.ReasonPulsarUnavailable}, // no partition answered
-		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
-		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
-		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
-		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
-		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
-		{backlog.ErrHostNotAllowed, v1alpha1.ReasonHostNotAllowed},
-		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
-		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
-		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
-		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
-		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
-		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
-	}
-}
-
-// UnknownReason is the condition reason for a missing reading.
-func UnknownReason(err error) string {
-	for _, row := range unknownReasons() {
-		if errors.Is(err, row.err) {
-			return row.reason
-		}
-	}
-	return v1alpha1.ReasonUnknown
-}
-
-// backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
-func backlogKnown(o Observed) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
-	switch {
-	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case partlyKnown(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
-	case outdated(o) != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o).Error()
-	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
-	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
-	}
-	return c
-}
-
-// partlyKnown reports whether topics are missing, beyond the first answer of new ones.
-func partlyKnown(o Observed) bool {
-	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
-}
-
-// outdated is why the last two polls failed, such as a broker that hangs; nil if they did not. Decisions use the last
-// answer for longer. The second poll fails when the answer is two poll intervals old, and after a timeout.
-func outdated(o Observed) error {
-	const polls = 2.25
-	if o.Reading == nil || o.Reading.Trouble == nil ||
-		o.Now.Sub(o.Reading.At).Seconds() < polls*o.pollInterval().Seconds() {
+// childMissing reports the entry at which Function Mesh stops before it creates or scales the target; nil for none. It
+// is False if the user has to fix it, and Unknown while Function Mesh creates the child.
+func childMissing(o plan.Observed) *metav1.Condition {
+	if o.Target == nil || o.Target.MissingChild == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, o.Reading.At.UTC().Format(time.RFC3339),
-		o.Reading.Trouble)
-}
-
-// pollInterval is a third of FreshFor.
-func (o Observed) pollInterval() time.Duration { return o.FreshFor / 3 }
-
-// partialAnswer names the topics that are missing.
-func partialAnswer(o Observed) string {
-	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
-}
-
-// wholeAnswer reports that all topics are known, and which inputs are left out.
-func wholeAnswer(o Observed) string {
-	const all, mostNamed = "Pulsar answers for every input topic", 5
-	if o.Target == nil {
-		return all
+	missing, mesh := *o.Target.MissingChild, o.Policy.Spec.ScaleTargetRef
+	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
+	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, plan.MeshList(missing.Component.Kind),
+		plan.KindFunctionMesh, mesh.Name)
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonMeshBlocked,
 	}
-	leftOut := o.Target.Subscription.NonPersistent()
-	if len(leftOut) == 0 {
-		return all
+	if o.Target.OwnChildMissing(o.Policy.Spec) {
+		c.Reason = v1alpha1.ReasonChildMissing
 	}
-	names := strings.Join(leftOut[:min(len(leftOut), mostNamed)], ", ")
-	if more := len(leftOut) - mostNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
+	switch {
+	case !missing.AtZero:
+		c.Message = fmt.Sprintf("Function Mesh has not created %s of %s yet: look at the log of its operator if that stays "+
+			"so", child, entry)
+	case o.CreatesChild():
+		c.Message = fmt.Sprintf("%s has 1 replica until Function Mesh has created %s, which it cannot with 0", entry, child)
+	default:
+		c.Status = metav1.ConditionFalse
+		c.Message = fmt.Sprintf("Function Mesh stops at %s, for it cannot create %s with 0 replicas: set replicas of the "+
+			"entry to 1", entry, child)
 	}
-	return all + " that is persistent; the others keep no backlog and are left out: " + names
+	return &c
 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
@@ -41,18 +42,18 @@ func refreshEvery(policies int) time.Duration {
 	return served.Heartbeat
 }
 
-// StatusDue reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
+// Due reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
 // alternate; numbers that changed by more than a tenth once in refreshEvery; the time of the decision and messages once
 // a heartbeat.
-func StatusDue(o Observed, after v1alpha1.AutoscalingPolicyStatus) bool {
+func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) bool {
 	before := o.Policy.Status
 	switch {
 	case outcomeDiffers(before, after):
 		return true
-	case reasonsDiffer(before, after) && o.History.mayChangeReasons(o.Now):
+	case reasonsDiffer(before, after) && h.mayChangeReasons(o.Now):
 		return true
 	case after.Decision == nil || after.Decision.Time.Equal(&before.Decision.Time): // nothing was decided
-		return o.Now.Sub(o.History.reportedAt) >= served.Heartbeat &&
+		return o.Now.Sub(h.reportedAt) >= served.Heartbeat &&
 			!equality.Semantic.DeepEqual(before.Conditions, after.Conditions)
 	}
 	last, every := before.Decision.Time.Time, refreshEvery(o.Policies)

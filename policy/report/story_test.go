@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"testing"
@@ -14,12 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // story is a policy that is reconciled every 10 s, with its status written if it differs.
 type story struct {
-	o plan.Observed
-	d decided
+	o       plan.Observed
+	history report.History
+	d       decided
 	// status is the last written one, and shown the last one.
 	status, shown v1alpha1.AutoscalingPolicyStatus
 	writes        int
@@ -30,7 +32,7 @@ type story struct {
 }
 
 type storyEvent struct {
-	plan.Event
+	report.Event
 	at time.Time
 }
 
@@ -64,22 +66,22 @@ func (s *story) reconcile() {
 	if s.o.Unknown != nil {
 		s.o.Reading, s.d.Decision.Service = nil, policy.Service{}
 	}
-	s.o.History = s.o.History.Decided(s.o, &s.d.Decision)
-	s.shown = statusOf(s.status, s.o, &s.d)
+	s.history = s.history.Decided(s.o, &s.d.Decision)
+	s.shown = statusAfter(s.status, s.o, s.history, &s.d)
 	due := s.o
 	due.Policy = s.o.Policy.DeepCopy()
 	due.Policy.Status = s.status
 	written := s.status
-	if plan.StatusDue(due, s.shown) {
+	if report.Due(due, s.history, s.shown) {
 		written = s.shown
-		due.History = due.History.Reported(s.o.Now, s.status, s.shown)
+		s.history = s.history.Reported(s.o.Now, s.status, s.shown)
 		s.writes++
 	}
-	events, history := plan.Events(due, written)
+	events, history := report.Events(due, s.history, written)
 	for _, e := range events {
 		s.events = append(s.events, storyEvent{e, s.o.Now})
 	}
-	s.o.History, s.status = history, written
+	s.history, s.status = history, written
 }
 
 // newEvents returns and forgets the events as Type Reason Note.
@@ -93,7 +95,7 @@ func (s *story) newEvents() []string {
 }
 
 // anotherProcess keeps only what was written.
-func (s *story) anotherProcess() { s.o.History = plan.History{} }
+func (s *story) anotherProcess() { s.history = report.History{} }
 
 // says is a condition as Status/Reason.
 func (s *story) says(name string) string {

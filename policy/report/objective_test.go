@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"testing"
@@ -146,12 +146,12 @@ func TestAPartialReadingLeavesItOpenWhetherMessagesMeetTheObjective(t *testing.T
 	require.Equal(t, "messages wait longer than the latency objective: see condition Ready",
 		s.message(v1alpha1.ConditionObjectiveMet), "the known topics have too much")
 	s.goOn(30 * time.Second)
-	require.True(t, s.o.History.Late())
+	require.True(t, s.history.Late())
 
 	s.serve(policy.ObjectiveUnknown)
 	s.goOn(10 * time.Second)
 	require.Contains(t, s.message(v1alpha1.ConditionObjectiveMet), missing)
-	require.False(t, s.o.History.Late(), "an unknown message is not late")
+	require.False(t, s.history.Late(), "an unknown message is not late")
 	s.d.Reading = whole
 	s.serve(policy.ObjectiveMet)
 	s.goOn(30 * time.Second)
@@ -231,7 +231,7 @@ func TestAnObjectiveIsUnknownUntilItIsMeasured(t *testing.T) {
 	o := s.o
 	o.Target = nil
 	o.Violation = plan.Check(o)
-	s.shown = statusOf(s.status, o, nil)
+	s.shown = statusAfter(s.status, o, s.history, nil)
 	require.Equal(t, "Unknown/NotChecked", s.says(v1alpha1.ConditionObjectiveMet))
 }
 
@@ -268,9 +268,9 @@ func TestAMissedObjectiveStaysMissedWhenTheTargetIsRecreated(t *testing.T) {
 	gone.Target = nil
 	gone.Violation = plan.Check(gone)
 	gone.Reading = nil
-	gone.History = gone.History.Decided(gone, nil)
-	s.status = statusOf(s.status, gone, nil)
-	s.shown, s.o.History = s.status, gone.History
+	s.history = s.history.Decided(gone, nil)
+	s.status = statusAfter(s.status, gone, s.history, nil)
+	s.shown = s.status
 	require.Equal(t, "False/TargetNotFound", s.says(v1alpha1.ConditionObjectiveMet))
 	require.Equal(t, "it is unknown whether messages meet the latency objective, see condition Ready",
 		s.message(v1alpha1.ConditionObjectiveMet))

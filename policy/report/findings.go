@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -55,6 +56,16 @@ func (s period) next(found bool, now time.Time, grace time.Duration) period {
 
 func (s period) lasted(d time.Duration) bool { return !s.since.IsZero() && s.until.Sub(s.since) >= d }
 
+// History is what earlier reconciles of a policy in this process found and reported, as far as later ones depend on it.
+type History struct {
+	// findings are how long the target has not followed, and how long messages have met or missed the objective.
+	findings findings
+	// events that were recorded.
+	events eventHistory
+	// reportedAt is when the status was last written. changesUntil grows with each status that changes only reasons.
+	reportedAt, changesUntil time.Time
+}
+
 // findings are the basis of the conditions Ready and ObjectiveMet, each with its start.
 type findings struct {
 	// replicas of the target at the last reconcile; nil before the first.
@@ -75,8 +86,8 @@ type findings struct {
 	stuck  period
 }
 
-// Decided is the history after a decision; nil if there was none. Status needs it in Observed.History.
-func (h History) Decided(o Observed, d *policy.Decision) History {
+// Decided is the history after a decision; nil if there was none. Status needs it.
+func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	if d == nil {
 		h.findings = findings{}
 		return h
@@ -91,13 +102,13 @@ func (h History) Decided(o Observed, d *policy.Decision) History {
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o), o.Now, 0)
-	f.unconnected = f.unconnected.next(Input(o).MissingConsumers() > 0, o.Now, 0)
+	f.unconnected = f.unconnected.next(plan.Input(o).MissingConsumers() > 0, o.Now, 0)
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }
 
 // serve adds the comparison of a reading with the objective. An unknown comparison changes nothing.
-func (f findings) serve(o Observed, s policy.Service) findings {
+func (f findings) serve(o plan.Observed, s policy.Service) findings {
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	if moved := s.Oldest.Sub(f.oldest).Abs(); moved > time.Second/2 {
 		f.oldest, f.stuck = s.Oldest, period{}
@@ -135,56 +146,51 @@ func (h History) Late() bool {
 }
 
 // unscaled reports whether an autoscaler has yet to set the decided number, and nothing prevents it.
-func unscaled(o Observed, d policy.Decision) bool {
+func unscaled(o plan.Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
-	return d.Replicas != current && scales(o) && !o.createsChild() && !o.ownScaledObject().forbids(current, d.Replicas) &&
-		!withinTolerance(o, current, d.Replicas)
-}
-
-// scales reports whether the policy changes the target's replicas.
-func scales(o Observed) bool {
-	return o.Policy.Spec.Mode.IsAuto() && o.Violation == nil && Frozen(o) == nil
+	return d.Replicas != current && plan.Scales(o) && !o.CreatesChild() &&
+		!o.OwnScaledObject().Forbids(current, d.Replicas) && !withinTolerance(o, current, d.Replicas)
 }
 
 // withinTolerance reports whether an autoscaler without our tolerance ignores the change: up to a tenth.
-func withinTolerance(o Observed, current, decided int32) bool {
+func withinTolerance(o plan.Observed, current, decided int32) bool {
 	hpa := o.Autoscaler
 	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
 		hpa = o.KEDAAutoscaler
 	}
-	return o.Actuator.Type != v1alpha1.ActuatorDirect && hpa != nil && !ToleranceHonoured(hpa) &&
+	return o.Actuator.Type != v1alpha1.ActuatorDirect && hpa != nil && !plan.ToleranceHonoured(hpa) &&
 		10*max(current-decided, decided-current) <= current
 }
 
 // missing reports whether far fewer replicas run than the target has, while no rollout replaces them.
-func missing(o Observed) bool {
+func missing(o plan.Observed) bool {
 	running, wanted := running(o), float64(*o.Target.Replicas)
 	return running != nil && (o.Pods == nil || !o.Pods.Updating) && wanted-float64(*running) > missingShare*wanted
 }
 
 // operatorFollows reports an operator that does not act on a change of the target's replicas; nil if it does.
-func operatorFollows(o Observed) *metav1.Condition {
-	if !scales(o) {
+func operatorFollows(o outcome) *metav1.Condition {
+	if !plan.Scales(o.Observed) {
 		return nil
 	}
-	return o.lasting(o.History.findings.unfollowed, unfollowedFor, v1alpha1.ReasonNotFollowed, o.Target.Unfollowed)
+	return o.lasting(o.findings.unfollowed, unfollowedFor, v1alpha1.ReasonNotFollowed, o.Target.Unfollowed)
 }
 
 // autoscalerFollows reports an autoscaler that does not set the decided number; nil if it does.
-func autoscalerFollows(o Observed) *metav1.Condition {
-	if !scales(o) {
+func autoscalerFollows(o outcome) *metav1.Condition {
+	if !plan.Scales(o.Observed) {
 		return nil
 	}
 	wait := min(max(unscaledFor, time.Duration(o.Policies)*unscaledEach), longestUnscaled)
-	return o.lasting(o.History.findings.unscaled, wait, v1alpha1.ReasonNotFollowed, unscaledMessage(o))
+	return o.lasting(o.findings.unscaled, wait, v1alpha1.ReasonNotFollowed, unscaledMessage(o.Observed))
 }
 
 // replicasStart reports replicas that do not run; nil if they do, or are about to.
-func replicasStart(o Observed) *metav1.Condition {
-	if !scales(o) {
+func replicasStart(o outcome) *metav1.Condition {
+	if !plan.Scales(o.Observed) {
 		return nil
 	}
-	f, name := o.History.findings, Name(o.Policy.Spec)
+	f, name := o.findings, plan.Name(o.Policy.Spec)
 	message := fmt.Sprintf("replicas of %s are pending, crash or are missing: look at the events of the object that "+
 		"creates its pods, and at the events and logs of the pods", name)
 	if c := o.lasting(f.notStarting, notStartingFor, v1alpha1.ReasonReplicasNotStarting, message); c != nil {
@@ -195,7 +201,7 @@ func replicasStart(o Observed) *metav1.Condition {
 
 // lasting is Ready with a reason if the finding has lasted. It also counts if the last status reported it, since
 // another process may have made the finding.
-func (o Observed) lasting(s period, least time.Duration, reason, message string) *metav1.Condition {
+func (o outcome) lasting(s period, least time.Duration, reason, message string) *metav1.Condition {
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady)
 	reported := last != nil && last.Status == metav1.ConditionFalse && last.Reason == reason && last.Message == message
 	if s.lasted(least) || (reported && !s.since.IsZero()) {
@@ -205,7 +211,7 @@ func (o Observed) lasting(s period, least time.Duration, reason, message string)
 }
 
 // unscaledMessage names the actuator that does not set the decided number, with the fix.
-func unscaledMessage(o Observed) string {
+func unscaledMessage(o plan.Observed) string {
 	const overloaded = "check that kube-controller-manager runs, and that it is not overloaded: with thousands of " +
 		"autoscalers raise its --kube-api-qps"
 	switch o.Actuator.Type {
@@ -217,7 +223,7 @@ func unscaledMessage(o Observed) string {
 			unable(o.KEDAAutoscaler), overloaded)
 	default:
 		return fmt.Sprintf("HorizontalPodAutoscaler %s does not set the decided replicas%s: %s",
-			AutoscalerName(o.Policy.Name), unable(o.Autoscaler), overloaded)
+			plan.AutoscalerName(o.Policy.Name), unable(o.Autoscaler), overloaded)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Reasons of events that are not the reason of a condition.
@@ -72,8 +73,8 @@ type subject struct {
 
 // Events are the events of the step to the next status, and the history after them. Each problem is reported once, and
 // so is its end. If the status is the same, Events returns the events that came too early before.
-func Events(o Observed, after v1alpha1.AutoscalingPolicyStatus) ([]Event, History) {
-	before, h := o.Policy.Status, o.History
+func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) ([]Event, History) {
+	before := o.Policy.Status
 	var all []Event
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
@@ -176,7 +177,7 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 }
 
 // decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
-func (h eventHistory) decided(o Observed, d policy.Decision) eventHistory {
+func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
 	if o.Reading != nil {
 		h.raise = heldRaise(o.Policy.Spec, d)
 	}

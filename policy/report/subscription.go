@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // subscriptionVerified compares the target's fields with what the broker and Kubernetes report.
@@ -54,7 +55,7 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	default:
 		c.Status, c.Reason, c.Message = consumersVerified(o)
 	}
-	c.Message = Shorten(c.Message, maxMessage)
+	c.Message = plan.Shorten(c.Message, maxMessage)
 	return c
 }
 
@@ -63,7 +64,7 @@ func consumersVerified(o outcome) (status metav1.ConditionStatus, reason, messag
 	switch {
 	case o.surplus() > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers, surplusConsumers(o)
-	case unconnected(o.Observed):
+	case unconnected(o):
 		return metav1.ConditionFalse, v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed)
 	default:
 		return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s",
@@ -108,25 +109,25 @@ func surplusConsumers(o outcome) string {
 	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may disconnect at any time and do not "+
 		"count as capacity: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens",
-		o.Target.Subscription.Name, o.surplus(), Name(o.Policy.Spec))
+		o.Target.Subscription.Name, o.surplus(), plan.Name(o.Policy.Spec))
 }
 
 // unconnected reports whether the running replicas have had too few consumers for some time. It also counts if the last
 // status reported it, since another process may have made the finding.
-func unconnected(o Observed) bool {
+func unconnected(o outcome) bool {
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
 	reported := last != nil && last.Reason == v1alpha1.ReasonMissingConsumers
-	found := o.History.findings.unconnected
+	found := o.findings.unconnected
 	return found.lasted(unconnectedFor) || (reported && !found.since.IsZero())
 }
 
 // missingConsumers reports that the subscription has fewer consumers than the running replicas should open.
-func missingConsumers(o Observed) string {
-	in := Input(o)
+func missingConsumers(o plan.Observed) string {
+	in := plan.Input(o)
 	consumers, _ := in.Reading.Consumers.Value() // it is known, or none would be missing
 	running, each := min(*o.Pods.Running, *o.Target.Replicas), max(1, o.Policy.Spec.Subscription.ConsumersPerReplica)
 	message := fmt.Sprintf("subscription %q has %.0f consumers, and the %d running replicas of %s should have %.0f: ",
-		o.Target.Subscription.Name, consumers, running, Name(o.Policy.Spec), consumers+float64(in.MissingConsumers()))
+		o.Target.Subscription.Name, consumers, running, plan.Name(o.Policy.Spec), consumers+float64(in.MissingConsumers()))
 	if opened := int32(consumers) / max(1, running); opened > 0 && opened < each {
 		message += fmt.Sprintf("set spec.subscription.consumersPerReplica to how many each replica opens (%d instead of "+
 			"%d), or ", opened, each)
@@ -147,8 +148,8 @@ const maxMessage = 32 << 10
 
 // acknowledgementFix is how to make a window function acknowledge, in the configuration of Function Mesh or of Pulsar's
 // function worker.
-func acknowledgementFix(target *Target) string {
-	if target.Scaling == ByWorker || target.Ref.Kind == string(kindStatefulSet) {
+func acknowledgementFix(target *plan.Target) string {
+	if target.Scaling == plan.ByWorker || target.Ref.Kind == string(plan.KindStatefulSet) {
 		return "update the function with windowConfig.processingGuarantees ATLEAST_ONCE, or with processingGuarantees " +
 			"ATLEAST_ONCE"
 	}

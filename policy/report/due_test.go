@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 const (
@@ -25,13 +26,14 @@ const (
 // reporter writes the statuses of policies when they are due, as the controller does.
 type reporter struct {
 	observed []plan.Observed
+	history  []report.History
 	// writes are the times of all writes.
 	writes []time.Time
 }
 
 // newReporter has policies with statuses that were all written at noon.
 func newReporter(policies int, first v1alpha1.AutoscalingPolicyStatus) *reporter {
-	r := &reporter{observed: make([]plan.Observed, policies)}
+	r := &reporter{observed: make([]plan.Observed, policies), history: make([]report.History, policies)}
 	for i := range r.observed {
 		p := &v1alpha1.AutoscalingPolicy{Status: first}
 		p.UID = types.UID(fmt.Sprintf("5d1c3b9e-%04x-4f6a-9d2e-%012x", i%7919, i))
@@ -44,10 +46,10 @@ func newReporter(policies int, first v1alpha1.AutoscalingPolicyStatus) *reporter
 func (r *reporter) reconcile(i int, now time.Time, after v1alpha1.AutoscalingPolicyStatus) (written bool) {
 	o := &r.observed[i]
 	o.Now = now
-	if !plan.StatusDue(*o, after) {
+	if !report.Due(*o, r.history[i], after) {
 		return false
 	}
-	o.History = o.History.Reported(now, o.Policy.Status, after)
+	r.history[i] = r.history[i].Reported(now, o.Policy.Status, after)
 	o.Policy.Status = after
 	r.writes = append(r.writes, now)
 	return true
@@ -197,7 +199,7 @@ func TestAFailedReconcileIsReportedOnceAndKeepsTheDecision(t *testing.T) {
 	for i := range 60 {
 		o := r.observed[0]
 		o.Now = noon().Add(time.Duration(i+1) * pollInterval)
-		after := plan.Failed(o, fmt.Errorf("finding the target: attempt %d: %w", i, errors.New("timed out")))
+		after := report.Failed(o, fmt.Errorf("finding the target: attempt %d: %w", i, errors.New("timed out")))
 		require.Equal(t, i == 0 || i == 30, r.reconcile(0, o.Now, after), "pass %d", i)
 	}
 	status := r.observed[0].Policy.Status

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
@@ -158,7 +159,8 @@ func TestAFailedWriteIsReported(t *testing.T) {
 	byDirect(&o)
 	result := plan.Unwritten(o, plan.Actions{})
 	result.ScaleFailed = errors.New("scaling Function resize to 7: forbidden")
-	ready := meta.FindStatusCondition(plan.Status(o, nil, policy.State{}, result).Conditions, v1alpha1.ConditionReady)
+	status := report.Status(o, report.History{}, nil, policy.State{}, result)
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/ScaleFailed", string(ready.Status)+"/"+ready.Reason)
 	require.Equal(t, "retrying after an error: scaling Function resize to 7: forbidden", ready.Message)
 }

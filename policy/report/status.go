@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"math"
@@ -14,30 +14,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Status is the status to write. Unknown values keep their last value, and conditions report whether desiredReplicas is
 // still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
-// renewed if StatusDue is true for the rest. Observed.History must be the history after the decision, see
-// History.Decided.
-func Status(observed Observed, decision *policy.Decision, state policy.State,
-	result Result,
+// renewed if Due is true for the rest. The history is that after the decision, see History.Decided.
+func Status(observed plan.Observed, h History, decision *policy.Decision, state policy.State,
+	result plan.Result,
 ) v1alpha1.AutoscalingPolicyStatus {
-	o, before := observed.after(result), observed.Policy.Status
-	o.decision, o.start = decision, state.Start
+	o, before := newOutcome(observed, result), observed.Policy.Status
+	o.findings, o.decision, o.start = h.findings, decision, state.Start
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
-	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)
+	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
 	after.SpecReplicas, after.RunningReplicas = nil, running(o.Observed)
 	if o.Target != nil {
 		after.SpecReplicas = o.Target.Replicas
 	}
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
 	after.Conditions = o.conditions()
-	if o.nothingToDecide() {
+	if o.NothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
 	}
-	off := SwitchedOff(o.Observed)
+	off := plan.SwitchedOff(o.Observed) != nil
 	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
 		after.DesiredReplicas = nil
 	}
@@ -53,7 +53,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 		after.Signals = signalsStatus(*o.Reading, *decision)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
-	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling() || StatusDue(o.Observed, after) {
+	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
 		after.Checkpoint = checkpoint(state)
 	}
 	return after
@@ -61,18 +61,18 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 
 // Failed is the status after a reconcile that could not observe the input of a decision. The last decision stays, with
 // its time: other processes serve it until it is too old.
-func Failed(o Observed, why error) v1alpha1.AutoscalingPolicyStatus {
+func Failed(o plan.Observed, why error) v1alpha1.AutoscalingPolicyStatus {
 	after := *o.Policy.Status.DeepCopy()
 	meta.SetStatusCondition(&after.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonReconcileFailed,
 		ObservedGeneration: o.Policy.Generation, LastTransitionTime: metav1.NewTime(o.Now),
-		Message: Shorten("retrying after an error: "+why.Error(), maxText),
+		Message: plan.Shorten("retrying after an error: "+why.Error(), maxText),
 	})
 	return after
 }
 
 // running is the number of replicas that run; nil if unknown.
-func running(o Observed) *int32 {
+func running(o plan.Observed) *int32 {
 	switch {
 	case o.Target == nil:
 		return nil
@@ -84,7 +84,7 @@ func running(o Observed) *int32 {
 }
 
 // actuation is what writes the replicas, and through which object.
-func actuation(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
 	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModePaused ||
 		o.Violation != nil {
 		return nil, "", ""
@@ -92,25 +92,20 @@ func actuation(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject
 	if o.Autoscaler != nil {
 		hpa = o.Autoscaler.Name
 	}
-	if ours := o.ownScaledObject(); ours != nil {
+	if ours := o.OwnScaledObject(); ours != nil {
 		scaledObject = ours.Name
 	}
-	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
-}
-
-// nothingToDecide reports whether the mode is Paused or no target can be scaled.
-func (o Observed) nothingToDecide() bool {
-	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
-		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
+	actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: plan.Shorten(o.Actuator.Reason, maxText)}
+	return actuator, hpa, scaledObject
 }
 
 func decisionStatus(d policy.Decision) *v1alpha1.Decision {
 	status := &v1alpha1.Decision{
-		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: Shorten(d.Equation,
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: plan.Shorten(d.Equation,
 			maxText), CappedBy: d.CappedBy,
 	}
 	if d.Hold != nil {
-		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, maxText)}
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: plan.Shorten(d.Hold.Message, maxText)}
 	}
 	return status
 }
@@ -154,12 +149,12 @@ func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
 	count := func(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }
 	status := &v1alpha1.Coverage{Topics: count(c.Topics), KnownTopics: count(c.Known)}
 	for _, one := range c.Missing {
-		name := Shorten(one.Name, maxTarget)
+		name := plan.Shorten(one.Name, maxTarget)
 		if slices.ContainsFunc(status.Missing, func(m v1alpha1.MissingTopic) bool { return m.Name == name }) {
 			continue
 		}
 		status.Missing = append(status.Missing, v1alpha1.MissingTopic{
-			Name: name, Message: Shorten(backlog.Quote(one.Reason.Error()), maxText),
+			Name: name, Message: plan.Shorten(backlog.Quote(one.Reason.Error()), maxText),
 		})
 	}
 	return status
@@ -186,17 +181,6 @@ const (
 	maxTarget = 512
 	maxText   = 1024
 )
-
-// Shorten cuts a text to a number of bytes, as the API counts, without splitting a character.
-func Shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most]
-}
 
 // checkpoint is the encoded state; empty if it cannot be encoded. Then Resume has only the capacity.
 func checkpoint(s policy.State) string {

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"fmt"
@@ -125,11 +125,11 @@ func TestAnOperatorThatIsStoppedIsReportedWhilePulsarIsUnknown(t *testing.T) {
 	require.Equal(t, "False/PulsarUnreachable", s.says(v1alpha1.ConditionReady))
 }
 
-// recovered is the observed state before the trouble, with the current time and history.
+// recovered is the observed state before the trouble, with the current time.
 func recovered(t *testing.T, s *story) plan.Observed {
 	t.Helper()
 	o := begun(t).o
-	o.Now, o.History = s.o.Now, s.o.History
+	o.Now = s.o.Now
 	return o
 }
 
@@ -257,4 +257,16 @@ func TestAFrozenBrokerIsReportedAfterTwoFailedPolls(t *testing.T) {
 	s.d.Reading.Trouble = nil
 	s.reconcile()
 	require.Equal(t, "True/Measured", s.says(v1alpha1.ConditionBacklogKnown), "an idle topic is polled less often")
+}
+
+func TestAChildThatStaysMissingPointsToTheOperator(t *testing.T) {
+	s := begun(t)
+	byDirect(&s.o)
+	s.o.Target.MissingChild, s.o.Target.Unfollowed = &plan.MissingChild{}, inactive
+	s.goOn(10 * time.Second)
+	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionReady))
+	s.goOn(40 * time.Second)
+	require.Equal(t, "False/NotFollowed", s.says(v1alpha1.ConditionReady))
+	require.Contains(t, s.message(v1alpha1.ConditionReady), inactive)
+	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionTargetFound))
 }

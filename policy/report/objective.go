@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // objectiveMet reports whether messages have met the objective for objectiveFor, and otherwise the reason. It does not
@@ -23,7 +24,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
 	}
 	switch {
-	case o.decision == nil && trouble != nil && lastServed(o.Observed) == metav1.ConditionFalse:
+	case o.decision == nil && trouble != nil && lastObjective(o.Observed) == metav1.ConditionFalse:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, trouble.Reason, unknownObjective
 		return c
 	case o.decision == nil:
@@ -34,7 +35,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		c.Message = "a window function leaves its messages in the backlog, which does not show how long they wait"
 		return c
 	}
-	switch c.Status = meetsObjective(o.Observed); {
+	switch c.Status = meetsObjective(o); {
 	case c.Status == metav1.ConditionTrue:
 		c.Reason, c.Message = v1alpha1.ReasonWithinObjective, "messages meet the latency objective"
 	case c.Status == metav1.ConditionFalse:
@@ -50,8 +51,8 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 // unknownObjective is the message of an objective that was missed when it was last known.
 const unknownObjective = "it is unknown whether messages meet the latency objective, see condition Ready"
 
-// lastServed is whether messages met the objective when the last status was written.
-func lastServed(o Observed) metav1.ConditionStatus {
+// lastObjective is whether messages met the objective when the last status was written.
+func lastObjective(o plan.Observed) metav1.ConditionStatus {
 	if c := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionObjectiveMet); c != nil {
 		return c.Status
 	}
@@ -59,14 +60,14 @@ func lastServed(o Observed) metav1.ConditionStatus {
 }
 
 // meetsObjective is whether messages meet the objective.
-func meetsObjective(o Observed) metav1.ConditionStatus {
-	f, last := o.History.findings, lastServed(o)
+func meetsObjective(o outcome) metav1.ConditionStatus {
+	f, last := o.findings, lastObjective(o.Observed)
 	now := metav1.ConditionFalse
 	if f.met {
 		now = metav1.ConditionTrue
 	}
 	switch {
-	case o.Reading == nil && backlogKnown(o).Status != metav1.ConditionFalse:
+	case o.Reading == nil && backlogKnown(o.Observed).Status != metav1.ConditionFalse:
 		return metav1.ConditionUnknown
 	case o.Reading == nil:
 		known := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionBacklogKnown)
@@ -88,7 +89,7 @@ func meetsObjective(o Observed) metav1.ConditionStatus {
 }
 
 // uncertain reports whether the known part of a reading is not sufficient to compare messages with the objective.
-func uncertain(o Observed, s policy.Service) bool {
+func uncertain(o plan.Observed, s policy.Service) bool {
 	return partlyKnown(o) && s.Objective == policy.ObjectiveUnknown
 }
 
@@ -123,9 +124,9 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonDispatchBlocked, "dispatch is blocked until consumers acknowledge messages"
 	case o.Reading.Throttled:
 		return v1alpha1.ReasonDispatchThrottled, "a dispatch rate limit of Pulsar throttles them"
-	case d.Service.Failing || o.History.findings.stuck.lasted(stuckFor) || held == policy.HoldWakeBackoff:
+	case d.Service.Failing || o.findings.stuck.lasted(stuckFor) || held == policy.HoldWakeBackoff:
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
-	case unconnected(o.Observed):
+	case unconnected(o):
 		return v1alpha1.ReasonMissingConsumers, "running replicas have too few consumers, see condition SubscriptionVerified"
 	case o.atLimit(limited):
 		return limited.Reason, limited.Message
@@ -187,7 +188,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 		return c
 	}
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
-	needed, sync := start+o.pollInterval(), ""
+	needed, sync := start+pollInterval(o.Observed), ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
 		needed, sync = needed+policy.SyncPeriod, ", sync of the autoscaler "+duration.HumanDuration(policy.SyncPeriod)
 	}
@@ -206,7 +207,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonObjectiveTooShort
 	c.Message = fmt.Sprintf("replicas consume %s after they are needed (start %s, poll interval %s%s), and "+
 		"latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make replicas start faster",
-		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(o.pollInterval()), sync,
+		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Observed)), sync,
 		duration.HumanDuration(objective), when,
 		duration.HumanDuration((enough + recommendedStep - 1).Truncate(recommendedStep)))
 	return c

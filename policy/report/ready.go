@@ -1,12 +1,13 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package report
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // trouble is why the autoscaler does not do its job; nil if it does. It is the first condition that is not True, in the
@@ -28,8 +30,8 @@ func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1
 		return &target
 	}
 	for _, part := range []*metav1.Condition{
-		operatorFollows(o.Observed), &target, &known, &applied, active, autoscalerFollows(o.Observed),
-		replicasStart(o.Observed),
+		operatorFollows(o), &target, &known, &applied, active, autoscalerFollows(o),
+		replicasStart(o),
 	} {
 		if part != nil && part.Status != metav1.ConditionTrue {
 			return part
@@ -162,7 +164,7 @@ func isTransient(reason string) bool {
 }
 
 // scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
-func scalingActive(o Observed) *metav1.Condition {
+func scalingActive(o plan.Observed) *metav1.Condition {
 	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
 		return nil
 	}
@@ -171,15 +173,15 @@ func scalingActive(o Observed) *metav1.Condition {
 		Message: "the HorizontalPodAutoscaler has not run yet",
 	}
 	switch {
-	case SwitchedOff(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o)
+	case plan.SwitchedOff(o) != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message
 		return &c
-	case o.keptReset() != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.keptReset().Message
+	case o.KeptReset() != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.KeptReset().Message
 		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ownScaledObject() != nil &&
-		o.ownScaledObject().Paused:
-		return paused(o.ownScaledObject())
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.OwnScaledObject() != nil &&
+		o.OwnScaledObject().Paused:
+		return paused(o.OwnScaledObject())
 	case *o.Target.Replicas == 0:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
 		c.Message = "scaled to zero: a backlog wakes replicas"
@@ -199,7 +201,7 @@ func scalingActive(o Observed) *metav1.Condition {
 }
 
 // mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
-func mirrored(o Observed, c metav1.Condition,
+func mirrored(o plan.Observed, c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
 	for _, theirs := range conditions {
@@ -218,4 +220,31 @@ func mirrored(o Observed, c metav1.Condition,
 		}
 	}
 	return c
+}
+
+// Reasons of a HorizontalPodAutoscaler.
+const (
+	// reasonScalingDisabled: its target is at zero.
+	reasonScalingDisabled = "ScalingDisabled"
+	// reasonAmbiguousSelector: another one selects the same pods, which stops both.
+	reasonAmbiguousSelector = "AmbiguousSelector"
+)
+
+// ambiguousSelectorMessage names the other autoscalers of a message such as "pods by selector ... are controlled by
+// multiple HPAs: [media/ours media/theirs]".
+//
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
+func ambiguousSelectorMessage(o plan.Observed, theirs string) string {
+	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
+	if begin < 0 || end < begin {
+		return theirs
+	}
+	ours := o.Policy.Namespace + "/" + plan.AutoscalerName(o.Policy.Name)
+	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
+	if len(others) == 0 {
+		return theirs
+	}
+	return fmt.Sprintf(
+		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
+		strings.Join(others, ", "))
 }

@@ -1,18 +1,20 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestScalingLimitedNamesTheBound(t *testing.T) {
@@ -90,5 +92,27 @@ func TestRunningReplicasAreThoseThatRun(t *testing.T) {
 			require.Equal(t, test.want, status.RunningReplicas)
 			require.Equal(t, int32(3), *status.SpecReplicas)
 		})
+	}
+}
+
+func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
+	w := world()
+	ours := "media/" + plan.AutoscalerName("resize")
+	for theirs, want := range map[string]string{
+		"pods are controlled by multiple HPAs: [media/other " + ours +
+			"]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
+			"delete it, or give its pods labels of their own",
+		"no list":             "no list",
+		"only [" + ours + "]": "only [" + ours + "]",
+	} {
+		w.Autoscaler = applied(t, w)
+		w.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+			Type: autoscalingv2.ScalingActive, Status: "False", Reason: "AmbiguousSelector", Message: theirs,
+		}}
+		for _, c := range conditionsOf(nil, w) {
+			if c.Type == v1alpha1.ConditionScalingActive {
+				require.Equal(t, want, c.Message)
+			}
+		}
 	}
 }

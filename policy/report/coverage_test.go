@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package report_test
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -55,15 +56,15 @@ func TestAStatusShowsMissingTopics(t *testing.T) {
 	require.Equal(t, v1alpha1.ReasonPartialAnswer, ready.Reason)
 
 	o.Policy.Status = status
-	served, err := served.Desired(o.Policy)
+	desired, err := served.Desired(o.Policy)
 	require.NoError(t, err, "a decision on a part is served")
-	require.Equal(t, *status.DesiredReplicas, served.Replicas)
+	require.Equal(t, *status.DesiredReplicas, desired.Replicas)
 
 	o.Now = o.Now.Add(time.Minute)
-	require.False(t, plan.StatusDue(o, decideOn(o)))
+	require.False(t, report.Due(o, report.History{}, decideOn(o)))
 	partial.Coverage.Known--
 	o.Reading = &partial
-	require.True(t, plan.StatusDue(o, decideOn(o)), "missing topics are refreshed with the signals")
+	require.True(t, report.Due(o, report.History{}, decideOn(o)), "missing topics are refreshed with the signals")
 }
 
 func TestAWholeReadingLeavesCoverageOut(t *testing.T) {
