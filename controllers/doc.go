@@ -3,7 +3,7 @@
 
 // Package controllers reconciles policies: it writes HorizontalPodAutoscalers, ScaledObjects, replicas and statuses.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, and talks to one outside
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, and talks to one outside
 // system, the Kubernetes API, through controllers/target, controllers/informer and controllers/cluster. It never sends
 // requests to Pulsar, never computes replicas, and never takes over a field that another manager owns.
 //

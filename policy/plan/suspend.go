@@ -74,15 +74,15 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 		}, v.Reason) {
 		return nil, v
 	}
-	standing := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
+	keep := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
 	switch {
 	case o.Unknown != nil:
-		return nil, standing(v.Message + "; the controller takes it over once the backlog is known")
+		return nil, keep(v.Message + "; the controller takes it over once the backlog is known")
 	case o.Target.Frozen != nil:
-		return nil, standing(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
+		return nil, keep(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
 	}
 	if why := cannotTakeOver(o); why != "" {
-		return nil, standing(why)
+		return nil, keep(why)
 	}
 	step, violation := nextStep(o)
 	if step != nil && o.History.suspendedAgain(o, *step) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The floors: a package imports those of lower floors.
+// The layers: a package imports those of lower layers.
 const (
 	pure      = iota // what is known
 	decisions        // what follows from it; pure as well
@@ -21,10 +21,10 @@ const (
 	wiring           // mains, tests and benchmarks
 )
 
-// standing is what a package may know.
-type standing struct {
-	// floor it stands on, and beside it the packages of that floor that it may import, besides those in its own folder.
-	floor  int
+// rule is what a package may import.
+type rule struct {
+	// layer of the package, and beside it the packages of that layer that it may import, besides those in its own folder.
+	layer  int
 	beside []string
 	// never are import paths that it may not reach, with the reason: a path and all below it, but of the standard library
 	// the package alone, as of a path that ends in "=".
@@ -33,8 +33,8 @@ type standing struct {
 	direct bool
 }
 
-// house is where each package stands. A package that is not here has no floor yet: give it one.
-func house() map[string]standing {
+// rules are those of each package. A package that is not here has no layer yet: give it one.
+func rules() map[string]rule {
 	const (
 		clients    = "decisions and measurements must be replayable without a cluster"
 		network    = "what is pure cannot wait for a server"
@@ -72,42 +72,42 @@ func house() map[string]standing {
 		"sigs.k8s.io/controller-runtime": keda, "k8s.io/client-go": keda, module + "policy/plan": reading,
 	}
 	cluster := map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes}
-	return map[string]standing{
-		"api/v1alpha1":       {floor: pure, never: types},
-		"backlog":            {floor: pure, never: measurements},
-		"backlog/authparams": {floor: pure, beside: []string{"backlog"}, never: measurements},
-		"backlog/function":   {floor: pure, beside: []string{"backlog"}, never: measurements},
-		"backlog/poll":       {floor: pure, beside: []string{"backlog"}, never: measurements},
+	return map[string]rule{
+		"api/v1alpha1":       {layer: pure, never: types},
+		"backlog":            {layer: pure, never: measurements},
+		"backlog/authparams": {layer: pure, beside: []string{"backlog"}, never: measurements},
+		"backlog/function":   {layer: pure, beside: []string{"backlog"}, never: measurements},
+		"backlog/poll":       {layer: pure, beside: []string{"backlog"}, never: measurements},
 
-		"policy": {floor: decisions, never: decision, direct: true},
+		"policy": {layer: decisions, never: decision, direct: true},
 		"policy/plan": {
-			floor: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
+			layer: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
 		},
 		"policy/report": {
-			floor: decisions, beside: []string{"policy", "policy/plan", "policy/served"}, never: planning, direct: true,
+			layer: decisions, beside: []string{"policy", "policy/plan", "policy/served"}, never: planning, direct: true,
 		},
 		"policy/set": {
-			floor: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
+			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
 		},
-		"policy/served": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
+		"policy/served": {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
-		"backlog/instance":    {floor: edges, never: pulsar},
-		"backlog/pulsar":      {floor: edges, never: pulsar},
-		"backlog/pulsar/auth": {floor: edges, never: pulsar},
-		"controllers":         {floor: edges, never: cluster},
-		"controllers/cluster": {floor: edges, never: cluster},
-		"controllers/target":  {floor: edges, beside: []string{"controllers/cluster"}, never: cluster},
+		"backlog/instance":    {layer: edges, never: pulsar},
+		"backlog/pulsar":      {layer: edges, never: pulsar},
+		"backlog/pulsar/auth": {layer: edges, never: pulsar},
+		"controllers":         {layer: edges, never: cluster},
+		"controllers/cluster": {layer: edges, never: cluster},
+		"controllers/target":  {layer: edges, beside: []string{"controllers/cluster"}, never: cluster},
 		"controllers/informer": {
-			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
+			layer: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
-		"controllers/metrics": {floor: edges, never: cluster},
+		"controllers/metrics": {layer: edges, never: cluster},
 		"controllers/policyset": {
-			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
+			layer: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
-		"controllers/serving": {floor: edges, never: cluster},
-		"provider":            {floor: edges, never: metricsAPI},
-		"provider/answer":     {floor: edges, never: scaler, direct: true},
-		"provider/keda":       {floor: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
+		"controllers/serving": {layer: edges, never: cluster},
+		"provider":            {layer: edges, never: metricsAPI},
+		"provider/answer":     {layer: edges, never: scaler, direct: true},
+		"provider/keda":       {layer: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
 	}
 }
 
@@ -133,8 +133,8 @@ func ours(t *testing.T) map[string][]string {
 // plugin is the program that ships the benchmarks.
 const plugin = "cmd/kubectl-pap"
 
-func TestImportsGoDownTheFloors(t *testing.T) {
-	at := house()
+func TestImportsGoDownTheLayers(t *testing.T) {
+	at := rules()
 	for name, imports := range ours(t) {
 		if strings.HasPrefix(name, "cmd/") {
 			for _, other := range imports {
@@ -145,25 +145,25 @@ func TestImportsGoDownTheFloors(t *testing.T) {
 			continue
 		}
 		here, known := at[name]
-		require.True(t, known, "%s has no floor", name)
+		require.True(t, known, "%s has no layer", name)
 		for _, other := range imports {
 			there, known := at[other]
 			if !known {
-				there.floor = wiring
+				there.layer = wiring
 			}
-			isBelow := there.floor < here.floor ||
-				there.floor == here.floor && (strings.HasPrefix(other, name+"/") || slices.Contains(here.beside, other))
-			require.True(t, isBelow, "%s may not import %s, which is no floor below", name, other)
+			isBelow := there.layer < here.layer ||
+				there.layer == here.layer && (strings.HasPrefix(other, name+"/") || slices.Contains(here.beside, other))
+			require.True(t, isBelow, "%s may not import %s, which is in no lower layer", name, other)
 		}
 	}
 }
 
 func TestNoPackageReachesWhatItMayNotKnow(t *testing.T) {
 	packages := list(t)
-	for name, at := range house() {
+	for name, at := range rules() {
 		t.Run(name, func(t *testing.T) {
 			p, found := packages[module+name]
-			require.True(t, found, "package %s is gone: remove its floor here", name)
+			require.True(t, found, "package %s is gone: remove its layer here", name)
 			reachable := p.Deps
 			if at.direct {
 				reachable = p.Imports
@@ -197,8 +197,8 @@ func TestPurePackagesTakeTimeAsAnArgument(t *testing.T) {
 		`"net/http"`: "it calls no server", `"golang.org/x/sync`: "it starts nothing",
 	}
 	packages := list(t)
-	for name, at := range house() {
-		if at.floor > decisions {
+	for name, at := range rules() {
+		if at.layer > decisions {
 			continue
 		}
 		p := packages[module+name]
