@@ -76,7 +76,7 @@ func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer
 	case err != nil:
 		return plan.Writer{}, fmt.Errorf("reading the managed fields of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	path := plan.WrittenPath(observed)
+	path := plan.WrittenPath(observed.Policy.Spec.ScaleTargetRef, observed.Target.Scaling)
 	writer, err := plan.LastWriter(object.ManagedFields, path)
 	if err != nil || observed.Target.Scaling != plan.ByMesh {
 		return writer, err

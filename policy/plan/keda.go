@@ -26,18 +26,18 @@ func (o Observed) OwnScaledObject() *LiveScaledObject {
 func (o Observed) kedaRemains() bool { return o.OwnScaledObject() != nil || o.KEDAAutoscaler != nil }
 
 // kedaIsInstalled: actuator KEDA has no fallback.
-func kedaIsInstalled(o Observed) *Violation {
-	if o.Policy.Spec.Actuator != v1alpha1.ActuatorKEDA {
+func kedaIsInstalled(spec v1alpha1.AutoscalingPolicySpec, known Capabilities) *Violation {
+	if spec.Actuator != v1alpha1.ActuatorKEDA {
 		return nil
 	}
 	switch {
-	case o.Capabilities.Scaler.Address == "":
+	case known.Scaler.Address == "":
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
 			"actuator is KEDA, and the adapter does not know the address of its scaler: " +
 				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
 		}
-	case !o.Capabilities.KEDA:
+	case !known.KEDA:
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonKEDAMissing,
 			"actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +

@@ -76,7 +76,7 @@ func Unwritten(o Observed, actions Actions) Result {
 // or an autoscaler writes becomes the current one, from which Decide continues.
 func New(o Observed, decision *policy.Decision) Actions {
 	switch {
-	case o.History.recentlyRestored(o):
+	case o.History.recentlyRestored(o.Now):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
 		restoration := Restore(o)
@@ -137,7 +137,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 		actions.RemoveAutoscaler = true
 	case !o.undecided(): // an autoscaler without a metric only reports errors
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
-		actions.Reapply = o.History.toleranceDue(o)
+		actions.Reapply = o.History.toleranceDue(o.Autoscaler, o.Now)
 	}
 	actions.Replicas = replicasBesideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0

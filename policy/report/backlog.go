@@ -61,12 +61,12 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 	switch {
 	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case partlyKnown(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o)
-	case outdated(o) != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o).Error()
+	case partlyKnown(o.Reading):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading)
+	case outdated(o.Measured, o.Now) != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error()
 	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o)
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o.Target)
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
 	default:
@@ -76,37 +76,37 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 }
 
 // partlyKnown reports whether topics are missing, beyond the first answer of new ones.
-func partlyKnown(o plan.Observed) bool {
-	return o.Reading != nil && !o.Reading.Coverage.Complete() && !o.Reading.Coverage.FirstAnswers()
+func partlyKnown(r *backlog.Reading) bool {
+	return r != nil && !r.Coverage.Complete() && !r.Coverage.FirstAnswers()
 }
 
 // outdated is why the last two polls failed, such as a broker that hangs; nil if they did not. Decisions use the last
 // answer for longer. The second poll fails when the answer is two poll intervals old, and after a timeout.
-func outdated(o plan.Observed) error {
+func outdated(m plan.Measured, now time.Time) error {
 	const polls = 2.25
-	if o.Reading == nil || o.Reading.Trouble == nil ||
-		o.Now.Sub(o.Reading.At).Seconds() < polls*pollInterval(o).Seconds() {
+	if m.Reading == nil || m.Reading.Trouble == nil ||
+		now.Sub(m.Reading.At).Seconds() < polls*pollInterval(m).Seconds() {
 		return nil
 	}
-	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, o.Reading.At.UTC().Format(time.RFC3339),
-		o.Reading.Trouble)
+	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, m.Reading.At.UTC().Format(time.RFC3339),
+		m.Reading.Trouble)
 }
 
 // pollInterval is a third of FreshFor.
-func pollInterval(o plan.Observed) time.Duration { return o.FreshFor / 3 }
+func pollInterval(m plan.Measured) time.Duration { return m.FreshFor / 3 }
 
 // partialAnswer names the topics that are missing.
-func partialAnswer(o plan.Observed) string {
-	return o.Reading.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
+func partialAnswer(r *backlog.Reading) string {
+	return r.Coverage.Err().Error() + "; replicas are added for the known ones, and none is removed"
 }
 
 // wholeAnswer reports that all topics are known, and which inputs are left out.
-func wholeAnswer(o plan.Observed) string {
+func wholeAnswer(target *plan.Target) string {
 	const all, mostNamed = "Pulsar answers for every input topic", 5
-	if o.Target == nil {
+	if target == nil {
 		return all
 	}
-	leftOut := o.Target.Subscription.NonPersistent()
+	leftOut := target.Subscription.NonPersistent()
 	if len(leftOut) == 0 {
 		return all
 	}

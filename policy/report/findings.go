@@ -114,7 +114,7 @@ func (f findings) serve(o plan.Observed, s policy.Service) findings {
 		f.oldest, f.stuck = s.Oldest, period{}
 	}
 	f.stuck = f.stuck.next(!s.Oldest.IsZero(), s.At, 0)
-	f.uncertain = f.uncertain.next(uncertain(o, s), o.Now, 0)
+	f.uncertain = f.uncertain.next(uncertain(o.Reading, s), o.Now, 0)
 	met, since := s.Objective == policy.ObjectiveMet, s.At
 	switch s.Objective {
 	case policy.ObjectiveUnknown:

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // objectiveMet reports whether messages have met the objective for objectiveFor, and otherwise the reason. It does not
@@ -24,7 +24,7 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
 	}
 	switch {
-	case o.decision == nil && trouble != nil && lastObjective(o.Observed) == metav1.ConditionFalse:
+	case o.decision == nil && trouble != nil && lastObjective(o.Policy) == metav1.ConditionFalse:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, trouble.Reason, unknownObjective
 		return c
 	case o.decision == nil:
@@ -52,8 +52,8 @@ func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Conditio
 const unknownObjective = "it is unknown whether messages meet the latency objective, see condition Ready"
 
 // lastObjective is whether messages met the objective when the last status was written.
-func lastObjective(o plan.Observed) metav1.ConditionStatus {
-	if c := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionObjectiveMet); c != nil {
+func lastObjective(p *v1alpha1.AutoscalingPolicy) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionObjectiveMet); c != nil {
 		return c.Status
 	}
 	return metav1.ConditionUnknown
@@ -61,7 +61,7 @@ func lastObjective(o plan.Observed) metav1.ConditionStatus {
 
 // meetsObjective is whether messages meet the objective.
 func meetsObjective(o outcome) metav1.ConditionStatus {
-	f, last := o.findings, lastObjective(o.Observed)
+	f, last := o.findings, lastObjective(o.Policy)
 	now := metav1.ConditionFalse
 	if f.met {
 		now = metav1.ConditionTrue
@@ -89,8 +89,8 @@ func meetsObjective(o outcome) metav1.ConditionStatus {
 }
 
 // uncertain reports whether the known part of a reading is not sufficient to compare messages with the objective.
-func uncertain(o plan.Observed, s policy.Service) bool {
-	return partlyKnown(o) && s.Objective == policy.ObjectiveUnknown
+func uncertain(r *backlog.Reading, s policy.Service) bool {
+	return partlyKnown(r) && s.Objective == policy.ObjectiveUnknown
 }
 
 // missedReason is the reason that messages miss the objective, the one to fix first. While Ready is not True it has the
@@ -100,7 +100,7 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 	switch {
 	case trouble != nil && o.Reading == nil:
 		return trouble.Reason, unknownObjective
-	case trouble != nil && uncertain(o.Observed, o.decision.Service):
+	case trouble != nil && uncertain(o.Reading, o.decision.Service):
 		return trouble.Reason, "it is unknown whether messages meet the latency objective: " +
 			o.Reading.Coverage.Err().Error()
 	case trouble != nil:
@@ -188,7 +188,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 		return c
 	}
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
-	needed, sync := start+pollInterval(o.Observed), ""
+	needed, sync := start+pollInterval(o.Measured), ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
 		needed, sync = needed+policy.SyncPeriod, ", sync of the autoscaler "+duration.HumanDuration(policy.SyncPeriod)
 	}
@@ -207,7 +207,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonObjectiveTooShort
 	c.Message = fmt.Sprintf("replicas consume %s after they are needed (start %s, poll interval %s%s), and "+
 		"latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make replicas start faster",
-		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Observed)), sync,
+		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Measured)), sync,
 		duration.HumanDuration(objective), when,
 		duration.HumanDuration((enough + recommendedStep - 1).Truncate(recommendedStep)))
 	return c

@@ -196,12 +196,12 @@ func scalingActive(o plan.Observed) *metav1.Condition {
 	case o.Autoscaler == nil:
 		return &c
 	}
-	c = mirrored(o, c, o.Autoscaler.Status.Conditions)
+	c = mirrored(o.Policy, c, o.Autoscaler.Status.Conditions)
 	return &c
 }
 
 // mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
-func mirrored(o plan.Observed, c metav1.Condition,
+func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
 	for _, theirs := range conditions {
@@ -215,7 +215,7 @@ func mirrored(o plan.Observed, c metav1.Condition,
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
-				c.Message = ambiguousSelectorMessage(o, theirs.Message)
+				c.Message = ambiguousSelectorMessage(p, theirs.Message)
 			}
 		}
 	}
@@ -234,12 +234,12 @@ const (
 // multiple HPAs: [media/ours media/theirs]".
 //
 // Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
-func ambiguousSelectorMessage(o plan.Observed, theirs string) string {
+func ambiguousSelectorMessage(p *v1alpha1.AutoscalingPolicy, theirs string) string {
 	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
 	if begin < 0 || end < begin {
 		return theirs
 	}
-	ours := o.Policy.Namespace + "/" + plan.AutoscalerName(o.Policy.Name)
+	ours := p.Namespace + "/" + plan.AutoscalerName(p.Name)
 	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
 	if len(others) == 0 {
 		return theirs

@@ -39,7 +39,7 @@ func subscriptionVerified(o outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionShared
 		c.Message = fmt.Sprintf(
 			"subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
-				"%s", name, strings.Join(sharers, ", "), separateSubscriptionFix(o))
+				"%s", name, strings.Join(sharers, ", "), separateSubscriptionFix(o.Policy.Spec))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
 		c.Message = "the broker's report is unknown, see condition BacklogKnown"
@@ -136,8 +136,8 @@ func missingConsumers(o plan.Observed) string {
 }
 
 // separateSubscriptionFix is how to give each workload its own subscription.
-func separateSubscriptionFix(o outcome) string {
-	if o.Policy.Spec.Subscription != nil {
+func separateSubscriptionFix(spec v1alpha1.AutoscalingPolicySpec) string {
+	if spec.Subscription != nil {
 		return "have each subscribe under a name of its own, and correct spec.subscription.name"
 	}
 	return "give each a spec.subscriptionName of its own"
