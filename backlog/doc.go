@@ -54,6 +54,6 @@
 // delays decisions, a topic is postponed only after it was quiet for QuietInterval: by then there is nothing left to
 // decide. The price is that a topic wakes up as late as bulk answers are: their interval and age.
 //
-// Floor 0: it uses only the standard library. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
+// Layer 0: it uses only the standard library. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
 // number, and has no clock and no goroutine: package poll has both.
 package backlog

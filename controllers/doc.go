@@ -3,7 +3,7 @@
 
 // Package controllers reconciles policies: it writes HorizontalPodAutoscalers, ScaledObjects, replicas and statuses.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, and talks to one outside
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, and talks to one outside
 // system, the Kubernetes API, through controllers/target, controllers/informer and controllers/cluster. It never sends
 // requests to Pulsar, never computes replicas, and never takes over a field that another manager owns.
 //
@@ -13,7 +13,7 @@
 //	decision, state := policy.Decide(plan.Input(observed), before)
 //	actions := plan.New(observed, decision)           every write, as data
 //	result := applier.apply(observed, actions)        the only writer
-//	plan.Status(observed, decision, state, result)    one patch, or none
+//	report.Status(observed, decision, state, result)  one patch, or none
 //
 // A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
 // data of an input topic, and after a poll interval. A reconcile without a change writes nothing. It waits for no

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // reasonSubscriptionChanged is the reason of the event about a policy that names another subscription.
@@ -21,7 +22,7 @@ const reasonSubscriptionChanged = "SubscriptionChanged"
 const maxNote = 1024
 
 // recordEvent records an event about a policy and logs the same text.
-func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1.AutoscalingPolicy, e plan.Event) {
+func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1.AutoscalingPolicy, e report.Event) {
 	note := plan.Shorten(e.Note, maxNote)
 	recorder.Eventf(p, nil, e.Type, e.Reason, e.Action, "%s", note)
 	log.FromContext(ctx).Info("policy event", "type", e.Type, "reason", e.Reason, "action", e.Action, "note", note,
@@ -34,7 +35,7 @@ func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Ob
 		log.FromContext(ctx).Info("ignoring parts of status.checkpoint", "why", unread.Error())
 	}
 	if forgotten {
-		recordEvent(ctx, r.config.Recorder, observed.Policy, plan.Event{
+		recordEvent(ctx, r.config.Recorder, observed.Policy, report.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonSubscriptionChanged, Action: "Forget",
 			Note: "spec.subscription names another subscription: what was measured of the last one is dropped",
 		})

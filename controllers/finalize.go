@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // maxCleanupAttempts bounds how often the controller tries to restore what a deleted policy suspended: one minute.
@@ -50,7 +51,7 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 		err = errOursStays
 	}
 	if err != nil {
-		recordEvent(ctx, r.config.Recorder, p, plan.Event{
+		recordEvent(ctx, r.config.Recorder, p, report.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonRestoreFailed, Action: "Restore",
 			Note: "the policy is deleted anyway, restore the autoscalers in status.takenOver manually: " + err.Error(),
 		})

@@ -28,6 +28,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -161,7 +162,7 @@ func TestAStatusThatReturnsWithinTheLagIsWritten(t *testing.T) {
 			p := r.memories.latest(&cached)
 			version, after := p.ResourceVersion, *p.Status.DeepCopy()
 			after.DesiredReplicas = &replicas
-			_, err := r.status.write(t.Context(), plan.Observed{Policy: p, Now: time.Now()}, after)
+			_, err := r.status.write(t.Context(), plan.Observed{Policy: p, Now: time.Now()}, report.History{}, after)
 			require.NoError(t, err)
 			r.memories.wrote(p, version)
 			require.Equal(t, replicas, *l.server.policy(key).Status.DesiredReplicas)

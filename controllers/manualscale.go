@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // reasonReplicasChangedExternally is the reason of the event about replicas that the policy did not decide.
@@ -75,7 +76,7 @@ func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer
 	case err != nil:
 		return plan.Writer{}, fmt.Errorf("reading the managed fields of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	path := plan.WrittenPath(observed)
+	path := plan.WrittenPath(observed.Policy.Spec.ScaleTargetRef, observed.Target.Scaling)
 	writer, err := plan.LastWriter(object.ManagedFields, path)
 	if err != nil || observed.Target.Scaling != plan.ByMesh {
 		return writer, err
@@ -106,7 +107,7 @@ func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.
 	if manual == nil {
 		return
 	}
-	recordEvent(ctx, r.config.Recorder, observed.Policy, plan.Event{
+	recordEvent(ctx, r.config.Recorder, observed.Policy, report.Event{
 		Type: corev1.EventTypeNormal, Reason: reasonReplicasChangedExternally,
 		Action: fmt.Sprintf("Write%dTo%d", manual.From, manual.To), Note: manual.String(),
 	})

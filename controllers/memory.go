@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // policyMemory is the state kept between reconciles of a policy. These never overlap, so it needs no lock.
@@ -28,8 +29,10 @@ type policyMemory struct {
 	// resume is the state after the last decision; nil before the first one of this process.
 	resume *policy.State
 	// paused is set if nothing was decided since resume: the mode was Paused, or there was no target.
-	paused  bool
-	history plan.History
+	paused bool
+	// history is what the controller wrote, and reported what it found and reported.
+	history  plan.History
+	reported report.History
 	// followed is the subscription of the last target found, and followedAt the time.
 	followed   *backlog.Subscription
 	followedAt time.Time

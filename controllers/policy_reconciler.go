@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // freshIntervals is the greatest age of a reading for scale-down, in poll intervals: one failed and one late fetch are
@@ -157,12 +158,10 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 		if errors.Is(err, target.ErrPending) {
 			return resultPending, nil
 		}
-		var failed error
-		observed.History, failed = r.reportFailure(ctx, observed, memory, err)
-		return "", errors.Join(err, failed)
+		return "", errors.Join(err, r.reportFailure(ctx, observed, memory, err))
 	}
 	decision, state := r.decide(ctx, observed, memory)
-	observed.History = observed.History.Decided(observed, decision)
+	memory.reported = memory.reported.Decided(observed, decision)
 	if observed.Waiting() {
 		memory.undecided(observed.Unknown)
 		return resultWaiting, nil
@@ -173,8 +172,8 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		observed.History, err = r.report(ctx, observed, memory, decision, plan.Status(observed, decision, state, unwritten))
-		if err != nil {
+		status := report.Status(observed, memory.reported, decision, state, unwritten)
+		if err := r.report(ctx, observed, memory, decision, status); err != nil {
 			return "", err
 		}
 	}
@@ -187,7 +186,8 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 		return under, nil
 	}
 	// The status includes failed writes: the existing autoscaler follows the new decision even so.
-	observed.History, err = r.report(ctx, observed, memory, decision, plan.Status(observed, decision, state, result))
+	status := report.Status(observed, memory.reported, decision, state, result)
+	err = r.report(ctx, observed, memory, decision, status)
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
 	}
@@ -236,29 +236,29 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 // reportFailure writes why nothing was decided, even after the reconcile's timeout; nothing while the process ends.
 func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	why error,
-) (plan.History, error) {
+) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return observed.History, nil
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	return r.report(ctx, observed, memory, nil, plan.Failed(observed, why))
+	return r.report(ctx, observed, memory, nil, report.Failed(observed, why))
 }
 
-// report updates the metrics, writes the status if that is due, and returns the updated history.
+// report updates the metrics, and writes the status if that is due.
 func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
 	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
-) (plan.History, error) {
-	record := memory.record.Load().Next(observed, decision, after)
+) error {
+	record := memory.record.Load().Next(observed, decision, after, memory.reported.Late())
 	memory.record.Store(record)
 	if took, by, done := record.Actuated(); done {
 		r.metrics.actuation.WithLabelValues(by).Observe(took.Seconds())
 	}
-	history, err := r.status.write(ctx, observed, after)
-	if err != nil {
+	var err error
+	if memory.reported, err = r.status.write(ctx, observed, memory.reported, after); err != nil {
 		memory.undecided(err)
 	}
-	return history, err
+	return err
 }
 
 // Alive fails when reconciles run and none has begun or ended for stuckAfter: they hang in spite of reconcileTimeout.

@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // observePrecedence records the policy that takes precedence on the same target, unless it is this one. Policies that
@@ -77,12 +78,12 @@ func restoresFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 // byRank orders policies on one target by precedence: those of users before those of AutoscalingPolicySets, then by
 // age, then by name.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(selected(a)-selected(b), plan.ByAge(a, b))
+	return cmp.Or(selected(a)-selected(b), set.ByAge(a, b))
 }
 
 // selected is 1 for a policy of an AutoscalingPolicySet.
 func selected(p *v1alpha1.AutoscalingPolicy) int {
-	if plan.PolicySetOf(p) != nil {
+	if set.Of(p) != nil {
 		return 1
 	}
 	return 0

@@ -19,6 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // restore restores what was suspended. It deletes our autoscaler first and waits until that is gone, so that two never
@@ -53,12 +54,12 @@ func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Resto
 	}
 	p := o.Policy
 	if len(restored) > 0 {
-		recordEvent(ctx, s.recorder, p, plan.Event{
+		recordEvent(ctx, s.recorder, p, report.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonRestored, Action: "Restore", Note: strings.Join(restored, ", "),
 		})
 	}
 	if len(back.Kept) > 0 {
-		recordEvent(ctx, s.recorder, p, plan.Event{
+		recordEvent(ctx, s.recorder, p, report.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonNotRestored, Action: "Keep", Note: strings.Join(back.Kept, "; "),
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // statusWriter writes the status of a policy, and records what changed.
@@ -23,22 +24,22 @@ type statusWriter struct {
 }
 
 // write writes the status if that is due, records the due events, and returns the updated history.
-func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) (
-	plan.History, error,
-) {
+func (w statusWriter) write(ctx context.Context, observed plan.Observed, history report.History,
+	after v1alpha1.AutoscalingPolicyStatus,
+) (report.History, error) {
 	p := observed.Policy
 	before := p.Status
 	written := p
-	due := plan.StatusDue(observed, after)
+	due := report.Due(observed, history, after)
 	if !due {
 		after = before // events repeat the written status
 	} else {
 		var err error
 		if written, err = w.patch(ctx, p, after); err != nil {
-			return observed.History, err
+			return history, err
 		}
 	}
-	worth, history := plan.Events(observed, after)
+	worth, history := report.Events(observed, history, after)
 	for _, e := range worth {
 		recordEvent(ctx, w.recorder, p, e)
 	}

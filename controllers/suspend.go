@@ -21,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // soon is the delay of the next reconcile during a suspension or restoration.
@@ -55,7 +56,7 @@ func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspe
 		}
 		return result
 	}
-	recordEvent(ctx, s.recorder, o.Policy, plan.Event{
+	recordEvent(ctx, s.recorder, o.Policy, report.Event{
 		Type: corev1.EventTypeNormal, Reason: reasonSuspended, Action: "TakeOver",
 		Note: step.String() + " is suspended; it is restored when the policy is deleted",
 	})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -54,7 +54,7 @@ func TestDesiredReplicas(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": decidedPolicy(tt.change)}})
-			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
+			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), served.MetricDesiredReplicas),
 				labels.Everything())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, value.Value.Value())
@@ -134,7 +134,7 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 				}
 			})
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}, DecisionMaker: fakeDecisionMaker{dead: tt.dead}})
-			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
+			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), served.MetricDesiredReplicas),
 				labels.Everything())
 			requireStatus(t, err, 503, tt.want)
 		})

@@ -4,7 +4,7 @@
 // Package provider serves the Kubernetes custom metrics API, and with a flag the external one: the decision for an
 // AutoscalingPolicy, and the signals of it or of a Function, Sink, Source or StatefulSet, from the cache.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy, and talks to one outside system, the metrics APIs. It
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy, and talks to one outside system, the metrics APIs. It
 // never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: an unknown value is an
 // error.
 //

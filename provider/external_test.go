@@ -24,7 +24,7 @@ import (
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/external_metrics"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 func selecting(t *testing.T, text string) labels.Selector {
@@ -42,7 +42,7 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 		labels           map[string]string
 	}{
 		"a decision": {
-			"policy=orders", plan.MetricDesiredReplicas, 7000, nil,
+			"policy=orders", served.MetricDesiredReplicas, 7000, nil,
 			map[string]string{"policy": "orders"},
 		},
 		"the backlog of a policy": {
@@ -124,7 +124,7 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 			`no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
 		"a decision of a Function": {
-			"shop", "kind=Function,name=orders", plan.MetricDesiredReplicas, nil, 404,
+			"shop", "kind=Function,name=orders", served.MetricDesiredReplicas, nil, 404,
 			`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
 		},
 		"a missing object": {

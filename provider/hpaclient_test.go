@@ -31,7 +31,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // metricsAPI serves the provider through the handlers of the library, as it installs them (pkg/apiserver/cmapis.go).
@@ -99,7 +99,7 @@ func TestTheAutoscalersClientReadsMetrics(t *testing.T) {
 		milli  int64
 		window int64
 	}{
-		"a decision":           {policyKind(), plan.MetricDesiredReplicas, 7000, 0},
+		"a decision":           {policyKind(), served.MetricDesiredReplicas, 7000, 0},
 		"backlog of a policy":  {policyKind(), "pulsar_function_backlog_ready_messages", 100000, 0},
 		"a rate of a Function": {functionKind(), "pulsar_function_publish_rate", 12346, 10},
 	}
@@ -148,11 +148,11 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 			`no metric "pulsar_function_luck" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
 		"that a policy is missing": {
-			"gone", plan.MetricDesiredReplicas, "", apierrors.IsNotFound,
+			"gone", served.MetricDesiredReplicas, "", apierrors.IsNotFound,
 			`autoscalingpolicies.pulsar-autoscaler.io "gone" in namespace "shop" not found`,
 		},
 		"that a selector matches nothing": {
-			"orders", plan.MetricDesiredReplicas, "a=b", apierrors.IsNotFound,
+			"orders", served.MetricDesiredReplicas, "a=b", apierrors.IsNotFound,
 			`metric pulsar_function_desired_replicas has no labels, so the selector "a=b" matches nothing: remove it`,
 		},
 	}

@@ -19,7 +19,7 @@ import (
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -261,11 +261,11 @@ func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured,
 	if err := c.config.DecisionMaker.Current(p, now); err != nil {
 		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
-	served, err := plan.Decided(p)
+	desired, err := served.Desired(p)
 	if err != nil {
 		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
-	return measured{number: float64(served.Replicas), at: served.MeasuredAt}, nil
+	return measured{number: float64(desired.Replicas), at: desired.MeasuredAt}, nil
 }
 
 // signal reads a measurement.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 func TestSignals(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a policy that does not exist": {
 			name:     types.NamespacedName{Namespace: "shop", Name: "gone"},
-			resource: v1alpha1.GroupResource(), metric: plan.MetricDesiredReplicas, code: 404,
+			resource: v1alpha1.GroupResource(), metric: served.MetricDesiredReplicas, code: 404,
 			text: `autoscalingpolicies.pulsar-autoscaler.io "gone" in namespace "shop" not found`,
 		},
 		"a metric that is not in the list": {
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 			text: `no metric "pulsar_function_luck" is served for functions.compute.functionmesh.io`,
 		},
 		"the decision of a Function, which has none": {
-			metric: plan.MetricDesiredReplicas, code: 404,
+			metric: served.MetricDesiredReplicas, code: 404,
 			text: `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
 		},
 		"an object of another kind": {
@@ -255,7 +255,7 @@ pulsar_autoscaler_provider_requests_total{result="unsupported"} 0
 
 func BenchmarkGetMetricByName(b *testing.B) {
 	c := newTestProvider(b, Config{})
-	for _, metric := range []string{plan.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
+	for _, metric := range []string{served.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
 		b.Run(metric, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

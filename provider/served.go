@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // servedMetrics returns all served metrics. The list is constant: it has no entry per object, because listing clients
 // read it whole.
 func servedMetrics() []metric {
 	decision := metric{
-		name: plan.MetricDesiredReplicas, unit: whole,
+		name: served.MetricDesiredReplicas, unit: whole,
 		help: "Desired replicas, within the policy's minReplicas and maxReplicas.",
 	}
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())

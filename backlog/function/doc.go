@@ -11,5 +11,5 @@
 // Function.Subscription returns what its instances subscribe to. Component identifies the function on the worker of one
 // cluster; Description and Status are the worker's answers about it.
 //
-// Floor 0: it uses package backlog and the standard library, and reads no file, no network and no clock.
+// Layer 0: it uses package backlog and the standard library, and reads no file, no network and no clock.
 package function

@@ -4,7 +4,7 @@
 // Package instance reads the counters of function, sink and source instances from the metrics port that each of them
 // serves: it implements poll.InstanceSource.
 //
-// Floor 2, an edge: it uses package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
+// Layer 2, an edge: it uses package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
 // instances. Addresses returns the instances from the cache. It computes no rate, sends no credentials, follows no
 // redirect, uses no proxy and keeps no connection open: a connection for each instance would hold a thread or a file on
 // both sides between two requests, and break when the pod is deleted.

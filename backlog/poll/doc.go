@@ -9,6 +9,6 @@
 // Due jobs stand in a line for each admin URL, and in one for all workloads. The Kubernetes namespaces that ask for
 // them take turns there, see line.go: a topic that two of them need is fetched in the turn that comes first.
 //
-// Floor 0, and the only package there with a context, a clock and goroutines. It uses package backlog, the standard
+// Layer 0, and the only package there with a context, a clock and goroutines. It uses package backlog, the standard
 // library and errgroup, and fetches through the interfaces of source.go. The Store interprets the answers.
 package poll

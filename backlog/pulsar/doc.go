@@ -3,7 +3,7 @@
 
 // Package pulsar reads the state of topics from Pulsar's admin REST API: it implements poll.Source and poll.Lister.
 //
-// Floor 2, an edge: it uses package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
+// Layer 2, an edge: it uses package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
 // sums up partitions, never decides anything, and never shows a credential in an error or a metric.
 //
 // A call is get or put, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:

@@ -3,6 +3,6 @@
 
 // Package command is the main function of all benchmarks: flags, signals and the exit code.
 //
-// Floor 3, used by benchmarks. It imports only the standard library, so that it adds nothing to a process that measures
+// Layer 3, used by benchmarks. It imports only the standard library, so that it adds nothing to a process that measures
 // its own memory.
 package command

@@ -11,6 +11,6 @@
 // The exit code is 0 if replicas followed the load and every message was processed, 1 if they did not or a requirement
 // is missing, 2 for a wrong flag, and 130 after an interruption.
 //
-// Floor 3. It decides nothing: replicas follow the policy through the HorizontalPodAutoscaler. The numbers on screen
+// Layer 3. It decides nothing: replicas follow the policy through the HorizontalPodAutoscaler. The numbers on screen
 // are counted at the publisher and at the replicas, independently of the product.
 package main

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -42,7 +43,7 @@ func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 func hints(out io.Writer, kubeconfig string) {
 	metric := fmt.Sprintf(
 		"/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
-		stage.Namespace, functionName, plan.MetricDesiredReplicas)
+		stage.Namespace, functionName, served.MetricDesiredReplicas)
 	output.Printf(out, `
 Everything is still running. In another terminal:
 

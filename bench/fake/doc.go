@@ -5,5 +5,5 @@
 // messages: responses have the fields that a decision uses, and the status of a Function follows its spec at once.
 // There are no pods.
 //
-// Floor 3, used by benchmarks. The caller sets how much is published and processed.
+// Layer 3, used by benchmarks. The caller sets how much is published and processed.
 package fake

@@ -6,7 +6,7 @@
 //
 //	go test -run '^$' -bench . -benchmem -count 6 ./policy/... | go run ./bench/gojson > go.json
 //
-// Floor 3. It fails if a benchmark or a package failed, if a line of a benchmark cannot be read, and if there is no
+// Layer 3. It fails if a benchmark or a package failed, if a line of a benchmark cannot be read, and if there is no
 // benchmark, because a pipe hides the exit code of "go test". It never compares runs, which is benchstat's job, and
 // drops no sample as an outlier.
 package main

@@ -3,5 +3,5 @@
 
 // Package golden compares results of tests of benchmarks with files under testdata.
 //
-// Floor 3, used by tests.
+// Layer 3, used by tests.
 package golden

@@ -31,5 +31,5 @@
 //	account.go      what followed from timelines of replicas, and from waits
 //	report.go       table and JSON
 //
-// Floor 3. It judges nothing.
+// Layer 3. It judges nothing.
 package main

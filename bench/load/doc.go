@@ -7,5 +7,5 @@
 // open-loop, and equal seeds give equal loads. Nothing here waits for the measured system, so that its stalls count (no
 // coordinated omission).
 //
-// Floor 3, used by benchmarks and by the plugin. It knows Pulsar, and neither Kubernetes nor autoscalers.
+// Layer 3, used by benchmarks and by the plugin. It knows Pulsar, and neither Kubernetes nor autoscalers.
 package load

@@ -5,5 +5,5 @@
 // Pulsar broker, the adapter and, with -keda, KEDA. It prints one line of JSON with their addresses. Functions of
 // Function Mesh run as Pulsar consumers in its process.
 //
-// Floor 3, run by `kubectl pap bench run --local` in a checkout. It knows no scenario.
+// Layer 3, run by `kubectl pap bench run --local` in a checkout. It knows no scenario.
 package main

@@ -4,5 +4,5 @@
 // Package manifest reads an AutoscalingPolicy from a file as the API server does: unknown fields are errors, defaults
 // are set, and the rules of the CustomResourceDefinition hold.
 //
-// Floor 3. It needs no cluster.
+// Layer 3. It needs no cluster.
 package manifest

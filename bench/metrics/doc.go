@@ -18,6 +18,6 @@
 //	measure.go concurrent clients
 //	report.go  quantiles, table, JSON
 //
-// Floor 3. Any request without the metric in its response is an error, and any error is exit code 1. It judges no
+// Layer 3. Any request without the metric in its response is an error, and any error is exit code 1. It judges no
 // duration, and never measures an adapter that is not ready.
 package main

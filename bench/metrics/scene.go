@@ -12,7 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -33,7 +33,7 @@ const (
 // may request.
 func questions() []question {
 	return []question{
-		{v1alpha1.GroupResource().String(), function, plan.MetricDesiredReplicas},
+		{v1alpha1.GroupResource().String(), function, served.MetricDesiredReplicas},
 		{"functions." + mesh.GroupVersion().Group, function, "pulsar_function_backlog_ready_messages"},
 	}
 }

@@ -3,5 +3,5 @@
 
 // Package output writes the results of benchmarks: tables for people, JSON and images as files.
 //
-// Floor 3, used by benchmarks. It knows numbers and cells; the caller gives them a meaning.
+// Layer 3, used by benchmarks. It knows numbers and cells; the caller gives them a meaning.
 package output

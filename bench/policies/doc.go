@@ -18,5 +18,5 @@
 //	count.go   counting what the API server was told, by watching it
 //	report.go  budget, table, JSON
 //
-// Floor 3. It does not judge durations, but prints the goal of each; report.go has the budget.
+// Layer 3. It does not judge durations, but prints the goal of each; report.go has the budget.
 package main

@@ -14,5 +14,5 @@
 // CPU and memory are of the contender's process alone; the broker counts requests and bytes; freshness is the age of
 // the contender's data, over all topics at many moments.
 //
-// Floor 3. It never runs in the product, and makes no claim about the load on a broker: it measures the client.
+// Layer 3. It never runs in the product, and makes no claim about the load on a broker: it measures the client.
 package main

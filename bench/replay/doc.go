@@ -15,5 +15,5 @@
 // Other random values are drawn 30 times, and the report compares the mean and has the extremes. It also has
 // simulations at random poll and sync times, which show how much of a result depends on them.
 //
-// Floor 3. It decides nothing, and judges only whether the two agree.
+// Layer 3. It decides nothing, and judges only whether the two agree.
 package main

@@ -8,5 +8,5 @@
 // Everything is in one Kubernetes namespace. The names of the topics follow from it, so that an interrupted clean-up
 // can be resumed. StartLocal starts a cluster on this machine in place of the user's.
 //
-// Floor 3, used by the plugin. It calls the API server and Pulsar, and neither the adapter nor KEDA.
+// Layer 3, used by the plugin. It calls the API server and Pulsar, and neither the adapter nor KEDA.
 package run

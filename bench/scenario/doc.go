@@ -4,5 +4,5 @@
 // Package scenario reads a benchmark's file: the load, the Function, the contenders that scale it, and the limits.
 // Unknown keys are errors, defaults are set, and errors name the field and its valid values.
 //
-// Floor 3, used by benchmarks and by the plugin. It needs no cluster.
+// Layer 3, used by benchmarks and by the plugin. It needs no cluster.
 package scenario

@@ -36,5 +36,5 @@
 // Its numbers are about a model. Other benchmarks replay three of its scenarios on real parts, and the model's
 // constants were measured there.
 //
-// Floor 3. It decides nothing: controllers are in package baseline, the model in package model.
+// Layer 3. It decides nothing: controllers are in package baseline, the model in package model.
 package main

@@ -4,5 +4,5 @@
 // Package testbed is common to all benchmarks on real parts: it opens and watches a stage, and reads the history of
 // replicas.
 //
-// Floor 3, used by benchmarks. It measures nothing itself.
+// Layer 3, used by benchmarks. It measures nothing itself.
 package testbed

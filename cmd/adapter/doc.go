@@ -4,7 +4,7 @@
 // Command adapter scales Pulsar Functions on Kubernetes: it reads subscriptions from Pulsar, decides replicas for every
 // AutoscalingPolicy, and serves signals and decisions as the Kubernetes custom metrics API.
 //
-// Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, and has no
+// Layer 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, and has no
 // rule about backlog or replicas.
 //
 //	options.go       flags and their bounds

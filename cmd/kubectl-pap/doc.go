@@ -11,5 +11,5 @@
 //
 // Each command is a file, with its flags, help and examples. The work is in packages below bench.
 //
-// Floor 3.
+// Layer 3.
 package main

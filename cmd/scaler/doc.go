@@ -4,7 +4,7 @@
 // Command scaler is an external scaler for KEDA: it serves the decision for an AutoscalingPolicy, or signals that it
 // measures of a function or a subscription itself.
 //
-// Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
+// Layer 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
 // nothing to Kubernetes but its certificates, and elects no leader: every replica serves everything.
 //
 //	options.go       flags and their bounds

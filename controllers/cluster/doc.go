@@ -4,7 +4,7 @@
 // Package cluster discovers the capabilities of the Kubernetes cluster: the API groups and kinds it serves, the server
 // of the metrics APIs, and the fields of a HorizontalPodAutoscaler that the API server keeps.
 //
-// Floor 2, an edge: it imports api/v1alpha1, policy and policy/plan, no other package under controllers, and talks to
+// Layer 2, an edge: it imports api/v1alpha1, policy and policy/plan, no other package under controllers, and talks to
 // the Kubernetes API. It writes nothing: a dry run leaves no object behind.
 //
 //	kinds.go         the names and versions of all kinds

@@ -4,7 +4,7 @@
 // Package informer reads Kubernetes from the cache for both binaries: policies, signals, credentials, pods,
 // ScaledObjects and the Lease of the replica that decides.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, controllers/target and
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, controllers/target and
 // controllers/cluster, and talks to the Kubernetes API. It reads and never writes.
 //
 //	setup.go        Setup: all of it for cmd/scaler; package controllers does the same for cmd/adapter

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease expires after 15
@@ -170,13 +170,13 @@ func (d *DecisionMaker) Current(p *v1alpha1.AutoscalingPolicy, now time.Time) er
 	if d.config.Own != nil {
 		at, why, known := d.config.Own(client.ObjectKeyFromObject(p))
 		switch {
-		case known && now.Sub(at) <= plan.MaxAge(d.config.PollInterval):
+		case known && now.Sub(at) <= served.MaxAge(d.config.PollInterval):
 			return nil
 		case known:
 			return outdated(at, cmp.Or(why, "no reconcile of the policy has ended since: see the log of the adapter"))
 		}
 	}
-	decision, most := p.Status.Decision, plan.MaxWrittenAge(d.config.PollInterval)
+	decision, most := p.Status.Decision, served.MaxWrittenAge(d.config.PollInterval)
 	if decision == nil || d.holdersTime(now).Sub(decision.Time.Time) <= most {
 		return nil // without a decision the status shows why
 	}

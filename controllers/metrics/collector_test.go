@@ -22,6 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -90,7 +91,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 
 func first(o plan.Observed, d *policy.Decision, after v1alpha1.AutoscalingPolicyStatus) *metrics.Record {
 	var none *metrics.Record
-	return none.Next(o, d, after)
+	return none.Next(o, d, after, false)
 }
 
 func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
@@ -132,7 +133,7 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		"unacked_messages" + own + "0",
 		"wait_seconds" + own + "30",
 		"wanted_replicas" + own + "61",
-	}, exposition(t, registry(t, metrics.Full, before.Next(o, d, status))))
+	}, exposition(t, registry(t, metrics.Full, before.Next(o, d, status, false))))
 }
 
 func TestWhatIsUnknownHasNoSample(t *testing.T) {
@@ -174,8 +175,9 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 	o, d, status := busy()
 	d.Service = policy.Service{Objective: policy.ObjectiveMissed, At: o.Now}
 	o.Target = &plan.Target{Replicas: new(int32(48))}
-	o.History = o.History.Decided(o, d)
-	record := first(o, d, status)
+	late := report.History{}.Decided(o, d).Late()
+	var none *metrics.Record
+	record := none.Next(o, d, status, late)
 	tests := map[string]struct {
 		elapsed  time.Duration
 		late     string
@@ -189,7 +191,7 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := o
 			next.Now = o.Now.Add(tt.elapsed)
-			lines := exposition(t, registry(t, metrics.Essential, record.Next(next, d, status)))
+			lines := exposition(t, registry(t, metrics.Essential, record.Next(next, d, status, late)))
 			require.Contains(t, lines, `late_seconds_total{namespace="media",policy="resize"} `+tt.late)
 			require.Contains(t, lines, `replica_seconds_total{namespace="media",policy="resize"} `+tt.replicas)
 		})

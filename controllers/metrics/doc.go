@@ -3,7 +3,7 @@
 
 // Package metrics exports the decisions of each policy, and their reasons, as Prometheus series.
 //
-// Floor 2, an edge: it imports package policy/plan and Prometheus. It decides nothing, and keeps only the last Record
+// Layer 2, an edge: it imports package policy/plan and Prometheus. It decides nothing, and keeps only the last Record
 // of each policy.
 //
 // A Record is created at the end of each reconcile. The Collector reads all of them at each scrape, on the replica that

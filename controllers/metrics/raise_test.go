@@ -36,7 +36,7 @@ func TestADecisionIsTimedUntilItsReplicasRun(t *testing.T) {
 				o, d, status := busy()
 				o.Now = o.Now.Add(time.Duration(i) * 10 * time.Second)
 				d.Time, status.DesiredReplicas, status.RunningReplicas = o.Now, &s.desired, &s.running
-				record = record.Next(o, d, status)
+				record = record.Next(o, d, status, false)
 				if elapsed, by, done := record.Actuated(); done {
 					require.Equal(t, string(v1alpha1.ActuatorHPA), by)
 					took = append(took, elapsed)
@@ -53,8 +53,8 @@ func TestARecommendationIsNotTimed(t *testing.T) {
 	status.DesiredReplicas = new(int32(3))
 	before := first(o, d, status)
 	status.DesiredReplicas = new(int32(5))
-	record := before.Next(o, &policy.Decision{Time: o.Now}, status)
+	record := before.Next(o, &policy.Decision{Time: o.Now}, status, false)
 	status.RunningReplicas = new(int32(5))
-	_, _, done := record.Next(o, d, status).Actuated()
+	_, _, done := record.Next(o, d, status, false).Actuated()
 	require.False(t, done)
 }

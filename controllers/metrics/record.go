@@ -62,8 +62,9 @@ type totals struct {
 type change struct{ by, direction string }
 
 // Next returns the record after another reconcile, with the status that it reports; the decision is nil without one.
-// The previous record is nil for the first one of this process.
-func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.AutoscalingPolicyStatus) *Record {
+// The previous record is nil for the first one of this process. Messages were late at the last conclusive reading, if
+// late is true.
+func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.AutoscalingPolicyStatus, late bool) *Record {
 	spec := o.Policy.Spec
 	next := &Record{
 		namespace: o.Policy.Namespace, name: o.Policy.Name, mode: string(cmp.Or(spec.Mode, v1alpha1.ModeAuto)),
@@ -89,7 +90,7 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 	case r != nil && after.DesiredReplicas != nil: // the last decision is still served
 		next.decidedAt = r.decidedAt
 	}
-	next.totals = r.total(o, next.spec)
+	next.totals = r.total(o, next.spec, late)
 	next.raise = r.actuate(next)
 	return next
 }
@@ -129,8 +130,8 @@ func (r *Record) decide(d policy.Decision) {
 
 // total adds the time since the previous record, at most the age limit of a reading, by the state found then: a change
 // counts from when it is found.
-func (r *Record) total(o plan.Observed, spec backlog.Measurement) totals {
-	next := totals{at: o.Now, late: o.Reading != nil && o.History.Late()}
+func (r *Record) total(o plan.Observed, spec backlog.Measurement, late bool) totals {
+	next := totals{at: o.Now, late: o.Reading != nil && late}
 	if r == nil {
 		return next
 	}

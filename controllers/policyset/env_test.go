@@ -26,6 +26,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -217,6 +218,6 @@ func labelledMesh() *unstructured.Unstructured {
 }
 
 // policyOf is the name of the set's policy for a Function.
-func policyOf(set, function string) string {
-	return plan.SetPolicyName(set, v1alpha1.ScaleTargetRef{Kind: cluster.KindFunction, Name: function})
+func policyOf(setName, function string) string {
+	return set.PolicyName(setName, v1alpha1.ScaleTargetRef{Kind: cluster.KindFunction, Name: function})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // Reasons of events about the policies of a set.
@@ -39,9 +40,9 @@ type setEvent struct {
 	note   string
 }
 
-func (r *Reconciler) record(set *v1alpha1.AutoscalingPolicySet, events []setEvent) {
+func (r *Reconciler) record(policySet *v1alpha1.AutoscalingPolicySet, events []setEvent) {
 	for _, e := range events {
-		r.config.Recorder.Eventf(set, nil, e.kind, e.reason, e.action, "%s", plan.Shorten(e.note, maxNote))
+		r.config.Recorder.Eventf(policySet, nil, e.kind, e.reason, e.action, "%s", plan.Shorten(e.note, maxNote))
 	}
 }
 
@@ -50,7 +51,7 @@ type written struct {
 	created, deleted []string
 }
 
-func newWritten(actions plan.PolicySetPlan, applied, deleted []bool) written {
+func newWritten(actions set.Actions, applied, deleted []bool) written {
 	var w written
 	for i, planned := range actions.Apply {
 		if applied[i] && planned.Create {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // retryRefusedEvery is the time between two applies of a refused policy. Permissions, quotas and admission policies
@@ -46,7 +46,7 @@ func (m *setMemory) latest(cached *v1alpha1.AutoscalingPolicySet) *v1alpha1.Auto
 }
 
 // wrote remembers the policies of a reconcile that were written.
-func (m *setMemory) wrote(actions plan.PolicySetPlan, applied, deleted []bool, now time.Time) {
+func (m *setMemory) wrote(actions set.Actions, applied, deleted []bool, now time.Time) {
 	m.unseen, m.wroteAt = map[string]*v1alpha1.AutoscalingPolicy{}, now
 	for i, planned := range actions.Apply {
 		if p := planned.Policy; applied[i] && p.ResourceVersion != nil { // of the API server's answer
@@ -102,12 +102,12 @@ type refusal struct {
 }
 
 // stands reports whether the API server would refuse the apply again.
-func (r refusal) stands(set *v1alpha1.AutoscalingPolicySet, planned plan.PlannedPolicy, now time.Time) bool {
-	return r.generation == set.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
+func (r refusal) stands(policySet *v1alpha1.AutoscalingPolicySet, planned set.PlannedPolicy, now time.Time) bool {
+	return r.generation == policySet.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
 }
 
 // uidOf the existing policy; empty for one to create.
-func uidOf(planned plan.PlannedPolicy) types.UID {
+func uidOf(planned set.PlannedPolicy) types.UID {
 	if planned.Policy.UID == nil {
 		return ""
 	}

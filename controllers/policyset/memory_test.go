@@ -13,7 +13,7 @@ import (
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 func TestALateWatchRepeatsNoWrites(t *testing.T) {
@@ -25,12 +25,12 @@ func TestALateWatchRepeatsNoWrites(t *testing.T) {
 		}}
 	}
 	created, gone := named("created", "12"), named("gone", "3")
-	planned := plan.PlannedPolicy{Policy: &plan.PolicyApplyConfiguration{
+	planned := set.PlannedPolicy{Policy: &set.PolicyApplyConfiguration{
 		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
 	}}
 	planned.Policy.WithName("created").WithUID(created.UID).WithResourceVersion("12")
-	actions := plan.PolicySetPlan{
-		Apply: []plan.PlannedPolicy{planned}, Delete: []*v1alpha1.AutoscalingPolicy{&gone},
+	actions := set.Actions{
+		Apply: []set.PlannedPolicy{planned}, Delete: []*v1alpha1.AutoscalingPolicy{&gone},
 	}
 	tests := map[string]struct {
 		cached []v1alpha1.AutoscalingPolicy

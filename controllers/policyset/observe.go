@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // errUnseen means that the cache does not have the last writes of the set yet: it would write them again.
@@ -24,38 +24,38 @@ var errUnseen = errors.New("the last writes of the set are not in the cache")
 
 // observe reads all sets and policies of the namespace, and the objects that match. It does not copy the lists from the
 // cache: a reconcile of 1000 objects without a change takes about 7 ms of CPU (BenchmarkPolicySet).
-func (r *Reconciler) observe(ctx context.Context, set *v1alpha1.AutoscalingPolicySet, memory *setMemory) (
-	plan.ObservedSet, error,
+func (r *Reconciler) observe(ctx context.Context, policySet *v1alpha1.AutoscalingPolicySet, memory *setMemory) (
+	set.Observed, error,
 ) {
-	selector, violation := plan.Selector(set)
+	selector, violation := set.Selector(policySet)
 	if violation != nil {
-		return plan.ObservedSet{Set: set, Violation: violation}, nil
+		return set.Observed{Set: policySet, Violation: violation}, nil
 	}
-	objects, err := r.selectables(ctx, set.Namespace, selector)
+	objects, err := r.selectables(ctx, policySet.Namespace, selector)
 	if err != nil {
-		return plan.ObservedSet{}, err
+		return set.Observed{}, err
 	}
 	var sets v1alpha1.AutoscalingPolicySetList
 	var policies v1alpha1.AutoscalingPolicyList
 	for _, list := range []client.ObjectList{&sets, &policies} {
-		if err := r.config.Client.List(ctx, list, client.InNamespace(set.Namespace),
+		if err := r.config.Client.List(ctx, list, client.InNamespace(policySet.Namespace),
 			client.UnsafeDisableDeepCopy); err != nil {
-			return plan.ObservedSet{}, fmt.Errorf("listing policies and sets: %w", err)
+			return set.Observed{}, fmt.Errorf("listing policies and sets: %w", err)
 		}
 	}
 	if !memory.sees(policies.Items, r.config.Clock()) {
-		return plan.ObservedSet{}, errUnseen
+		return set.Observed{}, errUnseen
 	}
-	observed := plan.ObserveSet(set, plan.Neighbors{Sets: sets.Items, Policies: policies.Items}, objects)
+	observed := set.Observe(policySet, set.Neighbors{Sets: sets.Items, Policies: policies.Items}, objects)
 	observed.Kept, err = r.kept(ctx, observed, memory)
 	return observed, err
 }
 
 // selectables are the objects of all installed kinds that match.
-func (r *Reconciler) selectables(ctx context.Context, namespace string, selector labels.Selector) ([]plan.Selectable,
+func (r *Reconciler) selectables(ctx context.Context, namespace string, selector labels.Selector) ([]set.Selectable,
 	error,
 ) {
-	var all []plan.Selectable
+	var all []set.Selectable
 	for _, kind := range target.SelectableKinds() {
 		if !r.config.Installed(kind) {
 			continue
@@ -76,7 +76,7 @@ func (r *Reconciler) selectables(ctx context.Context, namespace string, selector
 // kept are policies that stay although no object matches: of a kind that cannot be read, and of a StatefulSet that is
 // missing for less than target.RecreatedWithin. The function worker recreates it at each update, and a deleted policy
 // would lose its learned capacity. A restarted process waits again.
-func (r *Reconciler) kept(ctx context.Context, observed plan.ObservedSet, memory *setMemory) (map[string]bool, error) {
+func (r *Reconciler) kept(ctx context.Context, observed set.Observed, memory *setMemory) (map[string]bool, error) {
 	matched := map[v1alpha1.ScaleTargetRef]bool{}
 	for _, object := range observed.Matched {
 		matched[object.Ref] = true

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 const (
@@ -93,16 +94,16 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		return resultGone, 0, nil
 	}
 	memory := r.memory(key)
-	set := memory.latest(&cached)
-	observed, err := r.observe(ctx, set, memory)
+	policySet := memory.latest(&cached)
+	observed, err := r.observe(ctx, policySet, memory)
 	if errors.Is(err, errUnseen) {
 		return resultWaiting, statusDelay, nil
 	}
 	if err != nil {
 		return "", 0, err
 	}
-	outcome := plan.SetOutcome{Now: r.config.Clock(), Observed: observed}
-	actions, err := plan.NewPolicySetPlan(observed)
+	outcome := set.Outcome{Now: r.config.Clock(), Observed: observed}
+	actions, err := set.New(observed)
 	if err != nil {
 		return "", 0, err
 	}
@@ -113,7 +114,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		object.Refused = memory.refused[object.PolicyName].reason
 	}
 	wait, err := r.report(ctx, outcome, memory)
-	r.record(set, written.events())
+	r.record(policySet, written.events())
 	if err := errors.Join(outcome.Failed, err); err != nil {
 		return "", 0, err
 	}
@@ -124,7 +125,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 }
 
 // write deletes and applies policies, and remembers refused ones.
-func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outcome plan.SetOutcome,
+func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set.Outcome,
 	memory *setMemory,
 ) (written, error) {
 	var group errgroup.Group
@@ -136,17 +137,17 @@ func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outc
 			return err
 		})
 	}
-	set := outcome.Observed.Set
+	policySet := outcome.Observed.Set
 	applied, refused := make([]bool, len(actions.Apply)), make([]refusal, len(actions.Apply))
 	for i, planned := range actions.Apply {
-		if before, known := memory.refused[*planned.Policy.Name]; known && before.stands(set, planned, outcome.Now) {
+		if before, known := memory.refused[*planned.Policy.Name]; known && before.stands(policySet, planned, outcome.Now) {
 			refused[i] = before
 			continue
 		}
 		group.Go(func() error {
 			reason, err := r.apply(ctx, planned)
 			applied[i] = err == nil && reason == ""
-			refused[i] = refusal{reason: reason, at: outcome.Now, generation: set.Generation, live: uidOf(planned)}
+			refused[i] = refusal{reason: reason, at: outcome.Now, generation: policySet.Generation, live: uidOf(planned)}
 			return err
 		})
 	}
@@ -163,7 +164,7 @@ func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outc
 
 // apply applies a policy, or returns why the API server refuses. The controller reverts changes of its policy by a
 // user. It does not touch a policy that a user created under that name meanwhile.
-func (r *Reconciler) apply(ctx context.Context, planned plan.PlannedPolicy) (refused string, err error) {
+func (r *Reconciler) apply(ctx context.Context, planned set.PlannedPolicy) (refused string, err error) {
 	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
 	if !planned.Create {
 		options = append(options, client.ForceOwnership)
@@ -200,19 +201,19 @@ func (r *Reconciler) delete(ctx context.Context, p *v1alpha1.AutoscalingPolicy) 
 }
 
 // report writes the status if that is due, and returns when to reconcile again.
-func (r *Reconciler) report(ctx context.Context, outcome plan.SetOutcome, memory *setMemory) (time.Duration, error) {
-	set := outcome.Observed.Set
-	after := plan.PolicySetStatus(set.Status, outcome)
-	wait, differs := plan.PolicySetStatusDue(set.Status, after, outcome.Now.Sub(memory.writtenAt))
+func (r *Reconciler) report(ctx context.Context, outcome set.Outcome, memory *setMemory) (time.Duration, error) {
+	policySet := outcome.Observed.Set
+	after := set.Status(policySet.Status, outcome)
+	wait, differs := set.StatusDue(policySet.Status, after, outcome.Now.Sub(memory.writtenAt))
 	switch {
 	case !differs:
 		return resyncEvery, nil
 	case wait > 0:
 		return wait, nil
 	}
-	patched := set.DeepCopy()
+	patched := policySet.DeepCopy()
 	patched.Status = after
-	if err := r.config.Client.Status().Patch(ctx, patched, client.MergeFrom(set)); err != nil {
+	if err := r.config.Client.Status().Patch(ctx, patched, client.MergeFrom(policySet)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return 0, nil // deleted meanwhile; its own event follows
 		}
@@ -221,6 +222,6 @@ func (r *Reconciler) report(ctx context.Context, outcome plan.SetOutcome, memory
 	}
 	memory.live, memory.writtenAt = patched, outcome.Now
 	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
-	r.record(set, conditionEvents(set.Status, after))
+	r.record(policySet, conditionEvents(policySet.Status, after))
 	return resyncEvery, nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -38,7 +38,7 @@ func TestSetKeepsAPolicyForEachMatchingObject(t *testing.T) {
 	p, wanted := env.policy(policyOf("media", "crop")), fixture.Policy().Spec
 	wanted.ScaleTargetRef.Name = "crop"
 	require.Equal(t, wanted, p.Spec)
-	require.Equal(t, "media", p.Labels[plan.LabelPolicySet])
+	require.Equal(t, "media", p.Labels[set.Label])
 	writes, result := env.reconcile("media")
 	require.Empty(t, writes, "nothing changed")
 	require.Equal(t, resyncEvery, result.RequeueAfter)
@@ -364,7 +364,7 @@ func workersSet() *unstructured.Unstructured {
 func TestPolicyStaysWhileTheWorkerRecreatesItsStatefulSet(t *testing.T) {
 	env := newTestEnv(t, workersSet(), fixture.PolicySet("media"))
 	env.reconcile("media")
-	name := plan.SetPolicyName("media",
+	name := set.PolicyName("media",
 		v1alpha1.ScaleTargetRef{Kind: cluster.KindStatefulSet, Name: workersSet().GetName()})
 	env.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.UID = "uid-policy" })
 

@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 const (
@@ -99,8 +99,8 @@ func setsOfPolicy(ctx context.Context, reader client.Reader, object client.Objec
 	if !ok {
 		return nil
 	}
-	if set := plan.PolicySetOf(p); set != nil {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: set.Name}}}
+	if owner := set.Of(p); owner != nil {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: owner.Name}}}
 	}
 	return setsOf(ctx, reader, p.Namespace)
 }
@@ -124,7 +124,7 @@ func enqueueForPolicies(reader client.Reader) handler.EventHandler {
 			case !isBefore || !isAfter:
 			case identityChanged().Update(e):
 				enqueue(ctx, q, before, after)
-			case plan.PolicySetOf(after) != nil && readiness(before) != readiness(after):
+			case set.Of(after) != nil && readiness(before) != readiness(after):
 				for _, request := range setsOfPolicy(ctx, reader, after) {
 					q.AddAfter(request, statusDelay)
 				}

@@ -6,7 +6,7 @@
 // every replica follows, or reads files that another program renews. It makes clients trust them through the
 // APIServices of the adapter, or a Secret for KEDA.
 //
-// Floor 2, an edge. The Lease's holder writes, or any replica of the scaler; every replica reads. An authority is
+// Layer 2, an edge. The Lease's holder writes, or any replica of the scaler; every replica reads. An authority is
 // replaced in stages, so that no request meets a certificate that its sender does not trust yet: first clients trust
 // the new authority in addition to the old one, then the new one signs the serving certificate, then the old one is
 // removed.

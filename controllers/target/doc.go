@@ -4,7 +4,7 @@
 // Package target finds and describes scale targets: which object a policy scales, what it consumes, where its Pulsar
 // is, and what a change of its replicas would do.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages and controllers/cluster, and
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages and controllers/cluster, and
 // talks to the Kubernetes API. It reads and never writes. Worker reads function workers, and CredentialKeeper resolves
 // credentials.
 //

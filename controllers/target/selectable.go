@@ -12,6 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // RecreatedWithin is how long a vanished target may take to come back. At each update Pulsar's function worker deletes
@@ -27,9 +28,9 @@ func SelectableKinds() []string {
 // Selectables are what a set may select of an object: itself, the components of a FunctionMesh, or nothing of a
 // StatefulSet that Pulsar's function worker did not create. The name is no criterion: with a jobName it is
 // <jobName>-<hash>.
-func Selectables(object *unstructured.Unstructured) []plan.Selectable {
+func Selectables(object *unstructured.Unstructured) []set.Selectable {
 	kind := object.GetKind()
-	one := plan.Selectable{
+	one := set.Selectable{
 		Ref: v1alpha1.ScaleTargetRef{
 			APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: object.GetName(),
 		},
@@ -47,12 +48,12 @@ func Selectables(object *unstructured.Unstructured) []plan.Selectable {
 		fields, _ := spec.(map[string]any)
 		one.Mesh, one.Unscalable = meshOwner(object.GetOwnerReferences()), consumesNothing(kind, fields)
 	}
-	return []plan.Selectable{one}
+	return []set.Selectable{one}
 }
 
 // meshSelectables are the components of a FunctionMesh, each once: two entries of a name share one object.
-func meshSelectables(mesh *unstructured.Unstructured, one plan.Selectable) []plan.Selectable {
-	var all []plan.Selectable
+func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.Selectable {
+	var all []set.Selectable
 	seen := map[v1alpha1.MeshComponent]bool{}
 	for _, kind := range cluster.WorkloadKinds() {
 		entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", plan.MeshList(v1alpha1.WorkloadKind(kind)))
@@ -71,7 +72,7 @@ func meshSelectables(mesh *unstructured.Unstructured, one plan.Selectable) []pla
 	}
 	if len(all) == 0 {
 		one.Unscalable = fmt.Sprintf("FunctionMesh %s has no functions, sinks or sources", mesh.GetName())
-		return []plan.Selectable{one}
+		return []set.Selectable{one}
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 const reasonWorkerRestarts = "WorkerRestartsAll"
@@ -62,7 +63,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
 		return Found{}, nil
 	case !run.known:
-		target.Invalid, target.InvalidReason = run.trouble.Error(), plan.UnknownReason(run.trouble)
+		target.Invalid, target.InvalidReason = run.trouble.Error(), report.UnknownReason(run.trouble)
 		return Found{Target: target}, nil
 	}
 	parallelism := int32(min(run.config.Parallelism, maxInstances)) //nolint:gosec // bounded just there

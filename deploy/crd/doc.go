@@ -3,7 +3,7 @@
 
 // Package crd has the CustomResourceDefinitions, for programs that check objects as the API server does.
 //
-// Floor 0. The YAML files are generated (make generate); this package only embeds them.
+// Layer 0. The YAML files are generated (make generate); this package only embeds them.
 package crd
 
 import _ "embed" // AutoscalingPolicies

@@ -18,10 +18,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
-
-// MetricDesiredReplicas is the metric through which the HorizontalPodAutoscaler reads a decision.
-const MetricDesiredReplicas = "pulsar_function_desired_replicas"
 
 // FieldManager owns the fields that the controller applies.
 const FieldManager = "pulsar-autoscaler"
@@ -67,7 +65,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 				WithObject(acautoscalingv2.ObjectMetricSource().
 					WithDescribedObject(acautoscalingv2.CrossVersionObjectReference().
 						WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).WithName(p.Name)).
-					WithMetric(acautoscalingv2.MetricIdentifier().WithName(MetricDesiredReplicas)).
+					WithMetric(acautoscalingv2.MetricIdentifier().WithName(served.MetricDesiredReplicas)).
 					WithTarget(acautoscalingv2.MetricTarget().
 						WithType(autoscalingv2.AverageValueMetricType).
 						WithAverageValue(resource.MustParse("1"))))).
@@ -77,7 +75,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 
 // ownLabels are the labels of the objects that the controller creates for a policy.
 func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
-	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: labelValue(p.Name)}
+	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: LabelValue(p.Name)}
 }
 
 // unfilteredRules allow every change at once: the largest step of the API, every second.
@@ -155,8 +153,8 @@ func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 
-// labelValue shortens a name to the length of a label value.
-func labelValue(name string) string {
+// LabelValue shortens a name to the length of a label value.
+func LabelValue(name string) string {
 	if len(name) > 63 {
 		name = strings.TrimRight(name[:63], "-.")
 	}

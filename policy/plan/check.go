@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -25,83 +27,79 @@ type Violation struct {
 // Check returns the first violation, or nil; the order is what to fix first. In mode Recommend other autoscalers do not
 // conflict, since the policy writes no replicas.
 func Check(o Observed) *Violation {
-	checks := []func(Observed) *Violation{
-		targetKindIsSupported,
-		targetExists,
-		targetIsValid,
-		nothingControlsTheTarget,
-		targetHasReplicas,
-		targetIsNotInAMesh,
-		targetIsManaged,
-		targetIsNotStopped,
+	if v := cmp.Or(targetKindIsSupported(o.Unsupported), targetExists(o.Policy, o.Target)); v != nil {
+		return v
 	}
-	if o.Policy.Spec.Mode.IsAuto() {
-		checks = append(checks,
-			noPolicyTakesPrecedence,
-			autoscalerIsOurs,
-			nameIsOurs,
-			kedaIsInstalled,
-			scaledObjectIsOurs,
-			kedaAdmitsOurs,
-			nothingIsBeingRestored,
-			// The policy may suspend what the following checks find, so they come last.
-			functionMeshRunsNoAutoscaler,
-			noAutoscalerIsOrphaned,
-			noAutoscalerConflicts,
-		)
+	v := cmp.Or(
+		targetIsValid(o.Target),
+		nothingControlsTheTarget(o.Target),
+		targetHasReplicas(o.Policy.Spec, o.Target),
+		targetIsNotInAMesh(o.Target),
+		targetIsManaged(o.Target),
+		targetIsNotStopped(o.Policy.Spec, o.Target),
+	)
+	if v != nil || !o.Policy.Spec.Mode.IsAuto() {
+		return v
 	}
-	for _, check := range checks {
-		if v := check(o); v != nil {
-			return v
-		}
-	}
-	return nil
+	return cmp.Or(
+		noPolicyTakesPrecedence(o.Others),
+		autoscalerIsOurs(o.Policy, o.Autoscaler),
+		nameIsOurs(o.NameClash),
+		kedaIsInstalled(o.Policy.Spec, o.Capabilities),
+		scaledObjectIsOurs(o),
+		kedaAdmitsOurs(o),
+		nothingIsBeingRestored(o),
+		// The policy may suspend what the following checks find, so they come last.
+		functionMeshRunsNoAutoscaler(o.Policy.Spec, o.Target),
+		noAutoscalerIsOrphaned(o.Target, o.Conflicting),
+		noAutoscalerConflicts(o.Target, o.Conflicting),
+	)
 }
 
-func targetKindIsSupported(o Observed) *Violation {
-	if o.Unsupported == "" {
+func targetKindIsSupported(unsupported string) *Violation {
+	if unsupported == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, o.Unsupported}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, unsupported}
 }
 
-func targetExists(o Observed) *Violation {
-	if o.Target != nil {
+func targetExists(p *v1alpha1.AutoscalingPolicy, target *Target) *Violation {
+	if target != nil {
 		return nil
 	}
 	field := "scaleTargetRef"
-	if o.Policy.Spec.PulsarFunctionRef.Name != "" {
+	if p.Spec.PulsarFunctionRef.Name != "" {
 		field = "pulsarFunctionRef"
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetNotFound, fmt.Sprintf(
-		"%s does not exist in namespace %s: create it or correct spec.%s", Name(o.Policy.Spec), o.Policy.Namespace, field)}
+		"%s does not exist in namespace %s: create it or correct spec.%s", Name(p.Spec), p.Namespace, field)}
 }
 
-func targetIsValid(o Observed) *Violation {
-	if o.Target.Invalid == "" {
+func targetIsValid(target *Target) *Violation {
+	if target.Invalid == "" {
 		return nil
 	}
 	return &Violation{
-		v1alpha1.ConditionTargetFound, cmp.Or(o.Target.InvalidReason, v1alpha1.ReasonTargetInvalid),
-		o.Target.Invalid,
+		v1alpha1.ConditionTargetFound, cmp.Or(target.InvalidReason, v1alpha1.ReasonTargetInvalid),
+		target.Invalid,
 	}
 }
 
-func targetIsNotStopped(o Observed) *Violation {
-	if !o.Target.Stopped {
+func targetIsNotStopped(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
+	if !target.Stopped {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonStopped, fmt.Sprintf(
 		"%s is stopped, and a change of its parallelism would start some of its instances: "+
 			"start it first (pulsar-admin %ss start)",
-		Name(o.Policy.Spec), strings.ToLower(string(o.Policy.Spec.PulsarFunctionRef.Kind)))}
+		Name(spec), strings.ToLower(string(spec.PulsarFunctionRef.Kind)))}
 }
 
-func nothingControlsTheTarget(o Observed) *Violation {
-	if o.Target.Owner == "" {
+func nothingControlsTheTarget(target *Target) *Violation {
+	if target.Owner == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(o.Target)}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(target)}
 }
 
 // Controlled reports that an owner sets the replicas of a StatefulSet or Deployment, with the fix; empty for none.
@@ -116,44 +114,44 @@ func Controlled(target *Target) string {
 		target.Owner, fix)
 }
 
-func targetHasReplicas(o Observed) *Violation {
-	if o.Target.Replicas != nil {
+func targetHasReplicas(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
+	if target.Replicas != nil {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s %s has no spec.replicas, which scaling starts from: set it to %d", o.Target.Ref.Kind, o.Target.Ref.Name,
-		max(1, policy.MinReplicas(o.Policy.Spec)))}
+		"%s %s has no spec.replicas, which scaling starts from: set it to %d", target.Ref.Kind, target.Ref.Name,
+		max(1, policy.MinReplicas(spec)))}
 }
 
-func targetIsNotInAMesh(o Observed) *Violation {
-	if o.Target.MeshOwner == "" {
+func targetIsNotInAMesh(target *Target) *Violation {
+	if target.MeshOwner == "" {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf(
 		"%s %s belongs to FunctionMesh %s, which resets its replicas at every change: replace this policy with one with "+
 			"scaleTargetRef %s",
-		o.Target.Ref.Kind, o.Target.Ref.Name, o.Target.MeshOwner, throughMesh(o.Target.Ref, o.Target.MeshOwner))}
+		target.Ref.Kind, target.Ref.Name, target.MeshOwner, throughMesh(target.Ref, target.MeshOwner))}
 }
 
-func targetIsManaged(o Observed) *Violation {
-	if !o.Target.Unmanaged {
+func targetIsManaged(target *Target) *Violation {
+	if !target.Unmanaged {
 		return nil
 	}
-	by := cmp.Or(o.Target.UnmanagedBy, o.Target.Ref.Kind+" "+o.Target.Ref.Name)
+	by := cmp.Or(target.UnmanagedBy, target.Ref.Kind+" "+target.Ref.Name)
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonUnmanaged, fmt.Sprintf(
 		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
 			"annotation", by)}
 }
 
-func autoscalerIsOurs(o Observed) *Violation {
-	if o.Autoscaler == nil {
+func autoscalerIsOurs(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler) *Violation {
+	if live == nil {
 		return nil
 	}
-	for _, owner := range o.Autoscaler.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller && owner.UID == o.Policy.UID {
+	for _, owner := range live.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller && owner.UID == p.UID {
 			return nil
 		}
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", o.Autoscaler.Name)}
+		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", live.Name)}
 }

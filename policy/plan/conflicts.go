@@ -11,40 +11,42 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Kinds of conflicting autoscalers.
+// Kinds of conflicting autoscalers and of scale targets.
 const (
 	kindAutoscaler   = "HorizontalPodAutoscaler"
 	kindScaledObject = "ScaledObject"
-	kindStatefulSet  = "StatefulSet"
+	KindStatefulSet  = "StatefulSet"
+	// KindFunctionMesh owns the objects of its components.
+	KindFunctionMesh = "FunctionMesh"
 )
 
 // orTakeOver ends the message of a conflict that conflictPolicy TakeOver resolves.
 const orTakeOver = ", or set conflictPolicy: TakeOver"
 
-func noPolicyTakesPrecedence(o Observed) *Violation {
+func noPolicyTakesPrecedence(others Others) *Violation {
 	why := "is older and scales"
 	switch {
-	case o.OlderPolicy == "":
+	case others.OlderPolicy == "":
 		return nil
-	case o.OlderNames:
+	case others.OlderNames:
 		why = "names"
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOlderPolicy, fmt.Sprintf(
-		"AutoscalingPolicy %s %s the same target: delete one of the two", o.OlderPolicy, why)}
+		"AutoscalingPolicy %s %s the same target: delete one of the two", others.OlderPolicy, why)}
 }
 
 // nameIsOurs: without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
 // its name, even one that Function Mesh did not create.
 //
 // Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
-func nameIsOurs(o Observed) *Violation {
-	if o.NameClash == "" {
+func nameIsOurs(clash string) *Violation {
+	if clash == "" {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameClash, fmt.Sprintf(
 		"%s has the name of this policy's HorizontalPodAutoscaler, so Function Mesh would delete it repeatedly: recreate "+
 			"the policy under another name",
-		o.NameClash)}
+		clash)}
 }
 
 // nothingIsBeingRestored: an autoscaler that another policy restores and ours would stop each other. An autoscaler of
@@ -57,54 +59,54 @@ func nothingIsBeingRestored(o Observed) *Violation {
 		"AutoscalingPolicy %s restores what it took over on the same target: wait for it, up to a minute", o.Restoring)}
 }
 
-func functionMeshRunsNoAutoscaler(o Observed) *Violation {
-	if !o.Target.OwnAutoscaler {
+func functionMeshRunsNoAutoscaler(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
+	if !target.OwnAutoscaler {
 		return nil
 	}
 	field := "spec.maxReplicas"
-	if o.Target.Scaling == ByMesh {
+	if target.Scaling == ByMesh {
 		field = "maxReplicas"
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonFunctionHasOwnAutoscaler, fmt.Sprintf(
 		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete "+
 			"HorizontalPodAutoscaler %s"+orTakeOver,
-		Name(o.Policy.Spec), field, field, FunctionMeshName(o.Target.Ref))}
+		Name(spec), field, field, FunctionMeshName(target.Ref))}
 }
 
 // noAutoscalerIsOrphaned: when maxReplicas is removed, Function Mesh looks for its autoscaler under a wrong name and
 // does not delete it.
-func noAutoscalerIsOrphaned(o Observed) *Violation {
-	at := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return isOrphaned(o, r) })
+func noAutoscalerIsOrphaned(target *Target, conflicting []ConflictingAutoscaler) *Violation {
+	at := slices.IndexFunc(conflicting, func(r ConflictingAutoscaler) bool { return r.isOrphaned(target) })
 	if at < 0 {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf(
 		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: delete it, since Function Mesh does "+
 			"not"+orTakeOver,
-		o.Conflicting[at].Name, o.Conflicting[at].TargetKind, o.Conflicting[at].TargetName)}
+		conflicting[at].Name, conflicting[at].TargetKind, conflicting[at].TargetName)}
 }
 
 // isOrphaned reports whether Function Mesh created the conflicting autoscaler for the target, and does not delete it.
-func isOrphaned(o Observed, r ConflictingAutoscaler) bool {
-	return !o.Target.OwnAutoscaler && ofFunctionMesh(o, r)
+func (r ConflictingAutoscaler) isOrphaned(target *Target) bool {
+	return !target.OwnAutoscaler && r.ofFunctionMesh(target)
 }
 
 // ofFunctionMesh reports whether Function Mesh created the conflicting autoscaler for the target.
-func ofFunctionMesh(o Observed, r ConflictingAutoscaler) bool {
-	ref := o.Target.Ref
+func (r ConflictingAutoscaler) ofFunctionMesh(target *Target) bool {
+	ref := target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
 // noAutoscalerConflicts names all conflicting autoscalers, the first with its effect and the fix.
-func noAutoscalerConflicts(o Observed) *Violation {
-	if len(o.Conflicting) == 0 {
+func noAutoscalerConflicts(target *Target, conflicting []ConflictingAutoscaler) *Violation {
+	if len(conflicting) == 0 {
 		return nil
 	}
-	first := o.Conflicting[0]
-	message := first.String() + consequence(o, first) + ": " + conflictFix(first)
-	if len(o.Conflicting) > 1 {
+	first := conflicting[0]
+	message := first.String() + first.consequence(target) + ": " + conflictFix(first)
+	if len(conflicting) > 1 {
 		var others []string
-		for _, r := range o.Conflicting[1:] {
+		for _, r := range conflicting[1:] {
 			others = append(others, r.String())
 		}
 		message += "; so does " + strings.Join(others, ", so does ")
@@ -119,11 +121,11 @@ func (r ConflictingAutoscaler) String() string {
 
 // consequence is the effect of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: after
 // a StatefulSet was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the HPA, without end.
-func consequence(o Observed, r ConflictingAutoscaler) string {
-	if r.TargetKind == kindStatefulSet && o.Target.Ref.Kind != kindStatefulSet {
+func (r ConflictingAutoscaler) consequence(target *Target) string {
+	if r.TargetKind == KindStatefulSet && target.Ref.Kind != KindStatefulSet {
 		return fmt.Sprintf(", which belongs to %s %s: Function Mesh resets its replicas each time, so pods are DELETED "+
 			"AND RECREATED AT EVERY SYNC",
-			o.Target.Ref.Kind, o.Target.Ref.Name)
+			target.Ref.Kind, target.Ref.Name)
 	}
 	return ", and two autoscalers on the same pods stop both"
 }
@@ -149,26 +151,4 @@ func conflictFix(r ConflictingAutoscaler) string {
 	default:
 		return "delete it" + orTakeOver
 	}
-}
-
-// reasonAmbiguousSelector is the reason of a HorizontalPodAutoscaler if another one selects the same pods: both stop.
-const reasonAmbiguousSelector = "AmbiguousSelector"
-
-// ambiguousSelectorMessage names the other autoscalers of a message such as "pods by selector ... are controlled by
-// multiple HPAs: [media/ours media/theirs]".
-//
-// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
-func ambiguousSelectorMessage(o Observed, theirs string) string {
-	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
-	if begin < 0 || end < begin {
-		return theirs
-	}
-	ours := o.Policy.Namespace + "/" + AutoscalerName(o.Policy.Name)
-	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
-	if len(others) == 0 {
-		return theirs
-	}
-	return fmt.Sprintf(
-		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
-		strings.Join(others, ", "))
 }

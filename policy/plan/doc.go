@@ -2,9 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plan lists the writes for a policy. Observed is what the controller read about the policy. Check finds what
-// the user has to fix first, New lists the writes that carry out a decision, and Status reports them. NextSuspension
-// and Restore handle conflicting autoscalers. Published is the decision as autoscalers read it.
+// the user has to fix first, Input is the input of the decision, and New lists the writes that carry the decision out.
 //
-// Floor 1: it knows the API, packages backlog and policy, and the Kubernetes types. It never reads a clock, speaks to a
-// server, logs, or starts a goroutine. The same input always gives the same plan.
+// Layer 1: it knows the API, packages backlog and policy, and the Kubernetes types. It never reads a clock, speaks to a
+// server, logs, or starts a goroutine. The same input always gives the same plan. Read it in this order:
+//
+//	observed.go       what the controller read: the target, the reading, other autoscalers
+//	check.go          Check; conflicts.go, keda.go and mesh.go have its checks of other autoscalers and of meshes
+//	input.go          Input of the decision
+//	plan.go           New -> Actions, and Result, which is what came of them
+//	capabilities.go   Choose: HPA, KEDA or Direct
+//	autoscaler.go     the HorizontalPodAutoscaler to apply; scaledobject.go the ScaledObject
+//	suspend.go        how a conflicting autoscaler is suspended; restore.go how it is restored
+//	history.go        what earlier reconciles wrote
+//	manualscale.go    replicas that others wrote; writer.go who did, and reset.go what follows from a manifest
 package plan

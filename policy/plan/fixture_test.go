@@ -4,70 +4,17 @@
 package plan_test
 
 import (
-	"os"
-	"path/filepath"
-	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// Fixtures of the tests of decisions and of plans.
+// Fixtures that the tests of several packages share.
 var (
-	noon, arrivals, learned = fixture.Noon, fixture.Arrivals, fixture.Capacity
-	spec, reading, input    = fixture.CapacitySpec, fixture.Reading, fixture.Input
-	randomInput             = fixture.RandomInput
+	noon                         = fixture.Noon
+	spec, reading, input         = fixture.CapacitySpec, fixture.Reading, fixture.Input
+	world, outcome, applied      = fixture.Observed, fixture.Autoscaled, fixture.Autoscaler
+	disabled                     = fixture.DisabledAtZero
+	mayBeZero, atZero            = fixture.MayBeZero, fixture.ScaledToZero
+	byDirect, byKEDA             = fixture.ByDirect, fixture.ByKEDA
+	testScaler, liveScaledObject = fixture.Scaler, fixture.ScaledObject
+	randomInput                  = fixture.RandomInput
 )
-
-// learnedState has every field set, as in the tests of its encoding.
-func learnedState(t testing.TB) policy.State {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "testdata", "state-v1.json"))
-	require.NoError(t, err)
-	state, err := policy.DecodeState(string(text), noon().AddDate(1, 0, 0))
-	require.NoError(t, err)
-	return state
-}
-
-// decided is a decision with the state after it and its reading.
-type decided struct {
-	Decision policy.Decision
-	State    policy.State
-	Reading  backlog.Reading
-}
-
-// statusDue reports whether a status is due after another, for a policy with intervals that begin at noon.
-func statusDue(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
-	p := &v1alpha1.AutoscalingPolicy{Status: before}
-	p.UID = "uid-332"
-	return plan.StatusDue(plan.Observed{Now: now, Policy: p}, after)
-}
-
-// statusOf is the status after the one before, where only the status was written; d is nil for no decision.
-func statusOf(before v1alpha1.AutoscalingPolicyStatus, o plan.Observed, d *decided) v1alpha1.AutoscalingPolicyStatus {
-	o.Policy = o.Policy.DeepCopy()
-	o.Policy.Status = before
-	if d == nil {
-		return plan.Status(o, nil, policy.State{}, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
-	}
-	if o.Unknown == nil {
-		o.Reading = &d.Reading
-	}
-	return plan.Status(o, &d.Decision, d.State, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
-}
-
-// conditionsOf are the conditions after those before; nil for those that the policy has.
-func conditionsOf(before []metav1.Condition, o plan.Observed) []metav1.Condition {
-	status := o.Policy.Status
-	if before != nil {
-		status.Conditions = before
-	}
-	return statusOf(status, o, nil).Conditions
-}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
@@ -40,16 +42,10 @@ type History struct {
 	generation int64
 	// handover is the last takeover or restore, if it failed.
 	handover *failedHandover
-	// reportedAt is when the status was last written. changesUntil grows with each status that changes only reasons.
-	reportedAt, changesUntil time.Time
 	// restoredAt is when the suspended autoscalers were restored while the policy stays.
 	restoredAt time.Time
 	// scales are the changes of the replicas by other writers.
 	scales scaleHistory
-	// findings are how long the target has not followed, and how long messages have met or missed the objective.
-	findings findings
-	// events that were recorded.
-	events eventHistory
 }
 
 // refusal is an apply that the API server refused, and that only a change elsewhere can fix.
@@ -82,7 +78,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	}
 	switch {
 	case result.Refused:
-		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, identity(o)}
+		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, identity(o.Actuator.Type, o.Ours)}
 	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
 		h.refusal = nil
 	}
@@ -124,7 +120,7 @@ func (h History) recreated(uid string) bool {
 // standingRefusal is the reason that the API server would refuse the autoscaler again; nil if it may accept it.
 func (h History) standingRefusal(o Observed) *Violation {
 	r := h.refusal
-	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o) ||
+	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o.Actuator.Type, o.Ours) ||
 		o.Now.Sub(r.at) >= retryRefusedEvery {
 		return nil
 	}
@@ -163,22 +159,21 @@ func (h History) pacedHandover(o Observed, actions Actions) Actions {
 }
 
 // identity of the autoscaler that an apply changes, without its status, which changes at every sync.
-func identity(o Observed) string {
-	identity := string(o.Actuator.Type) + " "
+func identity(by v1alpha1.Actuator, ours Ours) string {
+	identity := string(by) + " "
 	switch {
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
-		identity += string(o.ScaledObject.UID)
-	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Autoscaler != nil:
-		identity += string(o.Autoscaler.UID)
+	case by == v1alpha1.ActuatorKEDA && ours.ScaledObject != nil:
+		identity += string(ours.ScaledObject.UID)
+	case by == v1alpha1.ActuatorHPA && ours.Autoscaler != nil:
+		identity += string(ours.Autoscaler.UID)
 	}
 	return identity
 }
 
 // toleranceDue reports whether it is time to reapply an autoscaler that lacks the tolerance.
-func (h History) toleranceDue(o Observed) bool {
+func (h History) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
 	since := h.lackingSince
-	return o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler) && !since.IsZero() &&
-		o.Now.Sub(since) >= retryToleranceEvery
+	return live != nil && !ToleranceHonoured(live) && !since.IsZero() && now.Sub(since) >= retryToleranceEvery
 }
 
 func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
@@ -196,7 +191,7 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < cacheLag }
 
 // recentlyRestored reports whether the caches may not show the restored objects yet.
-func (h History) recentlyRestored(o Observed) bool { return o.Now.Sub(h.restoredAt) < cacheLag }
+func (h History) recentlyRestored(now time.Time) bool { return now.Sub(h.restoredAt) < cacheLag }
 
 // suspendedAgain reports whether a suspended autoscaler was recreated. The controller does not fight the tool that
 // recreates it, such as a GitOps controller.

@@ -6,6 +6,7 @@ package plan
 import (
 	"errors"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -36,7 +37,7 @@ func (o Observed) Waiting() bool {
 // Subscription is the subscription to read and to decide on; nil if the mode is Paused, or the target is missing or
 // cannot be scaled. With a conflicting autoscaler the status still shows decisions.
 func (o Observed) Subscription() *backlog.Subscription {
-	if o.nothingToDecide() {
+	if o.NothingToDecide() {
 		return nil
 	}
 	return &o.Target.Subscription
@@ -56,4 +57,10 @@ func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
 	default:
 		return o.Target.Replicas
 	}
+}
+
+// NothingToDecide reports whether the mode is Paused or no target can be scaled.
+func (o Observed) NothingToDecide() bool {
+	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
+		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
 }

@@ -6,14 +6,15 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// ownScaledObject is the ScaledObject of the policy's name if the policy controls it; else nil.
-func (o Observed) ownScaledObject() *LiveScaledObject {
+// OwnScaledObject is the ScaledObject of the policy's name if the policy controls it; else nil.
+func (o Observed) OwnScaledObject() *LiveScaledObject {
 	if o.ScaledObject == nil || !metav1.IsControlledBy(o.ScaledObject, o.Policy) {
 		return nil
 	}
@@ -22,21 +23,21 @@ func (o Observed) ownScaledObject() *LiveScaledObject {
 
 // kedaRemains reports whether KEDA may still scale the target for the policy: the ScaledObject exists, or its
 // HorizontalPodAutoscaler, which KEDA deletes later.
-func (o Observed) kedaRemains() bool { return o.ownScaledObject() != nil || o.KEDAAutoscaler != nil }
+func (o Observed) kedaRemains() bool { return o.OwnScaledObject() != nil || o.KEDAAutoscaler != nil }
 
 // kedaIsInstalled: actuator KEDA has no fallback.
-func kedaIsInstalled(o Observed) *Violation {
-	if o.Policy.Spec.Actuator != v1alpha1.ActuatorKEDA {
+func kedaIsInstalled(spec v1alpha1.AutoscalingPolicySpec, known Capabilities) *Violation {
+	if spec.Actuator != v1alpha1.ActuatorKEDA {
 		return nil
 	}
 	switch {
-	case o.Capabilities.Scaler.Address == "":
+	case known.Scaler.Address == "":
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
 			"actuator is KEDA, and the adapter does not know the address of its scaler: " +
 				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
 		}
-	case !o.Capabilities.KEDA:
+	case !known.KEDA:
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonKEDAMissing,
 			"actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +
@@ -48,7 +49,7 @@ func kedaIsInstalled(o Observed) *Violation {
 }
 
 func scaledObjectIsOurs(o Observed) *Violation {
-	if o.Choose().Type != v1alpha1.ActuatorKEDA || o.ScaledObject == nil || o.ownScaledObject() != nil {
+	if o.Choose().Type != v1alpha1.ActuatorKEDA || o.ScaledObject == nil || o.OwnScaledObject() != nil {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
@@ -73,19 +74,19 @@ func kedaAdmitsOurs(o Observed) *Violation {
 // the controller writes the whole number itself. It writes the status first, in both directions: otherwise KEDA would
 // revert the replicas to the last decision.
 func planKEDA(o Observed, current, decided int32, off bool) Actions {
-	live := o.ownScaledObject()
+	live := o.OwnScaledObject()
 	var actions Actions
 	switch {
 	case o.Autoscaler != nil:
 		return Actions{RemoveAutoscaler: true}
-	case !mayHaveScaledObject(o):
+	case !MayHaveScaledObject(o):
 		actions.RemoveScaledObject = true
 	case scaledObjectHasToWait(o):
 		return Actions{}
 	default:
 		actions.ScaledObject = ScaledObject(o.Policy, o.Target, o.Capabilities.Scaler)
 	}
-	actions.Replicas = replicasBesideAutoscaler(current, decided, off || live.forbids(current, decided))
+	actions.Replicas = replicasBesideAutoscaler(current, decided, off || live.Forbids(current, decided))
 	served := o.Policy.Status.DesiredReplicas
 	// The scaler reads the decision from the status.
 	unserved := actions.ScaledObject != nil && live == nil && (served == nil || *served != decided)
@@ -93,23 +94,57 @@ func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	return actions
 }
 
-// forbids reports whether an annotation of the user makes KEDA skip the change.
-func (l *LiveScaledObject) forbids(current, decided int32) bool {
+// Forbids reports whether an annotation of the user makes KEDA skip the change.
+func (l *LiveScaledObject) Forbids(current, decided int32) bool {
 	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
-// mayHaveScaledObject is false where KEDA would change frozen replicas. KEDA brings a target within bounds like any
+// MayHaveScaledObject is false where KEDA would change frozen replicas. KEDA brings a target within bounds like any
 // autoscaler, and unlike a HorizontalPodAutoscaler also a target that the user set to 0.
-func mayHaveScaledObject(o Observed) bool {
-	return o.Target.mayHaveAutoscaler(o.Policy.Spec) && !SwitchedOff(o)
+func MayHaveScaledObject(o Observed) bool {
+	return o.Target.MayHaveAutoscaler(o.Policy.Spec) && SwitchedOff(o) == nil
 }
 
 // scaledObjectHasToWait reports whether to wait until the last ScaledObject is deleted with its autoscaler, or for the
 // first decision: KEDA's behavior without an answer from the scaler is not predictable.
 func scaledObjectHasToWait(o Observed) bool {
-	live := o.ownScaledObject()
+	live := o.OwnScaledObject()
 	if live == nil {
 		return o.KEDAAutoscaler != nil || (o.Unknown != nil && o.Policy.Status.DesiredReplicas == nil)
 	}
 	return live.DeletionTimestamp != nil
+}
+
+// kedaFinalizerTimeout is how long KEDA may take to finalize a deleted ScaledObject, usually well under a second.
+const kedaFinalizerTimeout = time.Minute
+
+// KEDARemoval is why KEDA may still scale the target through a ScaledObject that is not wanted, or that blocks the next
+// one; nil if it may not. Its reason is ReasonScaledObjectStays once a user has to act.
+func KEDARemoval(o Observed) *Violation {
+	live := o.OwnScaledObject()
+	v := &Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonPending}
+	switch wanted := o.Actuator.Type == v1alpha1.ActuatorKEDA && MayHaveScaledObject(o); {
+	case live != nil && live.DeletionTimestamp != nil && o.Now.Sub(live.DeletionTimestamp.Time) > kedaFinalizerTimeout:
+		v.Reason = v1alpha1.ReasonScaledObjectStays
+		v.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and still exists, so KEDA may still scale the target: "+
+			"check that KEDA's operator runs, or if KEDA is uninstalled remove its finalizer finalizer.keda.sh",
+			live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
+	case live != nil && (live.DeletionTimestamp != nil || !wanted):
+		v.Message = fmt.Sprintf("waiting until KEDA finalizes ScaledObject %s", live.Name)
+	case o.KEDAAutoscaler != nil && (live == nil || !wanted):
+		v.Message = fmt.Sprintf(
+			"waiting until KEDA's HorizontalPodAutoscaler %s is deleted, which follows its ScaledObject; "+
+				"if KEDA is uninstalled and it stays, delete it", o.KEDAAutoscaler.Name)
+	default:
+		return nil
+	}
+	return v
+}
+
+// stuckScaledObject reports a ScaledObject that KEDA does not finalize; nil for none.
+func stuckScaledObject(o Observed) *Violation {
+	if v := KEDARemoval(o); v != nil && v.Reason == v1alpha1.ReasonScaledObjectStays {
+		return v
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ func (h History) Seen(o Observed) History {
 	if o.Target == nil || o.Target.Replicas == nil || o.Waiting() {
 		return h
 	}
-	from, ours := changedFrom(o), h.scales.wrote(o)
+	from, ours := changedFrom(o), h.scales.wrote(*o.Target.Replicas)
 	if from != nil && o.Writer == nil && !ours {
 		h.scales.replicas, h.scales.unnamed = from, true
 		return h
@@ -100,9 +100,9 @@ func (s scaleHistory) after(actions Actions, result Result, now time.Time) scale
 	return s
 }
 
-// wrote reports whether the controller wrote the target's replicas.
-func (s scaleHistory) wrote(o Observed) bool {
-	return s.written != nil && *s.written == *o.Target.Replicas
+// wrote reports whether the controller wrote the number of replicas.
+func (s scaleHistory) wrote(replicas int32) bool {
+	return s.written != nil && *s.written == replicas
 }
 
 // at reports whether the last explained number is this one.
@@ -110,15 +110,15 @@ func (s scaleHistory) at(replicas int32) bool { return s.replicas != nil && *s.r
 
 // reverted reports whether the target still has the number that the controller overwrote, for longer than a cache may
 // lag behind the write: another writer is faster than the watch.
-func (s scaleHistory) reverted(o Observed) bool {
-	return s.written != nil && s.at(*o.Target.Replicas) && !s.wrote(o) && o.Now.Sub(s.writtenAt) >= cacheLag
+func (s scaleHistory) reverted(replicas int32, now time.Time) bool {
+	return s.written != nil && s.at(replicas) && !s.wrote(replicas) && now.Sub(s.writtenAt) >= cacheLag
 }
 
 // NeedsWriter reports whether to look up the writer of the target's replicas. Where the controller writes them, its
 // next write depends on the writer, so every change is looked up.
 func NeedsWriter(o Observed) bool {
 	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
-	return due && changedFrom(o) != nil && !o.History.scales.wrote(o)
+	return due && changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas)
 }
 
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not
@@ -134,7 +134,7 @@ func changedFrom(o Observed) *int32 {
 	}
 	decided := status.DesiredReplicas != nil && *status.DesiredReplicas == *o.Target.Replicas
 	switch {
-	case before.reverted(o):
+	case before.reverted(*o.Target.Replicas, o.Now):
 		return before.written
 	case before.replicas == nil || before.at(*o.Target.Replicas):
 		return nil
@@ -157,7 +157,7 @@ func ScaledBy(o Observed) string {
 	switch {
 	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || DetectManualScale(o) != nil:
 		return ScaledExternally
-	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(o):
+	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas):
 		return ScaledByUnknown
 	default:
 		return string(o.Actuator.Type)
@@ -171,8 +171,8 @@ func DetectManualScale(o Observed) *ManualScale {
 		return nil
 	}
 	return &ManualScale{
-		Field: strings.Join(replicasPath(o), "."), From: *from, To: *o.Target.Replicas, NoticedAt: o.Now,
-		WriterLookup: *o.Writer,
+		Field: strings.Join(replicasPath(o.Policy.Spec.ScaleTargetRef, o.Target.Scaling), "."),
+		From:  *from, To: *o.Target.Replicas, NoticedAt: o.Now, WriterLookup: *o.Writer,
 	}
 }
 
@@ -186,27 +186,26 @@ func writesForPolicy(o Observed, w Writer) bool {
 		return w.Subresource == subresourceScale &&
 			(o.Autoscaler != nil || o.KEDAAutoscaler != nil || o.RecentlyDeleted())
 	case managerKEDA:
-		return o.ownScaledObject() != nil
+		return o.OwnScaledObject() != nil
 	default:
 		return false
 	}
 }
 
 // WrittenPath is the field that identifies the writer of the replicas: a list of entries has one owner.
-func WrittenPath(o Observed) []string {
-	if o.Target.Scaling != ByMesh {
-		return replicasPath(o)
+func WrittenPath(ref v1alpha1.ScaleTargetRef, scaling Scaling) []string {
+	if scaling != ByMesh {
+		return replicasPath(ref, scaling)
 	}
-	return []string{"spec", MeshList(o.Policy.Spec.ScaleTargetRef.Component.Kind)}
+	return []string{"spec", MeshList(ref.Component.Kind)}
 }
 
 // replicasPath is the field that has the number of replicas.
-func replicasPath(o Observed) []string {
-	if o.Target.Scaling != ByMesh {
+func replicasPath(ref v1alpha1.ScaleTargetRef, scaling Scaling) []string {
+	if scaling != ByMesh {
 		return []string{"spec", "replicas"}
 	}
-	component := o.Policy.Spec.ScaleTargetRef.Component
-	return []string{"spec", fmt.Sprintf("%s[%s]", MeshList(component.Kind), component.Name), "replicas"}
+	return []string{"spec", fmt.Sprintf("%s[%s]", MeshList(ref.Component.Kind), ref.Component.Name), "replicas"}
 }
 
 // lastManualScale is the one of this reconcile, or an earlier one; nil for none.

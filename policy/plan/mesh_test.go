@@ -5,7 +5,6 @@ package plan_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,18 +29,6 @@ func TestAChildOfAMeshHasTheNameOfFunctionMesh(t *testing.T) {
 			Name: "etl-resize",
 		}, w.Target.Ref)
 	require.Equal(t, "sources", plan.MeshList(v1alpha1.WorkloadSource))
-}
-
-func TestAChildThatStaysMissingPointsToTheOperator(t *testing.T) {
-	s := begun(t)
-	byDirect(&s.o)
-	s.o.Target.MissingChild, s.o.Target.Unfollowed = &plan.MissingChild{}, inactive
-	s.goOn(10 * time.Second)
-	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionReady))
-	s.goOn(40 * time.Second)
-	require.Equal(t, "False/NotFollowed", s.says(v1alpha1.ConditionReady))
-	require.Contains(t, s.message(v1alpha1.ConditionReady), inactive)
-	require.Equal(t, "Unknown/ChildMissing", s.says(v1alpha1.ConditionTargetFound))
 }
 
 func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {

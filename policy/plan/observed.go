@@ -20,10 +20,19 @@ import (
 type Observed struct {
 	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
-	// Measured is the backlog and the state of the replicas, as far as known.
-	Measured
 	// Policies is the number of policies that the process decides for.
 	Policies int
+	// Capabilities of the cluster, as far as they are known.
+	Capabilities Capabilities
+	// Target is nil when it does not exist.
+	Target *Target
+	// Unsupported is why the kind of the target cannot be scaled; empty if it can.
+	Unsupported string
+	// Measured is the backlog and the state of the replicas, as far as known.
+	Measured
+	// Ours are the policy's own autoscalers, and Others what else scales or consumes.
+	Ours
+	Others
 	// History is what earlier reconciles of the policy wrote.
 	History History
 	// Writer of the target's replicas; nil if it was not looked up, such as for unchanged replicas.
@@ -34,14 +43,25 @@ type Observed struct {
 	Violation *Violation
 	// Actuator is the result of Choose.
 	Actuator v1alpha1.ActuatorStatus
-	// Capabilities of the cluster, as far as they are known.
-	Capabilities Capabilities
-	// Target is nil when it does not exist.
-	Target *Target
-	// Unsupported is why the kind of the target cannot be scaled; empty if it can.
-	Unsupported string
+}
+
+// Ours are the autoscalers of the policy; nil if they do not exist.
+type Ours struct {
+	// Autoscaler is our HorizontalPodAutoscaler.
+	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
+	// ScaledObject is the one of our name, and KEDAAutoscaler the HorizontalPodAutoscaler that KEDA created for it, and
+	// deletes some time after it.
+	ScaledObject   *LiveScaledObject
+	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
+}
+
+// Others are other autoscalers and policies on the same target.
+type Others struct {
 	// Conflicting are other autoscalers on the same target or on what the target owns.
 	Conflicting []ConflictingAutoscaler
+	// OtherScaledObjects are ScaledObjects on the same target that the policy does not own, paused or not, sorted. KEDA
+	// admits one.
+	OtherScaledObjects []string
 	// OlderPolicy is the name of a policy on the same target that takes precedence; empty for none. OlderNames is true if
 	// a user wrote it, while an AutoscalingPolicySet created this one.
 	OlderPolicy string
@@ -51,15 +71,6 @@ type Observed struct {
 	// NameClash is an object of the same name as our HorizontalPodAutoscaler, such as "Function pap-x", for which Function
 	// Mesh would delete ours; empty for none.
 	NameClash string
-	// Autoscaler is our HorizontalPodAutoscaler; nil if it does not exist.
-	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// ScaledObject is the one of our name, and KEDAAutoscaler the HorizontalPodAutoscaler that KEDA created for it; nil if
-	// they do not exist. KEDA deletes its HorizontalPodAutoscaler some time after the ScaledObject.
-	ScaledObject   *LiveScaledObject
-	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// OtherScaledObjects are ScaledObjects on the same target that the policy does not own, paused or not, sorted. KEDA
-	// admits one.
-	OtherScaledObjects []string
 }
 
 // Measured is what the store and the watch of pods report about a target.
@@ -207,4 +218,15 @@ func ShortName(spec v1alpha1.AutoscalingPolicySpec) string {
 	default:
 		return ref.Kind + "/" + ref.Name
 	}
+}
+
+// Shorten cuts a text to a number of bytes, as the API counts, without splitting a character.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
 }

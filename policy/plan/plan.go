@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -75,7 +76,7 @@ func Unwritten(o Observed, actions Actions) Result {
 // or an autoscaler writes becomes the current one, from which Decide continues.
 func New(o Observed, decision *policy.Decision) Actions {
 	switch {
-	case o.History.recentlyRestored(o):
+	case o.History.recentlyRestored(o.Now):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
 		restoration := Restore(o)
@@ -125,18 +126,18 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	case o.kedaRemains():
 		return Actions{RemoveScaledObject: true} // first: two autoscalers would stop each other
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		if o.createsChild() {
+		if o.CreatesChild() {
 			decided = max(1, decided)
 		}
 		return Actions{RemoveAutoscaler: true, Replicas: changedReplicas(decided, current, off)}
 	}
 	var actions Actions
 	switch {
-	case !o.Target.mayHaveAutoscaler(p.Spec):
+	case !o.Target.MayHaveAutoscaler(p.Spec):
 		actions.RemoveAutoscaler = true
 	case !o.undecided(): // an autoscaler without a metric only reports errors
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
-		actions.Reapply = o.History.toleranceDue(o)
+		actions.Reapply = o.History.toleranceDue(o.Autoscaler, o.Now)
 	}
 	actions.Replicas = replicasBesideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
@@ -158,9 +159,9 @@ func replicasBesideAutoscaler(current, decided int32, off bool) *int32 {
 	return changedReplicas(decided, current, off)
 }
 
-// mayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
+// MayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
 // once, and an existing one does so when the bounds change.
-func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
+func (t *Target) MayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.Frozen == nil || (*t.Replicas >= policy.MinReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }
 
@@ -172,18 +173,21 @@ func changedReplicas(decided, current int32, off bool) *int32 {
 	return &decided
 }
 
-// reasonScalingDisabled is the reason of a HorizontalPodAutoscaler for a target at zero.
-const reasonScalingDisabled = "ScalingDisabled"
-
-// SwitchedOff reports whether the user set the replicas to 0 although minReplicas is more. A target that scaled to zero
-// is not switched off when minReplicas is raised: its last condition distinguishes the two.
-func SwitchedOff(o Observed) bool {
-	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
-		(policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {
-		return false
+// SwitchedOff is the hold of a target of which the user set the replicas to 0 although minReplicas is more; nil if they
+// did not. A target that scaled to zero is not switched off when minReplicas is raised: its last condition
+// distinguishes the two.
+func SwitchedOff(o Observed) *policy.Hold {
+	least := policy.MinReplicas(o.Policy.Spec)
+	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 || (least == 0 && !o.Target.NeverZero) {
+		return nil
 	}
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
-	return last == nil || last.Reason != v1alpha1.ReasonScaledToZero
+	if last != nil && last.Reason == v1alpha1.ReasonScaledToZero {
+		return nil
+	}
+	return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: fmt.Sprintf(
+		"replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or more, or minReplicas "+
+			"to 0", Name(o.Policy.Spec), max(1, least))}
 }
 
 // Frozen is why the replicas stay whatever the backlog; nil if they may change.
@@ -191,17 +195,14 @@ func Frozen(o Observed) *policy.Hold {
 	switch {
 	case o.Target == nil:
 		return nil
-	case o.Target.Frozen == nil && SwitchedOff(o):
-		return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: switchedOff(o)}
-	case o.Target.Frozen == nil:
-		return o.keptReset()
-	default:
+	case o.Target.Frozen != nil:
 		return o.Target.Frozen
+	default:
+		return cmp.Or(SwitchedOff(o), o.KeptReset())
 	}
 }
 
-func switchedOff(o Observed) string {
-	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or "+
-		"more, or minReplicas to 0",
-		Name(o.Policy.Spec), max(1, policy.MinReplicas(o.Policy.Spec)))
+// Scales reports whether the policy changes the target's replicas.
+func Scales(o Observed) bool {
+	return o.Policy.Spec.Mode.IsAuto() && o.Violation == nil && Frozen(o) == nil
 }

@@ -10,53 +10,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
-
-// outcome is one of actuator HPA on a target that has had its autoscaler for a while.
-func outcome(t testing.TB, current int32) plan.Observed {
-	t.Helper()
-	o := world()
-	o.Actuator.Type = v1alpha1.ActuatorHPA
-	o.Target.Replicas = &current
-	o.Policy.Status.SpecReplicas = new(current)
-	o.Autoscaler = applied(t, o)
-	return o
-}
-
-// saying is the HorizontalPodAutoscaler's condition ScalingActive, with the text of Kubernetes 1.36.
-func saying(o *plan.Observed, status corev1.ConditionStatus, reason, message string) {
-	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
-		{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale"},
-		{Type: autoscalingv2.ScalingActive, Status: status, Reason: reason, Message: message},
-	}
-}
-
-func disabled(o *plan.Observed) {
-	saying(o, corev1.ConditionFalse, "ScalingDisabled",
-		"scaling is disabled since the replica count of the target is zero")
-}
-
-// atZero is the status of a target that the policy scaled to zero.
-func atZero(o *plan.Observed) {
-	o.Policy.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaledToZero,
-	}}
-}
-
-func mayBeZero(o *plan.Observed) { o.Policy.Spec.MinReplicas = new(int32) }
-
-func byDirect(o *plan.Observed) {
-	o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "it is set in spec.actuator"}
-	o.Autoscaler = nil
-}
 
 // inWords describes the writes of a plan.
 func inWords(p plan.Actions) string {

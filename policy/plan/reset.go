@@ -64,11 +64,11 @@ func (r resets) paused(now time.Time) bool { return now.Before(r.at.Add(r.pause)
 // itself. An HPA or KEDA restores them at its next sync. Setting 0 replicas to switch scaling off is no reset.
 func resetByManifest(o Observed, m *ManualScale) bool {
 	return m != nil && m.Failed == nil && m.Writer.applies() && o.Actuator.Type == v1alpha1.ActuatorDirect &&
-		!SwitchedOff(o)
+		SwitchedOff(o) == nil
 }
 
-// keptReset is the hold in a fight with the tool that resets the replicas; nil for none.
-func (o Observed) keptReset() *policy.Hold {
+// KeptReset is the hold in a fight with the tool that resets the replicas; nil for none.
+func (o Observed) KeptReset() *policy.Hold {
 	r := o.History.scales.resets
 	if o.Actuator.Type != v1alpha1.ActuatorDirect || !r.paused(o.Now) {
 		return nil
@@ -100,7 +100,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 		if !s.resets.paused(o.Now) {
 			s.instead = cmp.Or(before, &from)
 		}
-	case m == nil && createdAtZero(o, from):
+	case m == nil && createdAtZero(o.Target, from):
 		s.instead = &from
 	}
 	return s
@@ -109,7 +109,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 // createdBefore is 0 if createdAtZero was true in the process before this one; nil otherwise.
 func createdBefore(o Observed) *int32 {
 	decided := o.Policy.Status.DesiredReplicas
-	if decided == nil || !scales(o) || !createdAtZero(o, *decided) {
+	if decided == nil || !Scales(o) || !createdAtZero(o.Target, *decided) {
 		return nil
 	}
 	return decided
@@ -117,6 +117,6 @@ func createdBefore(o Observed) *int32 {
 
 // createdAtZero reports whether the controller raised the entry of a FunctionMesh from 0 to 1 to have its child
 // created.
-func createdAtZero(o Observed, decided int32) bool {
-	return o.Target.Scaling == ByMesh && decided == 0 && *o.Target.Replicas == 1
+func createdAtZero(target *Target, decided int32) bool {
+	return target.Scaling == ByMesh && decided == 0 && *target.Replicas == 1
 }

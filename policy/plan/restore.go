@@ -59,7 +59,7 @@ func Restore(o Observed) Restoration {
 		restoration.ScaledObjects = append(restoration.ScaledObjects, string(name))
 	}
 	if suspended.MaxReplicas != nil {
-		if why := cmp.Or(skipMaxReplicas(o), beside); why != "" {
+		if why := cmp.Or(skipMaxReplicas(o.Target), beside); why != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("maxReplicas %d: %s", *suspended.MaxReplicas, why))
 		} else {
 			restoration.MaxReplicas = suspended.MaxReplicas
@@ -84,14 +84,14 @@ func Restore(o Observed) Restoration {
 }
 
 // skipMaxReplicas is the reason not to restore maxReplicas; empty to restore it.
-func skipMaxReplicas(o Observed) string {
+func skipMaxReplicas(target *Target) string {
 	switch {
-	case o.Target == nil:
+	case target == nil:
 		return "the target is gone"
-	case o.Target.OwnAutoscaler:
+	case target.OwnAutoscaler:
 		return "a user or another controller set it meanwhile"
-	case o.Target.Frozen != nil:
-		return o.Target.Frozen.Message
+	case target.Frozen != nil:
+		return target.Frozen.Message
 	default:
 		return ""
 	}
@@ -103,7 +103,7 @@ func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) stri
 	if o.Target == nil {
 		return "the target is gone"
 	}
-	if !scaledWithTarget(o, hpa.Spec.ScaleTargetRef) {
+	if !scaledWithTarget(o.Target, hpa.Spec.ScaleTargetRef) {
 		return "it does not scale the target"
 	}
 	for _, owner := range hpa.OwnerReferences {
@@ -125,7 +125,7 @@ func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
 		return ""
 	}
 	for _, r := range o.Conflicting {
-		if !takenOver(o, suspended, r) {
+		if !takenOver(o.Target, suspended, r) {
 			return r.String() + " by now"
 		}
 	}
@@ -133,20 +133,20 @@ func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
 }
 
 // scaledWithTarget reports whether a reference names an object that shares the target's replicas.
-func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
+func scaledWithTarget(target *Target, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	return slices.ContainsFunc(o.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
+	return slices.ContainsFunc(target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
 	})
 }
 
 // takenOver reports whether a conflicting autoscaler is a suspended one, or its operator creates it from one.
-func takenOver(o Observed, suspended *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
-	own := o.Target.MaxReplicas
+func takenOver(target *Target, suspended *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
+	own := target.MaxReplicas
 	// Function Mesh recreates its autoscaler from maxReplicas.
 	given := suspended.MaxReplicas != nil && (own == nil || *own == *suspended.MaxReplicas)
 	if r.Terminating || slices.Contains(suspended.ScaledObjects, v1alpha1.ObjectName(r.Name)) ||
-		given && ofFunctionMesh(o, r) {
+		given && r.ofFunctionMesh(target) {
 		return true
 	}
 	return slices.ContainsFunc(suspended.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {

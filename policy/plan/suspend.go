@@ -74,15 +74,15 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 		}, v.Reason) {
 		return nil, v
 	}
-	standing := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
+	keep := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
 	switch {
 	case o.Unknown != nil:
-		return nil, standing(v.Message + "; the controller takes it over once the backlog is known")
+		return nil, keep(v.Message + "; the controller takes it over once the backlog is known")
 	case o.Target.Frozen != nil:
-		return nil, standing(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
+		return nil, keep(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
 	}
 	if why := cannotTakeOver(o); why != "" {
-		return nil, standing(why)
+		return nil, keep(why)
 	}
 	step, violation := nextStep(o)
 	if step != nil && o.History.suspendedAgain(o, *step) {
@@ -112,11 +112,12 @@ func nextStep(o Observed) (*Suspension, *Violation) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
 			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
-		case record.MaxReplicas == nil || !isOrphaned(o, r): // Function Mesh recreates its own with maxReplicas
+		case record.MaxReplicas == nil || !r.isOrphaned(o.Target): // Function Mesh recreates its own with maxReplicas
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: isOrphaned(o, r)},
-			nil
+		return &Suspension{
+			Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: r.isOrphaned(o.Target),
+		}, nil
 	}
 	r := o.Conflicting[0]
 	return nil, &Violation{
@@ -142,7 +143,7 @@ func cannotTakeOver(o Observed) string {
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}
-		case r.Owner != "" && !ofFunctionMesh(o, r):
+		case r.Owner != "" && !r.ofFunctionMesh(o.Target):
 			return r.String() + ", which TakeOver leaves alone: " + conflictFix(r)
 		case r.Manifest == "":
 			return r.String() + " and has more than 16 KiB, too much to restore: delete it"

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -283,27 +282,5 @@ func TestMustRestore(t *testing.T) {
 			test.change(p)
 			require.Equal(t, test.want, plan.MustRestore(p))
 		})
-	}
-}
-
-func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
-	w := world()
-	ours := "media/" + plan.AutoscalerName("resize")
-	for theirs, want := range map[string]string{
-		"pods are controlled by multiple HPAs: [media/other " + ours +
-			"]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
-			"delete it, or give its pods labels of their own",
-		"no list":             "no list",
-		"only [" + ours + "]": "only [" + ours + "]",
-	} {
-		w.Autoscaler = applied(t, w)
-		w.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
-			Type: autoscalingv2.ScalingActive, Status: "False", Reason: "AmbiguousSelector", Message: theirs,
-		}}
-		for _, c := range conditionsOf(nil, w) {
-			if c.Type == v1alpha1.ConditionScalingActive {
-				require.Equal(t, want, c.Message)
-			}
-		}
 	}
 }

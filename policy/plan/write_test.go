@@ -4,52 +4,18 @@
 package plan_test
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
-
-// world is an observation without a problem, before an autoscaler was applied.
-func world() plan.Observed {
-	replicas := int32(3)
-	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
-	p.Name, p.Namespace, p.UID, p.Generation = "resize", "media", "uid-1", 4
-	return plan.Observed{
-		Now:      noon(),
-		Policy:   p,
-		Measured: plan.Measured{FreshFor: 30 * time.Second},
-		Target: &plan.Target{
-			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
-			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize",
-				"in"),
-		},
-	}
-}
-
-// applied is our autoscaler as an API server would keep it.
-func applied(t testing.TB, w plan.Observed) *autoscalingv2.HorizontalPodAutoscaler {
-	t.Helper()
-	text, err := json.Marshal(plan.HorizontalPodAutoscaler(w.Policy, w.Target))
-	require.NoError(t, err)
-	var live autoscalingv2.HorizontalPodAutoscaler
-	require.NoError(t, json.Unmarshal(text, &live))
-	return &live
-}
 
 func TestCheckNamesTheFirstFix(t *testing.T) {
 	tests := map[string]struct {
@@ -142,7 +108,7 @@ func TestTheAutoscalerSetsTheDecidedNumber(t *testing.T) {
 	w := world()
 	live := applied(t, w)
 	require.Equal(t, "1", live.Spec.Metrics[0].Object.Target.AverageValue.String())
-	require.Equal(t, plan.MetricDesiredReplicas, live.Spec.Metrics[0].Object.Metric.Name)
+	require.Equal(t, served.MetricDesiredReplicas, live.Spec.Metrics[0].Object.Metric.Name)
 	require.Equal(t, "AutoscalingPolicy", live.Spec.Metrics[0].Object.DescribedObject.Kind)
 	require.Equal(t, int32(1), *live.Spec.MinReplicas)
 	require.Equal(t, int32(50), live.Spec.MaxReplicas)
@@ -199,179 +165,17 @@ func TestAutoscalerNamesAreValidAndDistinct(t *testing.T) {
 	}
 }
 
-func TestConditions(t *testing.T) {
-	failing := func(status corev1.ConditionStatus, reason, message string) func(testing.TB, *plan.Observed) {
-		return func(t testing.TB, o *plan.Observed) {
-			o.Autoscaler = applied(t, *o)
-			o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
-				{Type: autoscalingv2.ScalingActive, Status: status, Reason: reason, Message: message},
-			}
-		}
-	}
-	tests := map[string]struct {
-		prepare func(testing.TB, *plan.Observed)
-		want    map[string]string // type: status/reason
-	}{
-		"the target follows": {
-			failing(corev1.ConditionTrue, "ValidMetricFound", "the HPA was able to compute"),
-			map[string]string{
-				"Ready": "True/Scaling", "TargetFound": "True/Found", "BacklogKnown": "True/Measured",
-				"AutoscalerApplied": "True/Applied", "ScalingActive": "True/ValidMetricFound",
-			},
-		},
-		"the autoscaler has not run yet": {
-			func(t testing.TB, o *plan.Observed) { o.Autoscaler = applied(t, *o) },
-			map[string]string{"Ready": "Unknown/Pending", "ScalingActive": "Unknown/Pending"},
-		},
-		"the first answer is under way": {
-			func(_ testing.TB, o *plan.Observed) { o.Unknown = fmt.Errorf("%w: in", backlog.ErrNoData) },
-			map[string]string{"Ready": "Unknown/NoDataYet", "BacklogKnown": "Unknown/NoDataYet"},
-		},
-		"pulsar does not answer": {
-			func(t testing.TB, o *plan.Observed) {
-				failing(corev1.ConditionFalse, "FailedGetObjectMetric", "unable to get metric")(t, o)
-				o.Unknown = fmt.Errorf("%w: %w: connection refused", backlog.ErrStale, backlog.ErrUnreachable)
-			},
-			map[string]string{
-				"Ready": "False/Stale", "BacklogKnown": "False/Stale",
-				"ScalingActive": "False/FailedGetObjectMetric",
-			},
-		},
-		"the target is missing": {
-			func(_ testing.TB, o *plan.Observed) {
-				o.Target = nil
-				o.Violation = plan.Check(*o)
-			},
-			map[string]string{
-				"Ready": "False/TargetNotFound", "TargetFound": "False/TargetNotFound",
-				"BacklogKnown": "Unknown/NotChecked", "AutoscalerApplied": "Unknown/NotChecked", "ScalingActive": "",
-			},
-		},
-		"mode is Recommend": {
-			func(_ testing.TB, o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend },
-			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/RecommendOnly", "ScalingActive": ""},
-		},
-		"an old server drops the tolerance": {
-			func(t testing.TB, o *plan.Observed) {
-				failing(corev1.ConditionTrue, "ValidMetricFound", "")(t, o)
-				o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
-			},
-			map[string]string{"Ready": "True/Scaling", "AutoscalerApplied": "True/ToleranceUnsupported"},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			outcome := world()
-			test.prepare(t, &outcome)
-			conditions := conditionsOf(nil, outcome)
-			for conditionType, want := range test.want {
-				got := ""
-				if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
-					got = string(c.Status) + "/" + c.Reason
-					require.Equal(t, int64(4), c.ObservedGeneration)
-					require.Equal(t, noon(), c.LastTransitionTime.Time)
-				}
-				require.Equal(t, want, got, conditionType)
-			}
-			later := outcome
-			later.Now = noon().Add(50 * time.Second)
-			require.Equal(t, conditions, conditionsOf(conditions, later), "an unchanged condition keeps its transition time")
-		})
-	}
-}
-
-func TestEveryReasonOfPackageBacklogHasAConditionReason(t *testing.T) {
-	for _, err := range []error{
-		backlog.ErrNotTracked, backlog.ErrNoData, backlog.ErrStale, backlog.ErrPartial, backlog.ErrTopicNotFound,
-		backlog.ErrSubscriptionNotFound, backlog.ErrUnauthenticated, backlog.ErrForbidden, backlog.ErrUnreachable,
-		backlog.ErrUnavailable, backlog.ErrProtocol, backlog.ErrUnsupported, backlog.ErrFunctionNotFound, backlog.ErrNoWorker,
-	} {
-		require.NotEqual(t, "Unknown", plan.UnknownReason(fmt.Errorf("reading: %w", err)), err)
-	}
-	require.Equal(t, "Unknown", plan.UnknownReason(errors.New("never seen")))
-}
-
-func TestDiscountedMessagesAreInTheStatus(t *testing.T) {
-	in := input(3, reading(900, 200))
-	decision, state := policy.Decide(in, policy.State{
-		Capacity: learned(100), Arrivals: arrivals(200), Floor: policy.Floor{Messages: 500},
-	})
-	after := statusOf(v1alpha1.AutoscalingPolicyStatus{}, world(),
-		&decided{Decision: decision, State: state, Reading: in.Reading})
-	require.Equal(t, int64(500), *after.Signals.DiscountedMessages)
-}
-
-func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
-	outcome := world()
-	var first v1alpha1.AutoscalingPolicyStatus
-	decide := func(at time.Time, r backlog.Reading, unknown error) v1alpha1.AutoscalingPolicyStatus {
-		in := input(3, r)
-		in.Now, in.Unknown, in.Reading.At = at, unknown, at
-		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(200)})
-		o := outcome
-		o.Now, o.Unknown = at, unknown
-		return statusOf(first, o, &decided{Decision: decision, State: state, Reading: in.Reading})
-	}
-	first = decide(noon(), reading(100, 200), nil)
-	require.Equal(t, int32(3), *first.DesiredReplicas)
-	require.Equal(t, int32(3), *first.SpecReplicas)
-	require.Equal(t, int64(100), *first.Signals.ReadyMessages)
-	require.Equal(t, "1s", first.Signals.Wait.Duration.String())
-	require.Nil(t, first.Signals.DiscountedMessages, "all count as work")
-	require.Equal(t, "100", first.Capacity.MessagesPerSecond.String())
-
-	tests := map[string]struct {
-		after v1alpha1.AutoscalingPolicyStatus
-		at    time.Duration
-		want  bool
-	}{
-		"no change": {
-			decide(noon().Add(10*time.Second), reading(100, 200), nil),
-			10 * time.Second, false,
-		},
-		"the backlog moved a moment later": {
-			decide(noon().Add(10*time.Second), reading(900, 200), nil),
-			10 * time.Second, false,
-		},
-		"the backlog moved by more than a tenth": {
-			decide(noon().Add(30*time.Second), reading(900, 200), nil),
-			30 * time.Second, true,
-		},
-		"the backlog moved by less than a tenth": {
-			decide(noon().Add(30*time.Second), reading(105, 200), nil),
-			30 * time.Second, false,
-		},
-		"five minutes passed": {
-			decide(noon().Add(5*time.Minute), reading(100, 200), nil),
-			5 * time.Minute, true,
-		},
-		"another number of replicas": {
-			decide(noon().Add(time.Second), reading(100, 900), nil), time.Second,
-			true,
-		},
-		"the broker is down": {decide(noon().Add(time.Second), backlog.Reading{},
-			backlog.ErrUnreachable), time.Second, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, statusDue(first, test.after, noon().Add(test.at)))
-		})
-	}
-}
-
-func TestUnknownValuesKeepTheLastDecision(t *testing.T) {
-	outcome := world()
-	decision, state := policy.Decide(input(3, reading(100, 500)), policy.State{Capacity: learned(100)})
-	before := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome,
-		&decided{Decision: decision, State: state, Reading: reading(100, 500)})
-
-	outcome.Unknown = fmt.Errorf("%w: connection refused", backlog.ErrUnreachable)
-	in := input(3, backlog.Reading{})
-	in.Unknown = outcome.Unknown
-	decision, state = policy.Decide(in, state)
-	after := statusOf(before, outcome, &decided{Decision: decision, State: state})
-	require.Equal(t, before.DesiredReplicas, after.DesiredReplicas)
-	require.Equal(t, before.Signals, after.Signals)
-	require.Equal(t, policy.HoldUnknown, after.Decision.Hold.Reason)
-	require.Equal(t, metav1.ConditionFalse, meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady).Status)
+func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
+	w := world()
+	w.Target.OwnAutoscaler = true
+	w.OlderPolicy = "first"
+	w.Conflicting = []plan.ConflictingAutoscaler{{
+		Kind: "HorizontalPodAutoscaler", Name: "theirs", TargetKind: "Function",
+		TargetName: "resize",
+	}}
+	require.NotNil(t, plan.Check(w))
+	w.Policy.Spec.Mode = v1alpha1.ModeRecommend
+	require.Nil(t, plan.Check(w))
+	w.Target.MeshOwner = "photos"
+	require.NotNil(t, plan.Check(w), "violations of the target itself count in every mode")
 }

@@ -5,6 +5,6 @@
 // fit an event; limits on concurrent requests and their time; the range of served numbers; metrics about requests; and
 // the interfaces to read decisions.
 //
-// Floor 2, part of the edges that import it: it imports api/v1alpha1, backlog and policy/plan, and neither the metrics
+// Layer 2, part of the edges that import it: it imports api/v1alpha1, backlog and policy, and neither the metrics
 // API nor KEDA, each of which maps a Reason to a status of its own.
 package answer

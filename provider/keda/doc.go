@@ -4,7 +4,7 @@
 // Package keda is an external scaler for KEDA (externalscaler.ExternalScaler over gRPC): it serves the decision of an
 // AutoscalingPolicy, or the signals of a function or a subscription without a policy, from the cache.
 //
-// Floor 2, an edge: it imports api/v1alpha1, backlog and policy, and talks to one outside system, KEDA. It never calls
+// Layer 2, an edge: it imports api/v1alpha1, backlog and policy, and talks to one outside system, KEDA. It never calls
 // Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for inactive and, in a race of its own,
 // an error for the same, so the last known response is held for a while before it becomes an error.
 //

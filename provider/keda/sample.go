@@ -9,7 +9,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -85,12 +85,12 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 
 // follow uses the decision of the policy, which its status keeps while the backlog is unknown.
 func (s *Sample) follow(o observed) error {
-	served, err := plan.LastDecided(o.policy)
+	desired, err := served.LastDesired(o.policy)
 	if err != nil {
 		return answer.Errorf(answer.Unknown, "%s", err)
 	}
-	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(o.policy, o.now)
-	s.HeldSince, s.Held = served.HeldSince, served.Held
+	s.Value, s.Active = float64(desired.Replicas), desired.Replicas > 0 && !served.BeingWoken(o.policy, o.now)
+	s.HeldSince, s.Held = desired.HeldSince, desired.Held
 	if o.old == nil {
 		return nil
 	}

@@ -27,8 +27,8 @@ import (
 // patience bounds tests with a network: far more than they need.
 const patience = time.Minute
 
-// served is a server on the loopback interface.
-type served struct {
+// servedScaler is a server on the loopback interface.
+type servedScaler struct {
 	*environment
 	server   *Server
 	address  string
@@ -38,7 +38,7 @@ type served struct {
 }
 
 // serve runs a server until the test ends.
-func serve(t *testing.T, change func(c *ServeConfig)) *served {
+func serve(t *testing.T, change func(c *ServeConfig)) *servedScaler {
 	t.Helper()
 	env := newEnvironment()
 	config := env.config()
@@ -52,7 +52,7 @@ func serve(t *testing.T, change func(c *ServeConfig)) *served {
 	serving := ServeConfig{Server: server, Listener: listener, Ready: func() error { return nil }, Logger: config.Logger}
 	change(&serving)
 	ctx, stop := context.WithCancel(t.Context())
-	s := &served{
+	s := &servedScaler{
 		environment: env, server: server, address: listener.Addr().String(), registry: registry, stop: stop,
 		ended: make(chan error, 1),
 	}
@@ -62,7 +62,7 @@ func serve(t *testing.T, change func(c *ServeConfig)) *served {
 }
 
 // dial connects as KEDA does, with or without TLS.
-func (s *served) dial(t *testing.T, config *tls.Config) *grpc.ClientConn {
+func (s *servedScaler) dial(t *testing.T, config *tls.Config) *grpc.ClientConn {
 	t.Helper()
 	transport := insecure.NewCredentials()
 	if config != nil {

@@ -92,7 +92,7 @@ func filesIn(dir string) TLSFiles {
 }
 
 // call calls the server once over a new connection.
-func (s *served) call(t *testing.T, config *tls.Config) error {
+func (s *servedScaler) call(t *testing.T, config *tls.Config) error {
 	t.Helper()
 	_, err := pb.NewExternalScalerClient(s.dial(t, config)).IsActive(soon(t), ref("policy", "resize"))
 	return err

@@ -4,6 +4,6 @@
 // Package api tests the AutoscalingPolicy's definition on the real API server: rules and defaults, the scale
 // subresource, kubectl's texts and table, the examples, and the policies of the docs.
 //
-// Floor 3. It has its own control plane, which takes 5 s to start, without Pulsar and without the adapter: only the
+// Layer 3. It has its own control plane, which takes 5 s to start, without Pulsar and without the adapter: only the
 // tests write.
 package api

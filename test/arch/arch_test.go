@@ -35,7 +35,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 			continue // tests alone
 		}
 		require.NotContains(t, vague, p.Name, "%s: a package is a noun its user knows", path)
-		require.True(t, slices.Contains(p.GoFiles, "doc.go"), "%s has no doc.go: its job, its floor, what it never does",
+		require.True(t, slices.Contains(p.GoFiles, "doc.go"), "%s has no doc.go: its job, its layer, what it never does",
 			path)
 	}
 }
@@ -64,7 +64,7 @@ func list(t *testing.T) map[string]listed {
 	}
 }
 
-// rootDir is two floors up from this test.
+// rootDir is two folders up from this test.
 func rootDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))

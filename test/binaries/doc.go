@@ -5,5 +5,5 @@
 // control plane (etcd, kube-apiserver and kube-controller-manager), KEDA and Prometheus. Each is built once and cached,
 // and our own programs are built with the same flags, so that shared packages are compiled once.
 //
-// Floor 3. It imports no client of Kubernetes, since a new machine compiles it first. It starts none of the servers.
+// Layer 3. It imports no client of Kubernetes, since a new machine compiles it first. It starts none of the servers.
 package binaries

@@ -7,6 +7,6 @@
 // AverageValue target need no pods, and the aggregator reaches a metrics API on this machine through a Service of type
 // ExternalName.
 //
-// Floor 3, used by end-to-end tests, the demo and bench. Package binaries builds the servers. The package connects only
+// Layer 3, used by end-to-end tests, the demo and bench. Package binaries builds the servers. The package connects only
 // to clusters that it started, and a cluster ends with the process that started it.
 package cluster

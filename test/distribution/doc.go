@@ -3,5 +3,5 @@
 
 // Package distribution fetches Pulsar from Maven Central into the cache, once per version, with Maven.
 //
-// Floor 3. It imports no client of Pulsar, since a new machine compiles it first, and starts nothing but Maven.
+// Layer 3. It imports no client of Pulsar, since a new machine compiles it first, and starts nothing but Maven.
 package distribution

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -53,14 +54,14 @@ func member(t *testing.T, name string, labels map[string]string) *stage.Function
 }
 
 // policyName is the name of the set's policy for a Function.
-func policyName(set, function string) string {
-	return plan.SetPolicyName(set,
+func policyName(setName, function string) string {
+	return set.PolicyName(setName,
 		v1alpha1.ScaleTargetRef{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function})
 }
 
 // componentPolicyName is the name of the set's policy for a Function of a FunctionMesh.
-func componentPolicyName(set, mesh, entry string) string {
-	return plan.SetPolicyName(set, v1alpha1.ScaleTargetRef{
+func componentPolicyName(setName, mesh, entry string) string {
+	return set.PolicyName(setName, v1alpha1.ScaleTargetRef{
 		Kind: "FunctionMesh", Name: mesh, Component: v1alpha1.MeshComponent{Kind: "Function", Name: entry},
 	})
 }

@@ -10,5 +10,5 @@
 // A mode is a Fault with its tolerated effects: how far replicas may differ from the twin's, which condition reports
 // it, how long the recovery takes. All modes check the memory of the adapter.
 //
-// Floor 3. It is a separate package because it takes the adapter to its limits.
+// Layer 3. It is a separate package because it takes the adapter to its limits.
 package faults

@@ -5,5 +5,5 @@
 // Argo CD by the health checks of deploy/gitops, run as Argo CD runs them. Both read statuses computed by the
 // controller's own code, which are recorded in the form of Argo CD's resource_customizations.
 //
-// Floor 3. It only has tests. Lua and kstatus are imported nowhere else.
+// Layer 3. It only has tests. Lua and kstatus are imported nowhere else.
 package gitops

@@ -24,6 +24,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -61,7 +63,7 @@ func observed(t *testing.T) plan.Observed {
 }
 
 // reconciled returns the policy after reconciles for that long, and the observed state then.
-func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
+func reconciled(o plan.Observed, h *report.History, d time.Duration) (*v1alpha1.AutoscalingPolicy, plan.Observed) {
 	var state policy.State
 	for end := o.Now.Add(d); !o.Now.After(end); o.Now = o.Now.Add(every) {
 		if o.Reading != nil {
@@ -73,9 +75,9 @@ func reconciled(o plan.Observed, d time.Duration) (*v1alpha1.AutoscalingPolicy, 
 			decided, after := policy.Decide(plan.Input(o), state)
 			decision, state = &decided, after
 		}
-		o.History = o.History.Decided(o, decision)
+		*h = h.Decided(o, decision)
 		o.Policy = o.Policy.DeepCopy()
-		o.Policy.Status = plan.Status(o, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
+		o.Policy.Status = report.Status(o, *h, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
 	}
 	p := o.Policy.DeepCopy()
 	p.Status.Checkpoint = "" // is not part of the API
@@ -90,7 +92,7 @@ func policies(t *testing.T) map[string]client.Object {
 		for _, change := range changes {
 			change(&o)
 		}
-		p, _ := reconciled(o, d)
+		p, _ := reconciled(o, &report.History{}, d)
 		return p
 	}
 	absent := func(o *plan.Observed) { o.Target, o.Reading = nil, nil }
@@ -102,10 +104,11 @@ func policies(t *testing.T) map[string]client.Object {
 	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
 		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
-	edited, later := reconciled(observed(t), time.Minute)
+	var history report.History
+	edited, later := reconciled(observed(t), &history, time.Minute)
 	edited.Generation++
 	absent(&later)
-	deleted, _ := reconciled(later, 2*time.Minute)
+	deleted, _ := reconciled(later, &history, 2*time.Minute)
 	return map[string]client.Object{
 		"new":              withDefaults(t, after(0)),
 		"scaling":          after(time.Minute),
@@ -133,15 +136,15 @@ func policies(t *testing.T) map[string]client.Object {
 func policySets(t *testing.T) map[string]client.Object {
 	t.Helper()
 	after := func(d time.Duration, ready ...metav1.ConditionStatus) client.Object {
-		set := fixture.PolicySet("media")
-		set.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicySet))
-		neighbors, objects := members(set, ready)
+		policySet := fixture.PolicySet("media")
+		policySet.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicySet))
+		neighbors, objects := members(policySet, ready)
 		for now := fixture.Noon(); !now.After(fixture.Noon().Add(d)); now = now.Add(every) {
-			set.Status = plan.PolicySetStatus(set.Status, plan.SetOutcome{
-				Now: now, Observed: plan.ObserveSet(set, neighbors, objects),
+			policySet.Status = set.Status(policySet.Status, set.Outcome{
+				Now: now, Observed: set.Observe(policySet, neighbors, objects),
 			})
 		}
-		return set
+		return policySet
 	}
 	return map[string]client.Object{
 		"new":             withDefaults(t, after(0)),
@@ -153,19 +156,19 @@ func policySets(t *testing.T) map[string]client.Object {
 }
 
 // members returns Functions that a set selects, and its policies for them, with their condition Ready.
-func members(set *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
-	neighbors plan.Neighbors, objects []plan.Selectable,
+func members(policySet *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionStatus) (
+	neighbors set.Neighbors, objects []set.Selectable,
 ) {
 	for i, status := range ready {
 		p := fixture.Policy()
 		p.Spec.ScaleTargetRef.Name = fmt.Sprintf("resize-%d", i)
-		p.Name = plan.SetPolicyName(set.Name, p.Spec.ScaleTargetRef)
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+		p.Name = set.PolicyName(policySet.Name, p.Spec.ScaleTargetRef)
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(policySet, policySet.GroupVersionKind())}
 		p.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonScaling, Message: "as recorded",
 		}}
 		neighbors.Policies = append(neighbors.Policies, *p)
-		objects = append(objects, plan.Selectable{Ref: p.Spec.ScaleTargetRef, Labels: set.Spec.Selector.MatchLabels})
+		objects = append(objects, set.Selectable{Ref: p.Spec.ScaleTargetRef, Labels: policySet.Spec.Selector.MatchLabels})
 	}
 	return neighbors, objects
 }

@@ -4,5 +4,5 @@
 // Package identity creates credentials for tests: certificates of a test authority, signed tokens, and an OAuth2 issuer
 // with discovery and keys that a real broker verifies.
 //
-// Floor 3, for tests. It listens only on 127.0.0.1, writes no files, and does not know the product.
+// Layer 3, for tests. It listens only on 127.0.0.1, writes no files, and does not know the product.
 package identity

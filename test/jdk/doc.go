@@ -3,6 +3,6 @@
 
 // Package jdk finds the Java development kit and the Maven for the real Pulsar of tests, demo and benchmarks.
 //
-// Floor 3, used by test/broker and test/replica. It only reads files; the error for a missing program names what to
+// Layer 3, used by test/broker and test/replica. It only reads files; the error for a missing program names what to
 // install.
 package jdk

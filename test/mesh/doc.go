@@ -7,7 +7,7 @@
 // Functions for it. In place of a kubelet, the Operator starts one replica of package replica for each pod of a
 // Function or a Sink, marks the pod Ready when the replica consumes, and records the history.
 //
-// Floor 3, used by the tests with real parts, by bench and by the demo. It does not decide on replicas: they follow the
+// Layer 3, used by the tests with real parts, by bench and by the demo. It does not decide on replicas: they follow the
 // spec of the Function, as written by an HPA, a user, the product or a FunctionMesh. A FunctionMesh writes its entries
 // over its children at each of their events, up to the first child that fails. Of the webhooks it has the one that
 // rejects a new component with 0 replicas, as a rule of the definitions. Pods of Sources stay Pending. A Sink and a

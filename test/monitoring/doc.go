@@ -4,5 +4,5 @@
 // Package monitoring checks the rules under deploy/monitoring with promtool, that docs/runbook.md has every alert and
 // every reason of a condition, and that the answers of docs/observability.md are queries and panels that exist.
 //
-// Floor 3. It only has tests, and starts no server.
+// Layer 3. It only has tests, and starts no server.
 package monitoring

@@ -4,5 +4,5 @@
 // Package page holds the tests of bench/page in a real headless Chromium: hover, zoom, keyboard, dark scheme, print,
 // and that the page loads nothing. With -artifacts they keep screenshots to look at.
 //
-// Floor 3. It is a package of its own so that nothing else needs a browser.
+// Layer 3. It is a package of its own so that nothing else needs a browser.
 package page

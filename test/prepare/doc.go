@@ -7,6 +7,6 @@
 //
 // Usage: go run ./test/prepare demo|test|all
 //
-// Floor 3. It starts no server and knows no test. It imports no client of Kubernetes or Pulsar: a new machine compiles
+// Layer 3. It starts no server and knows no test. It imports no client of Kubernetes or Pulsar: a new machine compiles
 // it before anything else, in seconds.
 package main

@@ -4,7 +4,7 @@
 // Package proc runs one child process, such as etcd, an API server, a broker or a function instance, for a test, the
 // demo or a benchmark.
 //
-// Floor 3, used by other packages of test, by bench and by the demo. A child never outlives its parent: not after
+// Layer 3, used by other packages of test, by bench and by the demo. A child never outlives its parent: not after
 // Ctrl-C, a panic, a test timeout or a SIGKILL of the parent (Linux; on other systems all but the SIGKILL), and not
 // after a failed start.
 //

@@ -3,6 +3,6 @@
 
 // Package python finds the Python of this machine and installs pinned packages from PyPI with its pip.
 //
-// Floor 3, used by what starts Python instances and by test/browser. It keeps nothing: callers put packages into
+// Layer 3, used by what starts Python instances and by test/browser. It keeps nothing: callers put packages into
 // test/cache.
 package python

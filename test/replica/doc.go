@@ -5,7 +5,7 @@
 // when each message was done. Java runs Pulsar's own function instance as a local process. Light is a Pulsar consumer
 // in this process, for many replicas on a small machine and for faults.
 //
-// Floor 3, used by the tests with real parts, by bench and by the demo. The caller decides how many replicas run.
+// Layer 3, used by the tests with real parts, by bench and by the demo. The caller decides how many replicas run.
 // Create topics before replicas: a broker with auto-creation creates a missing topic without partitions.
 // makes a missing one by itself, without partitions.
 package replica

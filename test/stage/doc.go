@@ -5,6 +5,6 @@
 // in place of Function Mesh with its replicas, and the adapter as a process with only the permissions of its manifests.
 // Tests add Functions with a topic, a load and a score each.
 //
-// Floor 3, used by the end-to-end tests, the demo and bench. It decides and asserts nothing: it sets up, and reports
+// Layer 3, used by the end-to-end tests, the demo and bench. It decides and asserts nothing: it sets up, and reports
 // what happened.
 package stage

@@ -3,7 +3,7 @@
 
 // Package auth authenticates requests to Pulsar: each set of credentials is an http.RoundTripper.
 //
-// Floor 2, an edge: it reads the files of credentials, and gets tokens from OAuth2 issuers. It never shows a secret in
+// Layer 2, an edge: it reads the files of credentials, and gets tokens from OAuth2 issuers. It never shows a secret in
 // an error, and never sends one to an issuer that is not allowed.
 //
 // Authenticate resolves a name to its current credentials, so a rotated file or Secret needs no restart. Equal

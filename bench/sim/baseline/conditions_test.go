@@ -23,20 +23,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
 // run is a scenario with our controller: the truth of each second, and the status after each decision.
 type run struct {
 	model.Scenario
 	truth   []model.Truth
-	reports []report
+	reports []reported
 
 	policy  *v1alpha1.AutoscalingPolicy
-	history plan.History
+	written plan.History
+	history report.History
 }
 
-// report is a decision with the status after it.
-type report struct {
+// reported is a decision with the status after it.
+type reported struct {
 	second   int
 	input    policy.Input
 	decision policy.Decision
@@ -58,7 +60,7 @@ func observe(t *testing.T, s model.Scenario, of New) *run {
 		system.Step()
 		r.truth = append(r.truth, system.Truth())
 		if slices.Contains(s.Restarts, system.Second()) {
-			r.history = plan.History{}
+			r.written, r.history = plan.History{}, report.History{}
 		}
 		replicas := c.Replicas(system)
 		if c.decision.Time.Equal(system.Time()) {
@@ -75,7 +77,7 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	in, truth := c.input, r.truth[second]
 	in.Pods.Running = new(int32(truth.Replicas - truth.NotRunning))
 	o := plan.Observed{
-		Now: in.Now, Policy: r.policy.DeepCopy(), History: r.history,
+		Now: in.Now, Policy: r.policy.DeepCopy(), History: r.written,
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA},
 		Target: &plan.Target{
 			Ref: r.policy.Spec.ScaleTargetRef, Replicas: &in.CurrentReplicas, Subscription: c.subscription,
@@ -93,17 +95,17 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
 	}
-	o.History = o.History.Decided(o, &c.decision)
+	r.history = r.history.Decided(o, &c.decision)
 	result := plan.Unwritten(o, plan.Actions{})
-	status := plan.Status(o, &c.decision, c.state, result)
-	r.reports = append(r.reports, report{second: second, input: in, decision: c.decision, status: status})
-	if plan.StatusDue(o, status) {
+	status := report.Status(o, r.history, &c.decision, c.state, result)
+	r.reports = append(r.reports, reported{second: second, input: in, decision: c.decision, status: status})
+	if report.Due(o, r.history, status) {
 		r.policy.Status = status
 	}
-	r.history = o.History.After(o, plan.Actions{}, result)
+	r.written = o.History.After(o, plan.Actions{}, result)
 }
 
-func (m report) says(condition string) metav1.Condition {
+func (m reported) says(condition string) metav1.Condition {
 	c := meta.FindStatusCondition(m.status.Conditions, condition)
 	if c == nil {
 		return metav1.Condition{}
@@ -127,7 +129,7 @@ func (r *run) late(share float64) func(model.Truth) bool {
 }
 
 // unknown is why the backlog is unknown, or partly unknown.
-func (m report) unknown() error {
+func (m reported) unknown() error {
 	return cmp.Or(m.input.Unknown, m.input.Reading.Coverage.Err())
 }
 
@@ -204,7 +206,7 @@ func (r *run) breaks(rule rule) (first string, count int) {
 	return first, count
 }
 
-func (m report) String() string {
+func (m reported) String() string {
 	var all []string
 	for _, c := range m.status.Conditions {
 		all = append(all, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
@@ -214,14 +216,14 @@ func (m report) String() string {
 
 func TestARuleDetectsAWrongStatus(t *testing.T) {
 	t.Parallel()
-	says := func(condition string, status metav1.ConditionStatus, reason string) func(*report) {
-		return func(m *report) {
+	says := func(condition string, status metav1.ConditionStatus, reason string) func(*reported) {
+		return func(m *reported) {
 			meta.SetStatusCondition(&m.status.Conditions, metav1.Condition{Type: condition, Status: status, Reason: reason})
 		}
 	}
-	replicas := func(m *report) { m.status.SpecReplicas = new(int32(77)) }
+	replicas := func(m *reported) { m.status.SpecReplicas = new(int32(77)) }
 	ready := says(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
-	missed := func(reason string) func(*report) {
+	missed := func(reason string) func(*reported) {
 		return says(v1alpha1.ConditionObjectiveMet, metav1.ConditionFalse, reason)
 	}
 	runs := map[string]*run{}
@@ -232,11 +234,11 @@ func TestARuleDetectsAWrongStatus(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		scenario string
-		wrong    func(*report)
+		wrong    func(*reported)
 		rule     rule
 	}{
 		"other replicas":                        {"step", replicas, (*run).numbers},
-		"a hold that lowers":                    {"step", func(m *report) { m.decision.Replicas /= 2 }, (*run).holds},
+		"a hold that lowers":                    {"step", func(m *reported) { m.decision.Replicas /= 2 }, (*run).holds},
 		"ready in an outage":                    {"outage", ready, (*run).readyUnknown},
 		"ready without syncs of the autoscaler": {"hpa-stops", ready, (*run).readyNotFollowed},
 		"not followed, and it is": {

@@ -13,5 +13,5 @@
 // for messages, as do the thresholds of the experts; ours, Flink and the plain form know how many messages an entry
 // has.
 //
-// Floor 3. Only the oracle reads the model directly; all others see what a real controller could see.
+// Layer 3. Only the oracle reads the model directly; all others see what a real controller could see.
 package baseline

@@ -127,7 +127,7 @@ func (r *run) readyNotFollowed(i int) string {
 	return ""
 }
 
-func (m report) unfollowed() bool { return m.decision.Replicas != m.input.CurrentReplicas }
+func (m reported) unfollowed() bool { return m.decision.Replicas != m.input.CurrentReplicas }
 
 // readyNotStarting: pods may be pending for 5 minutes, and crash for 30 s.
 func (r *run) readyNotStarting(i int) string {

@@ -13,5 +13,5 @@
 //	table.go       the same for a terminal
 //	page.go        the same as HTML
 //
-// Floor 3. Contenders are in package baseline, and the model is in package model.
+// Layer 3. Contenders are in package baseline, and the model is in package model.
 package compare

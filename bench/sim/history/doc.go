@@ -10,5 +10,5 @@
 //	estimate.go  capacity and start time, from the same series
 //	history.go   all of it, as a trace
 //
-// Floor 3. It never guesses: a signal without samples is unknown, with the series that were queried.
+// Layer 3. It never guesses: a signal without samples is unknown, with the series that were queried.
 package history

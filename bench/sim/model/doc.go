@@ -9,5 +9,5 @@
 // output is a Score over every single message. Arrivals have their own random numbers, so all controllers get the same
 // load.
 //
-// Floor 3. It never decides about replicas, and never shows a controller what a real one could not see.
+// Layer 3. It never decides about replicas, and never shows a controller what a real one could not see.
 package model

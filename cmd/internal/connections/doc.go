@@ -4,7 +4,7 @@
 // Package connections reads the file in which an administrator names Pulsar clusters, with addresses, credentials and
 // the namespaces that may use them, for the triggers of ScaledObjects, which have no credentials.
 //
-// Floor 3, part of the programs. It reads files at use, and never calls Pulsar or Kubernetes.
+// Layer 3, part of the programs. It reads files at use, and never calls Pulsar or Kubernetes.
 //
 //	connections:
 //	- name: east                              a trigger has connection: east

@@ -4,5 +4,5 @@
 // Package flags has what the flags of the programs share: help text in sections, --version, and checks with messages
 // that name flag, value and bound.
 //
-// Floor 3, part of the programs. It defines no flag.
+// Layer 3, part of the programs. It defines no flag.
 package flags

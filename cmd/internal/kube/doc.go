@@ -6,5 +6,5 @@
 //
 // Run runs a manager, and ends also while the manager reads its caches.
 //
-// Floor 3, part of the programs.
+// Layer 3, part of the programs.
 package kube

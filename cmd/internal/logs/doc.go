@@ -3,5 +3,5 @@
 
 // Package logs configures the log of a program and of its libraries.
 //
-// Floor 3, part of the programs. It sets the format and level of lines, and never writes one.
+// Layer 3, part of the programs. It sets the format and level of lines, and never writes one.
 package logs

@@ -4,7 +4,7 @@
 // Package poller wires the poller of a program: the flags for Pulsar and for polling, and the clients of Pulsar and of
 // instances.
 //
-// Floor 3, part of the programs. It never decides, and does not know what the readings are for.
+// Layer 3, part of the programs. It never decides, and does not know what the readings are for.
 //
 //	options.go, validate.go, derive.go   sections "Pulsar" and "Measuring" of the flags, and their bounds
 //	poller.go                            flags -> clients -> poller

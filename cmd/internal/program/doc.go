@@ -4,5 +4,5 @@
 // Package program runs a process that serves: until a signal, with the parts that requests depend on outliving the
 // server. It keeps the memory below the container's limit.
 //
-// Floor 3, part of the programs. It imports none of their parts.
+// Layer 3, part of the programs. It imports none of their parts.
 package program

@@ -3,5 +3,5 @@
 
 // Package registries merges several registries into one /metrics.
 //
-// Floor 3, part of the programs. It counts nothing itself, and never drops a series that only one registry has.
+// Layer 3, part of the programs. It counts nothing itself, and never drops a series that only one registry has.
 package registries

@@ -3,5 +3,5 @@
 
 // Command path prints the path of a Chromium, which it brings if there is none: CHROME=$(go run ./test/browser/path).
 //
-// Floor 3. It is package test/browser for programs that are not in Go.
+// Layer 3. It is package test/browser for programs that are not in Go.
 package main

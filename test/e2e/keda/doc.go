@@ -4,5 +4,5 @@
 // Package keda tests scaling through the real KEDA: its operator and metrics server, our scaler and adapter, a real
 // Kubernetes control plane, a real broker, and Functions with consuming replicas. It has tests only.
 //
-// Floor 3. Tests without KEDA are in package e2e.
+// Layer 3. Tests without KEDA are in package e2e.
 package keda

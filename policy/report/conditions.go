@@ -1,0 +1,201 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// outcome is the observed state and the result of the writes, as conditions report them.
+type outcome struct {
+	plan.Observed
+	// findings of this reconcile and of earlier ones.
+	findings findings
+	// decision is nil if there is none.
+	decision *policy.Decision
+	// start is what was learned about starts of replicas.
+	start                    policy.Start
+	applyFailed, scaleFailed error
+}
+
+// newOutcome is what was observed, as it is after the writes.
+func newOutcome(o plan.Observed, r plan.Result) outcome {
+	o.Autoscaler, o.ScaledObject = r.Autoscaler, r.ScaledObject
+	if r.Violation != nil {
+		o.Violation = r.Violation
+	}
+	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
+}
+
+// conditions are the updated conditions of the policy.
+func (o outcome) conditions() []metav1.Condition {
+	before := o.Policy.Status.Conditions
+	if o.Policy.Spec.Mode == v1alpha1.ModePaused {
+		return o.pausedConditions()
+	}
+	after := append([]metav1.Condition(nil), before...)
+	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
+	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
+	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
+	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
+	objective := o.objectiveMet(trouble, limited)
+	set(o.ready(trouble, active, objective, limited))
+	for _, c := range []metav1.Condition{
+		objective, limited, target, known, applied, subscriptionVerified(o),
+		scalesWithoutRestart(o.Observed), o.objectiveAchievable(),
+	} {
+		set(c)
+	}
+	if active != nil {
+		set(*active)
+	} else {
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
+	}
+	return WithStalled(after, o.Policy.Generation, o.Now)
+}
+
+// SetCondition sets a condition of a policy or a set. The API server refuses a status with a text that is too long, and
+// texts of other systems have any length.
+func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now time.Time) {
+	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+	c.Message = plan.Shorten(c.Message, maxMessage)
+	meta.SetStatusCondition(conditions, c)
+}
+
+// pausedConditions are Ready, and TargetFound while a FunctionMesh entry makes it False: in mode Paused all other
+// conditions would be outdated.
+func (o outcome) pausedConditions() []metav1.Condition {
+	var after []metav1.Condition
+	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
+		after = append(after, *last)
+	}
+	if missing := childMissing(o.Observed); missing != nil && missing.Status == metav1.ConditionFalse {
+		if last := meta.FindStatusCondition(o.Policy.Status.Conditions, missing.Type); last != nil {
+			after = append(after, *last)
+		}
+		missing.ObservedGeneration, missing.LastTransitionTime = o.Policy.Generation, metav1.NewTime(o.Now)
+		meta.SetStatusCondition(&after, *missing)
+	}
+	meta.SetStatusCondition(&after, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
+		ObservedGeneration: o.Policy.Generation,
+		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Paused: nothing is measured, decided or changed",
+	})
+	return after
+}
+
+func targetFound(o plan.Observed) metav1.Condition {
+	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	}
+	if missing := childMissing(o); missing != nil {
+		return *missing
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
+		Message: plan.Name(o.Policy.Spec) + " exists and can be scaled",
+	}
+}
+
+func (o outcome) autoscalerApplied() metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == c.Type:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
+	case o.Violation != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case o.applyFailed != nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
+		c.Message = "retrying after an error: " + o.applyFailed.Error()
+	case o.scaleFailed != nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
+		c.Message = "retrying after an error: " + o.scaleFailed.Error()
+	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
+	case byKEDA(o.Observed) != nil:
+		return *byKEDA(o.Observed)
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
+	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Policy.Spec):
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
+		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is created when they may " +
+			"change: " + o.Target.Frozen.Message
+	case o.Autoscaler == nil && o.Unknown != nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
+		c.Message = "the HorizontalPodAutoscaler is created after the first answer from Pulsar"
+	case o.Autoscaler != nil && !plan.ToleranceHonoured(o.Autoscaler):
+		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
+	default:
+		c.Reason = v1alpha1.ReasonApplied
+		c.Message = "HorizontalPodAutoscaler " + plan.AutoscalerName(o.Policy.Name) + " is up to date"
+	}
+	return c
+}
+
+const (
+	toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler, which then ignores " +
+		"changes of up to 10 %"
+	targetNotFoundYet = "the target must be found first"
+)
+
+// scalesWithoutRestart warns of targets that restart their replicas when the number changes. The controller still
+// scales them, in fewer and larger steps.
+func scalesWithoutRestart(o plan.Observed) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
+	target := o.Target
+	switch {
+	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case len(target.Disturbances) == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed
+		c.Message = "a change of the number of replicas restarts none that run"
+	default:
+		var messages []string
+		for _, d := range target.Disturbances {
+			messages = append(messages, d.Message)
+		}
+		c.Status, c.Reason = metav1.ConditionFalse, target.Disturbances[0].Reason
+		c.Message = plan.Shorten(strings.Join(messages, "; "), maxMessage)
+	}
+	return c
+}
+
+// childMissing reports the entry at which Function Mesh stops before it creates or scales the target; nil for none. It
+// is False if the user has to fix it, and Unknown while Function Mesh creates the child.
+func childMissing(o plan.Observed) *metav1.Condition {
+	if o.Target == nil || o.Target.MissingChild == nil {
+		return nil
+	}
+	missing, mesh := *o.Target.MissingChild, o.Policy.Spec.ScaleTargetRef
+	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
+	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, plan.MeshList(missing.Component.Kind),
+		plan.KindFunctionMesh, mesh.Name)
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonMeshBlocked,
+	}
+	if o.Target.OwnChildMissing(o.Policy.Spec) {
+		c.Reason = v1alpha1.ReasonChildMissing
+	}
+	switch {
+	case !missing.AtZero:
+		c.Message = fmt.Sprintf("Function Mesh has not created %s of %s yet: look at the log of its operator if that stays "+
+			"so", child, entry)
+	case o.CreatesChild():
+		c.Message = fmt.Sprintf("%s has 1 replica until Function Mesh has created %s, which it cannot with 0", entry, child)
+	default:
+		c.Status = metav1.ConditionFalse
+		c.Message = fmt.Sprintf("Function Mesh stops at %s, for it cannot create %s with 0 replicas: set replicas of the "+
+			"entry to 1", entry, child)
+	}
+	return &c
+}

@@ -1,0 +1,181 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
+)
+
+// The budget of statuses written without a new decision is 33 a second up to 10,000 policies: each at most once in
+// refreshEvery, at its own time by its UID. A new leader writes at once what became due before it was elected.
+//
+// renewalsPerSecond is the rate that 10,000 policies need for their heartbeats.
+const renewalsPerSecond = 10_000 / float64(served.Heartbeat/time.Second)
+
+// Reasons that alternate are written changesAtOnce times, and then once in changesEvery.
+const (
+	changesAtOnce = 6
+	changesEvery  = 20 * time.Second
+)
+
+// refreshEvery bounds how often changed numbers are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
+// interval divides the next, so that another number of policies does not shift the times of all.
+func refreshEvery(policies int) time.Duration {
+	for _, every := range []time.Duration{served.Heartbeat / 10, served.Heartbeat / 2} {
+		if float64(policies) <= renewalsPerSecond*every.Seconds() {
+			return every
+		}
+	}
+	return served.Heartbeat
+}
+
+// Due reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
+// alternate; numbers that changed by more than a tenth once in refreshEvery; the time of the decision and messages once
+// a heartbeat.
+func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) bool {
+	before := o.Policy.Status
+	switch {
+	case outcomeDiffers(before, after):
+		return true
+	case reasonsDiffer(before, after) && h.mayChangeReasons(o.Now):
+		return true
+	case after.Decision == nil || after.Decision.Time.Equal(&before.Decision.Time): // nothing was decided
+		return o.Now.Sub(h.reportedAt) >= served.Heartbeat &&
+			!equality.Semantic.DeepEqual(before.Conditions, after.Conditions)
+	}
+	last, every := before.Decision.Time.Time, refreshEvery(o.Policies)
+	age := o.Now.Sub(last)
+	switch {
+	case age < 0 || age >= served.Heartbeat: // the clock of the process before was ahead
+		return true
+	case turn(o.Policy.UID, last, every) == turn(o.Policy.UID, o.Now, every):
+		return false
+	default:
+		return age+every > served.Heartbeat || signalsMoved(before, after)
+	}
+}
+
+// turn counts the intervals of a policy, which begin at its own time: otherwise policies that were written together
+// would always be written together.
+func turn(uid types.UID, at time.Time, every time.Duration) int64 {
+	digest := fnv.New64a()
+	_, _ = digest.Write([]byte(uid)) // never fails
+	own := int64(digest.Sum64() % uint64(served.Heartbeat))
+	return (at.UnixNano() + own) / int64(every)
+}
+
+// Reported is the history after the status was written.
+func (h History) Reported(now time.Time, before, after v1alpha1.AutoscalingPolicyStatus) History {
+	h.reportedAt = now
+	if !outcomeDiffers(before, after) && reasonsDiffer(before, after) {
+		if h.changesUntil.Before(now) {
+			h.changesUntil = now
+		}
+		h.changesUntil = h.changesUntil.Add(changesEvery)
+	}
+	return h
+}
+
+// mayChangeReasons reports whether the reasons did not alternate recently.
+func (h History) mayChangeReasons(now time.Time) bool {
+	return h.changesUntil.Sub(now) <= (changesAtOnce-1)*changesEvery
+}
+
+// outcomeDiffers reports whether another number, bound or object is reported, or a ceiling, which takes minutes to
+// learn.
+func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
+		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
+		(before.Decision == nil) != (after.Decision == nil)
+}
+
+// outcomeOf is the part of a status that is written at every change.
+func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
+	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Checkpoint = nil, nil, nil, nil, ""
+	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
+		s.RunningReplicas = nil // while replicas start one by one, the last start counts
+	}
+	if s.Actuator != nil {
+		s.Actuator = &v1alpha1.ActuatorStatus{Type: s.Actuator.Type}
+	}
+	return s
+}
+
+// reasonsDiffer reports whether a condition has another status or reason, or a decision another hold, cap or strategy.
+func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	return !equality.Semantic.DeepEqual(reasonsOf(before), reasonsOf(after))
+}
+
+func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
+	reasons := map[string]string{}
+	for _, c := range s.Conditions {
+		reasons[c.Type] = string(c.Status) + " " + c.Reason
+	}
+	if d := s.Decision; d != nil {
+		reasons["decision"] = string(d.Strategy) + " " + d.CappedBy
+		if d.Hold != nil {
+			reasons["hold"] = d.Hold.Reason
+		}
+	}
+	return reasons
+}
+
+// ceilingIn is the ceiling in a checkpoint; 0 for none.
+func ceilingIn(checkpoint string) int32 {
+	var known struct {
+		Plateau policy.Plateau `json:"plateau"`
+	}
+	if !strings.Contains(checkpoint, `"stage"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
+		return 0
+	}
+	return known.Plateau.Ceiling()
+}
+
+// signalsMoved reports whether the visible numbers changed by more than a tenth.
+func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
+		return true
+	}
+	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
+		return true
+	}
+	if before.Capacity != nil &&
+		differsByTenth(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
+			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
+		return true
+	}
+	if before.Signals == nil {
+		return false
+	}
+	b, a := before.Signals, after.Signals
+	if !equality.Semantic.DeepEqual(b.Coverage, a.Coverage) {
+		return true
+	}
+	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
+		return true
+	}
+	if b.ReadyMessages != nil && differsByTenth(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
+		return true
+	}
+	return b.PublishRate != nil &&
+		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+}
+
+// differsByTenth reports whether numbers differ by a tenth of the larger and by more than 1.
+func differsByTenth(a, b float64) bool {
+	gap := math.Abs(a - b)
+	return gap > 1 && gap > max(a, b)/10
+}

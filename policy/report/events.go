@@ -1,0 +1,240 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// Reasons of events that are not the reason of a condition.
+const (
+	reasonDesiredReplicasChanged = "DesiredReplicasChanged"
+	reasonReplicasReleased       = "ReplicasReleased"
+)
+
+// eventEvery is the minimum time between two events about one subject that changes with the load.
+const eventEvery = time.Minute
+
+// Event reports a change to the user.
+type Event struct {
+	// Type is Normal or Warning.
+	Type   string
+	Reason string
+	// Action distinguishes events: within six minutes the recorder folds events of equal type, reason and action into a
+	// series and keeps the text of the first.
+	Action string
+	Note   string
+}
+
+// problem has a reason and a message; an empty reason means no problem.
+type problem struct {
+	reason, message string
+}
+
+// eventHistory is what events have reported.
+type eventHistory struct {
+	// raise is the hold that keeps replicas below what the load needs.
+	raise problem
+	// reported by subject, which is the type of a condition or subjectRaise.
+	reported map[string]reportedProblem
+}
+
+type reportedProblem struct {
+	// reason of the problem; empty for none.
+	reason string
+	at     time.Time
+}
+
+// subjectRaise is the subject of holds that keep replicas below what the load needs.
+const subjectRaise = "Raise"
+
+// subject is a source of problems. Events report the start and the end of each problem.
+type subject struct {
+	name string
+	// before and after are the problem; nil if it is unknown whether there is one.
+	before, after *problem
+	// since is when the problem of before began.
+	since time.Time
+	// every is the minimum time between its events. The last change is reported then, if it persists.
+	every time.Duration
+	begin func(problem) Event
+	end   func(was string) Event
+}
+
+// Events are the events of the step to the next status, and the history after them. Each problem is reported once, and
+// so is its end. If the status is the same, Events returns the events that came too early before.
+func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) ([]Event, History) {
+	before := o.Policy.Status
+	var all []Event
+	if from, to, changed := desiredChange(before, after); changed {
+		all = append(all, desiredReplicasChanged(from, to, after.Decision))
+	}
+	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {
+		last, kept := h.events.reported[s.name]
+		if !kept && s.before != nil {
+			last = reportedProblem{s.before.reason, s.since} // by the process before
+		}
+		if s.after != nil && s.after.reason != last.reason && o.Now.Sub(last.at) >= s.every {
+			if s.after.reason != "" {
+				all = append(all, s.begin(*s.after))
+			} else {
+				all = append(all, s.end(last.reason))
+			}
+			last, kept = reportedProblem{s.after.reason, o.Now}, false
+		}
+		if !kept {
+			h.events = h.events.with(s.name, last)
+		}
+	}
+	return all, h
+}
+
+// with is the history after a report. Earlier histories share the map, so it is copied.
+func (h eventHistory) with(name string, last reportedProblem) eventHistory {
+	reported := map[string]reportedProblem{name: last}
+	for other, its := range h.reported {
+		if other != name {
+			reported[other] = its
+		}
+	}
+	h.reported = reported
+	return h
+}
+
+// conditionSubjects are the conditions for which a change is an event. The other conditions are parts of Ready.
+func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject {
+	var all []subject
+	for _, c := range []struct {
+		name  string
+		every time.Duration
+	}{
+		{v1alpha1.ConditionReady, 0},
+		{v1alpha1.ConditionSubscriptionVerified, 0},
+		{v1alpha1.ConditionScalesWithoutRestart, 0},
+		{v1alpha1.ConditionObjectiveAchievable, 0},
+		{v1alpha1.ConditionScalingLimited, eventEvery},
+		{v1alpha1.ConditionObjectiveMet, eventEvery},
+	} {
+		was, is := meta.FindStatusCondition(before.Conditions, c.name), meta.FindStatusCondition(after.Conditions, c.name)
+		s := subject{name: c.name, before: problemOf(was), after: problemOf(is), every: c.every}
+		if was != nil {
+			s.since = was.LastTransitionTime.Time
+		}
+		s.begin = func(p problem) Event {
+			return Event{corev1.EventTypeWarning, p.reason, "Check" + c.name, p.message}
+		}
+		s.end = func(was string) Event {
+			return Event{
+				corev1.EventTypeNormal, is.Reason, "Recover" + c.name,
+				fmt.Sprintf("%s is no longer %s: %s", c.name, was, is.Message),
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// problemOf is the problem of a condition; nil if it is unknown.
+func problemOf(c *metav1.Condition) *problem {
+	switch {
+	case c == nil || c.Status == metav1.ConditionUnknown:
+		return nil
+	case c.Type == v1alpha1.ConditionScalingLimited && limits(*c),
+		c.Type != v1alpha1.ConditionScalingLimited && c.Status == metav1.ConditionFalse:
+		return &problem{c.Reason, c.Message}
+	default:
+		return &problem{}
+	}
+}
+
+// raiseSubject is the subject of holds. The status does not show whether a hold kept replicas below what the load
+// needs.
+func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subject {
+	s := subject{name: subjectRaise, after: &raise, every: eventEvery}
+	if d := before.Decision; d != nil && d.Hold != nil && d.Hold.Reason == raise.reason {
+		s.before, s.since = &raise, d.Time.Time
+	}
+	s.begin = func(p problem) Event {
+		return Event{corev1.EventTypeNormal, v1alpha1.ReasonReplicasHeld, "Hold" + p.reason, p.reason + ": " + p.message}
+	}
+	s.end = func(was string) Event {
+		return Event{
+			corev1.EventTypeNormal, reasonReplicasReleased, "Release" + was,
+			"the replicas are no longer held: " + was,
+		}
+	}
+	return s
+}
+
+// decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
+func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
+	if o.Reading != nil {
+		h.raise = heldRaise(o.Policy.Spec, d)
+	}
+	return h
+}
+
+// heldRaise is the hold that keeps replicas below what the load needs. External limits are no such holds:
+// ScalingLimited reports them.
+func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
+	switch {
+	case d.Hold == nil || externalLimit(d.Hold.Reason) || d.Replicas >= spec.MaxReplicas:
+		return problem{}
+	case d.Hold.Reason == policy.HoldUnverified || d.Hold.Reason == policy.HoldDiscounted ||
+		d.Hold.Reason == policy.HoldWakeBackoff:
+		return problem{d.Hold.Reason, d.Hold.Message}
+	case d.Wanted > d.Replicas:
+		return problem{d.Hold.Reason, fmt.Sprintf("%s; the load needs %d replicas, and %d are kept", d.Hold.Message, d.Wanted,
+			d.Replicas)}
+	default:
+		return problem{}
+	}
+}
+
+func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
+	note := fmt.Sprintf("%d -> %d", from, to)
+	if why := explain(decision); why != "" {
+		note += ": " + why
+	}
+	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}
+}
+
+// desiredChange returns the change of the decided number. A first decision counts from the replicas that run.
+func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int32, changed bool) {
+	origin := before.DesiredReplicas
+	if origin == nil {
+		origin = after.SpecReplicas
+	}
+	if origin == nil || after.DesiredReplicas == nil {
+		return 0, 0, false
+	}
+	return *origin, *after.DesiredReplicas, *origin != *after.DesiredReplicas
+}
+
+// explain is the equation of a decision, with the hold and the bound that changed its result.
+func explain(decision *v1alpha1.Decision) string {
+	if decision == nil {
+		return ""
+	}
+	text := decision.Equation
+	if decision.Hold != nil {
+		if text != "" {
+			text += "; "
+		}
+		text += decision.Hold.Message
+	}
+	if decision.CappedBy != "" {
+		text += " (capped by " + decision.CappedBy + ")"
+	}
+	return text
+}

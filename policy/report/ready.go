@@ -1,0 +1,250 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// trouble is why the autoscaler does not do its job; nil if it does. It is the first condition that is not True, in the
+// order in which a user fixes them. ScalingActive comes late, since it is False if an earlier one is.
+//
+// The job is to know the backlog, to decide, and to have the decided replicas running. Other limits, such as
+// maxReplicas or a limit behind the Function, leave Ready True: ScalingLimited and ObjectiveMet report them. So while
+// Ready is True, ObjectiveMet is never False because of the autoscaler itself.
+func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1.Condition) *metav1.Condition {
+	if target.Status == metav1.ConditionFalse {
+		return &target
+	}
+	for _, part := range []*metav1.Condition{
+		operatorFollows(o), &target, &known, &applied, active, autoscalerFollows(o),
+		replicasStart(o),
+	} {
+		if part != nil && part.Status != metav1.ConditionTrue {
+			return part
+		}
+	}
+	return nil
+}
+
+// ready is True while there is no trouble. Its message names what else keeps messages from meeting the objective,
+// without numbers: each change of a condition is a write.
+func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
+	if trouble != nil {
+		c := *trouble
+		c.Type = v1alpha1.ConditionReady
+		return c
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling}
+	switch {
+	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		c.Reason, c.Message = v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out"
+	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
+		c.Reason, c.Message = v1alpha1.ReasonScaledToZero, active.Message
+	default:
+		c.Message = o.progress()
+	}
+	switch {
+	case objective.Status == metav1.ConditionFalse:
+		c.Message += fmt.Sprintf("; messages wait longer than the latency objective (%s)", objective.Reason)
+	case o.atLimit(limited):
+		c.Message += "; " + limited.Message
+	}
+	return c
+}
+
+// progress is how far the last decision is carried out.
+func (o outcome) progress() string {
+	running := running(o.Observed)
+	switch d := o.decision; {
+	case d != nil && d.Hold != nil:
+		return "the replicas are held (" + d.Hold.Reason + "), see status.decision.hold"
+	case (d != nil && d.Replicas != *o.Target.Replicas) || o.Target.Unfollowed != "":
+		return "the target is about to follow a new decision"
+	case running != nil && *running < *o.Target.Replicas:
+		return "the target follows the decisions, and replicas are starting"
+	default:
+		return "the target follows the decisions"
+	}
+}
+
+// scalingLimited names the bound that limits the replicas to a number that the load does not need. Its messages have no
+// numbers of the load: each change of a condition is a write.
+func (o outcome) scalingLimited() metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionScalingLimited, Status: metav1.ConditionTrue}
+	d := o.decision
+	switch {
+	case d == nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
+		c.Message = "there is no decision"
+	case o.Reading == nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
+		c.Message = "the backlog must be known first"
+	case d.Hold != nil && externalLimit(d.Hold.Reason):
+		c.Reason, c.Message = v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+
+			d.Hold.Reason+"), see status.decision.hold"
+	case d.CappedBy == policy.CappedByMax:
+		c.Reason, c.Message = v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"
+	case d.CappedBy == policy.CappedByMin:
+		c.Reason, c.Message = v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"
+	case d.CappedBy == policy.CappedByPartitions:
+		c.Reason = v1alpha1.ReasonTooFewPartitions
+		c.Message = "the load needs more replicas than the Failover subscription has partitions for"
+	default:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonDesiredWithinRange
+		c.Message = "no bound limits the desired replicas"
+	}
+	return c
+}
+
+// externalLimit reports whether the limit of a hold is outside the Function.
+func externalLimit(hold string) bool {
+	switch hold {
+	case policy.HoldIneffective, policy.HoldThrottled, policy.HoldBlocked:
+		return true
+	default:
+		return false
+	}
+}
+
+// stalledAfter is how long a condition has to be False before the policy is stalled. What is applied together with a
+// policy, such as its target, exists by then.
+const stalledAfter = time.Minute
+
+// WithStalled adds condition Stalled to those of a policy or a set while only a user can fix one, or removes it.
+//
+// Source: github.com/fluxcd/cli-utils v1.2.2, pkg/kstatus/status/generic.go: Stalled fails a deployment at once, and
+// Ready that is not True is waited for.
+func WithStalled(conditions []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	after := slices.Clone(conditions)
+	for _, name := range []string{
+		v1alpha1.ConditionTargetFound, v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionPoliciesApplied,
+	} {
+		c := meta.FindStatusCondition(after, name)
+		if c == nil || c.Status != metav1.ConditionFalse || isTransient(c.Reason) ||
+			now.Sub(c.LastTransitionTime.Time) < stalledAfter {
+			continue
+		}
+		meta.SetStatusCondition(&after, metav1.Condition{
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
+		})
+		return after
+	}
+	meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
+	return after
+}
+
+// isTransient reports whether a False condition with this reason may become True without a user.
+func isTransient(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonTakingOver, v1alpha1.ReasonTakeOverFailed, v1alpha1.ReasonRestoring,
+		v1alpha1.ReasonScaledObjectStays,
+		// Pulsar's function worker answers late or wrongly.
+		v1alpha1.ReasonNoDataYet, v1alpha1.ReasonStale, v1alpha1.ReasonPulsarUnreachable,
+		v1alpha1.ReasonPulsarUnavailable, v1alpha1.ReasonUnexpectedAnswer, v1alpha1.ReasonImplausibleAnswer,
+		v1alpha1.ReasonUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
+func scalingActive(o plan.Observed) *metav1.Condition {
+	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+		return nil
+	}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
+		Message: "the HorizontalPodAutoscaler has not run yet",
+	}
+	switch {
+	case plan.SwitchedOff(o) != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message
+		return &c
+	case o.KeptReset() != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.KeptReset().Message
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.OwnScaledObject() != nil &&
+		o.OwnScaledObject().Paused:
+		return paused(o.OwnScaledObject())
+	case *o.Target.Replicas == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
+		c.Message = "scaled to zero: a backlog wakes replicas"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDirect
+		c.Message = "the controller writes the number of replicas itself"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		c = kedaScales(o)
+		return &c
+	case o.Autoscaler == nil:
+		return &c
+	}
+	c = mirrored(o.Policy, c, o.Autoscaler.Status.Conditions)
+	return &c
+}
+
+// mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
+func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
+	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
+) metav1.Condition {
+	for _, theirs := range conditions {
+		switch {
+		case theirs.Type != autoscalingv2.ScalingActive:
+		case theirs.Reason == reasonScalingDisabled:
+			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
+			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
+			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
+		default:
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
+				v1alpha1.ReasonScaling), theirs.Message
+			if theirs.Reason == reasonAmbiguousSelector {
+				c.Message = ambiguousSelectorMessage(p, theirs.Message)
+			}
+		}
+	}
+	return c
+}
+
+// Reasons of a HorizontalPodAutoscaler.
+const (
+	// reasonScalingDisabled: its target is at zero.
+	reasonScalingDisabled = "ScalingDisabled"
+	// reasonAmbiguousSelector: another one selects the same pods, which stops both.
+	reasonAmbiguousSelector = "AmbiguousSelector"
+)
+
+// ambiguousSelectorMessage names the other autoscalers of a message such as "pods by selector ... are controlled by
+// multiple HPAs: [media/ours media/theirs]".
+//
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
+func ambiguousSelectorMessage(p *v1alpha1.AutoscalingPolicy, theirs string) string {
+	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
+	if begin < 0 || end < begin {
+		return theirs
+	}
+	ours := p.Namespace + "/" + plan.AutoscalerName(p.Name)
+	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
+	if len(others) == 0 {
+		return theirs
+	}
+	return fmt.Sprintf(
+		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
+		strings.Join(others, ", "))
+}

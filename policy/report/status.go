@@ -1,0 +1,210 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// Status is the status to write. Unknown values keep their last value, and conditions report whether desiredReplicas is
+// still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
+// renewed if Due is true for the rest. The history is that after the decision, see History.Decided.
+func Status(observed plan.Observed, h History, decision *policy.Decision, state policy.State,
+	result plan.Result,
+) v1alpha1.AutoscalingPolicyStatus {
+	o, before := newOutcome(observed, result), observed.Policy.Status
+	o.findings, o.decision, o.start = h.findings, decision, state.Start
+	after := *before.DeepCopy()
+	after.ObservedGeneration = o.Policy.Generation
+	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
+	after.SpecReplicas, after.RunningReplicas = nil, running(o.Observed)
+	if o.Target != nil {
+		after.SpecReplicas = o.Target.Replicas
+	}
+	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
+	after.Conditions = o.conditions()
+	if o.NothingToDecide() {
+		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
+	}
+	off := plan.SwitchedOff(o.Observed) != nil
+	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
+		after.DesiredReplicas = nil
+	}
+	if decision == nil {
+		return after
+	}
+	after.Decision = decisionStatus(*decision)
+	after.Capacity = capacityStatus(state)
+	if o.Reading != nil {
+		if replicas := decision.Replicas; !off {
+			after.DesiredReplicas = &replicas
+		}
+		after.Signals = signalsStatus(*o.Reading, *decision)
+	}
+	// Encoding takes ten times as long as deciding, so it happens only for a write.
+	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
+		after.Checkpoint = checkpoint(state)
+	}
+	return after
+}
+
+// Failed is the status after a reconcile that could not observe the input of a decision. The last decision stays, with
+// its time: other processes serve it until it is too old.
+func Failed(o plan.Observed, why error) v1alpha1.AutoscalingPolicyStatus {
+	after := *o.Policy.Status.DeepCopy()
+	meta.SetStatusCondition(&after.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonReconcileFailed,
+		ObservedGeneration: o.Policy.Generation, LastTransitionTime: metav1.NewTime(o.Now),
+		Message: plan.Shorten("retrying after an error: "+why.Error(), maxText),
+	})
+	return after
+}
+
+// running is the number of replicas that run; nil if unknown.
+func running(o plan.Observed) *int32 {
+	switch {
+	case o.Target == nil:
+		return nil
+	case o.Pods != nil && o.Pods.Running != nil:
+		return o.Pods.Running
+	default:
+		return o.Target.Reported
+	}
+}
+
+// actuation is what writes the replicas, and through which object.
+func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModePaused ||
+		o.Violation != nil {
+		return nil, "", ""
+	}
+	if o.Autoscaler != nil {
+		hpa = o.Autoscaler.Name
+	}
+	if ours := o.OwnScaledObject(); ours != nil {
+		scaledObject = ours.Name
+	}
+	actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: plan.Shorten(o.Actuator.Reason, maxText)}
+	return actuator, hpa, scaledObject
+}
+
+func decisionStatus(d policy.Decision) *v1alpha1.Decision {
+	status := &v1alpha1.Decision{
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: plan.Shorten(d.Equation,
+			maxText), CappedBy: d.CappedBy,
+	}
+	if d.Hold != nil {
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: plan.Shorten(d.Hold.Message, maxText)}
+	}
+	return status
+}
+
+func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
+	signals := &v1alpha1.Signals{
+		MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second)), Coverage: coverageStatus(r.Coverage),
+	}
+	if ready, some := shown(r.Ready); some {
+		messages := int64(min(math.Round(ready), math.MaxInt64/2))
+		signals.ReadyMessages = &messages
+	}
+	if d.Discounted >= 1 {
+		messages := int64(min(d.Discounted, math.MaxInt64/2))
+		signals.DiscountedMessages = &messages
+	}
+	if rate, some := shown(r.PublishRate); some {
+		rounded := v1alpha1.NewRate(rate)
+		signals.PublishRate = &rounded
+	}
+	if rate, some := shown(r.ProcessRate); some {
+		rounded := v1alpha1.NewRate(rate)
+		signals.ProcessRate = &rounded
+	}
+	if consumers, some := shown(r.Consumers); some {
+		count := int32(min(consumers, math.MaxInt32))
+		signals.Consumers = &count
+	}
+	if seconds, some := shown(d.Wait); some {
+		const longest = 365 * 24 * time.Hour
+		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
+	}
+	return signals
+}
+
+// coverageStatus is the missing part of a reading; nil for none.
+func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
+	if c.Complete() {
+		return nil
+	}
+	count := func(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }
+	status := &v1alpha1.Coverage{Topics: count(c.Topics), KnownTopics: count(c.Known)}
+	for _, one := range c.Missing {
+		name := plan.Shorten(one.Name, maxTarget)
+		if slices.ContainsFunc(status.Missing, func(m v1alpha1.MissingTopic) bool { return m.Name == name }) {
+			continue
+		}
+		status.Missing = append(status.Missing, v1alpha1.MissingTopic{
+			Name: name, Message: plan.Shorten(backlog.Quote(one.Reason.Error()), maxText),
+		})
+	}
+	return status
+}
+
+// shown is a number or its lower bound, unless the bound is no information.
+func shown(m backlog.Measurement) (value float64, some bool) {
+	least, err := m.LowerBound()
+	return least, err == nil && (m.Known() || least > 0)
+}
+
+// roundedWait is a wait in significant digits: tenths of a second, and whole seconds from 10 s on.
+func roundedWait(seconds float64) time.Duration {
+	const most = 1e9 // does not overflow
+	wait := time.Duration(min(seconds, most)*10) * (time.Second / 10)
+	if wait < 10*time.Second {
+		return wait
+	}
+	return wait.Round(time.Second)
+}
+
+// The maximum bytes of status.target, and of the other texts of a status except messages of conditions.
+const (
+	maxTarget = 512
+	maxText   = 1024
+)
+
+// checkpoint is the encoded state; empty if it cannot be encoded. Then Resume has only the capacity.
+func checkpoint(s policy.State) string {
+	text, err := s.Encode()
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// capacityStatus is the capacity as users see it.
+func capacityStatus(s policy.State) *v1alpha1.Capacity {
+	if s.Capacity == nil {
+		return nil
+	}
+	status := &v1alpha1.Capacity{
+		MessagesPerSecond:  v1alpha1.NewRate(s.Capacity.MessagesPerSecond),
+		UncertaintyPercent: s.Capacity.UncertaintyPercent(),
+		Observations:       s.Capacity.Observations,
+		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
+	}
+	if s.Capacity.Coverage > 0 {
+		covered := int32(max(1, 100*s.Capacity.Coverage+0.5))
+		status.MeasuredBusyPercent = &covered
+	}
+	return status
+}
