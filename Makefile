@@ -14,6 +14,7 @@ TIMEOUT ?= 30m
 PARALLEL     ?= 6
 # Packages at once.
 PACKAGES     ?= 2
+POLICIES     ?= 1000
 SCENARIO     ?=
 SECONDS_EACH ?= 0
 VERSION      ?=
@@ -170,6 +171,11 @@ bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request 
 bench-policies: ## 300 policies at once on a real control plane: until all have HorizontalPodAutoscalers, and statuses written a second
 	@mkdir -p bench/out
 	$(GO) run ./bench/policies -out bench/out/policies.json
+
+.PHONY: bench-scale
+bench-scale: ## The adapter's memory, CPU and requests with many policies, 10 minutes for each of POLICIES=<number>,... and no part of bench
+	@mkdir -p bench/out
+	$(GO) run ./bench/scale -policies '$(POLICIES)' -out bench/out/scale.json
 
 .PHONY: bench-sim
 bench-sim: ## Simulated controllers on the named suite and on held-out loads; plots under bench/out/sim (SEED=<number>)

@@ -83,16 +83,6 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
 }
 
-// firstInput is the first topic, or the first pattern where there is none.
-func (s Subscription) firstInput() (input Topic, some bool) {
-	for _, names := range [][]string{s.Topics, s.Patterns} {
-		if len(names) > 0 {
-			return Topic{Cluster: s.Cluster, Name: names[0]}, true
-		}
-	}
-	return Topic{}, false
-}
-
 // NonPersistent are its topics and patterns that have no backlog, so that they do not count as work.
 func (s Subscription) NonPersistent() (names []string) {
 	for _, name := range slices.Concat(s.Topics, s.Patterns) {

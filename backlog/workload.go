@@ -13,8 +13,6 @@ type workloadState struct {
 	tenants tenants
 	history instancesHistory
 	failure error // why they did not answer the last time; nil after an answer
-	// inputs has one input of each subscription, with the number of its owners, which get the updates.
-	inputs map[Topic]int
 }
 
 func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
@@ -23,15 +21,12 @@ func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
 	}
 	state := s.workloads[subscription.Workload]
 	if state == nil {
-		state = &workloadState{inputs: map[Topic]int{}}
+		state = &workloadState{}
 		s.workloads[subscription.Workload] = state
 		s.change(WorkloadJob(subscription.Workload), true)
 	}
 	if state.tenants.add(tenant) {
 		s.change(WorkloadJob(subscription.Workload), false)
-	}
-	if input, some := subscription.firstInput(); some {
-		state.inputs[input]++
 	}
 }
 
@@ -40,11 +35,6 @@ func (s *jobs) releaseWorkload(subscription Subscription, tenant string) {
 		return
 	}
 	state := s.workloads[subscription.Workload]
-	if input, some := subscription.firstInput(); some {
-		if state.inputs[input]--; state.inputs[input] == 0 {
-			delete(state.inputs, input)
-		}
-	}
 	if !state.tenants.remove(tenant) {
 		return
 	}
@@ -96,20 +86,4 @@ func (s *tracked) readInstances(workload string, now time.Time) InstancesReading
 		return r
 	}
 	return state.history.read()
-}
-
-// WorkloadInputs returns the inputs that an answer of the workload's instances concerns, by topic or pattern.
-func (f *Feed) WorkloadInputs(workload string) []Topic {
-	s := f.store
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	state := s.workloads[workload]
-	if state == nil {
-		return nil
-	}
-	inputs := make([]Topic, 0, len(state.inputs))
-	for input := range state.inputs {
-		inputs = append(inputs, input)
-	}
-	return inputs
 }

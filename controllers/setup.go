@@ -119,7 +119,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := informer.WatchPods(ctx, mgr, config.InstanceMetrics)
+	pods, err := informer.WatchPods(mgr, config.InstanceMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

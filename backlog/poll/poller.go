@@ -43,8 +43,8 @@ type Config struct {
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
 	// Updated is called, outside of any lock, when a topic has an answer or a failure. It must not block. After a listing
-	// it is called with each pattern of the namespace, by its text instead of a topic's name, and after an answer of a
-	// workload with one topic or pattern of each of its subscriptions.
+	// it is called with each pattern of the namespace, by its text instead of a topic's name. Instances, which are read as
+	// often as topics, are no news of their own.
 	Updated func(backlog.Topic)
 	// Started is called when a fetch begins, with its delay after it was due. It must not block. Nil for none.
 	Started func(job backlog.Job, late time.Duration)
@@ -174,8 +174,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 		result.err = p.fetchListing(ctx, timed, j.Namespace())
 		news = p.feed.PatternsIn(j.Namespace())
 	case backlog.WorkloadKind:
-		result.err = p.fetchInstances(ctx, timed, j.Name)
-		news = p.feed.WorkloadInputs(j.Name)
+		result.err = p.fetchInstances(ctx, timed, j.Name) // the next answer of a topic is news for both
 	case backlog.BulkKind:
 		sample, err := p.config.Bulk.FetchBulk(timed, j.Cluster)
 		if result.err = err; err == nil {

@@ -107,31 +107,36 @@ func report(ctx context.Context, writer client.Client, function *unstructured.Un
 
 // FunctionConfig is common to all Functions of a call.
 type FunctionConfig struct {
-	// AdminURL of Pulsar.
-	AdminURL    string
+	// AdminURLs of Pulsar, over which the Functions are spread.
+	AdminURLs   []string
 	Replicas    int32
 	ServiceTime time.Duration
 }
 
 // CreateFunctions creates Functions with these names, each with its own topic and the status that Function Mesh writes,
-// and the pulsarConfig that they name.
+// and the pulsarConfigs that they name.
 func CreateFunctions(ctx context.Context, writer client.Client, names []string, c FunctionConfig) error {
-	const pulsarConfig = "pulsar"
-	config := mesh.PulsarConfig(stage.Namespace, pulsarConfig, c.AdminURL, "pulsar://127.0.0.1:6650")
-	if err := writer.Create(ctx, config); err != nil {
-		return fmt.Errorf("creating the pulsarConfig: %w", err)
+	pulsarConfig := func(i int) string { return fmt.Sprintf("pulsar-%d", i%len(c.AdminURLs)) }
+	for i, url := range c.AdminURLs {
+		config := mesh.PulsarConfig(stage.Namespace, pulsarConfig(i), url, "pulsar://127.0.0.1:6650")
+		if err := writer.Create(ctx, config); err != nil {
+			return fmt.Errorf("creating a pulsarConfig: %w", err)
+		}
 	}
-	return Each(ctx, names, func(ctx context.Context, name string) error {
-		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: max(1, c.Replicas),
+	functions := make([]*unstructured.Unstructured, 0, len(names))
+	for i, name := range names {
+		functions = append(functions, mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
+			Topics: []string{TopicOf(name)}, PulsarConfig: pulsarConfig(i), Replicas: max(1, c.Replicas),
 			ServiceTime: c.ServiceTime,
-		})
+		}))
+	}
+	return Each(ctx, functions, func(ctx context.Context, function *unstructured.Unstructured) error {
 		err := writer.Create(ctx, function)
 		if err == nil && c.Replicas == 0 { // Function Mesh creates none with 0, and allows it afterwards
 			err = writer.Patch(ctx, function, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))
 		}
 		if err != nil {
-			return fmt.Errorf("creating Function %s: %w", name, err)
+			return fmt.Errorf("creating Function %s: %w", function.GetName(), err)
 		}
 		return report(ctx, writer, function)
 	})

@@ -147,7 +147,7 @@ func (s *burstRun) prepare(ctx context.Context, o options) error {
 	if s.client, err = client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	functions := fake.FunctionConfig{AdminURL: adminURL, ServiceTime: time.Second}
+	functions := fake.FunctionConfig{AdminURLs: []string{adminURL}, ServiceTime: time.Second}
 	if err := fake.CreateFunctions(ctx, s.client, s.crowd.names, functions); err != nil {
 		return err
 	}

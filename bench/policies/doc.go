@@ -13,8 +13,7 @@
 // Function follows its spec at once, and there are no pods.
 //
 //	main.go    flags, the order of things
-//	load.go    how much is published and processed
-//	scene.go   Functions and policies, and what follows their changes
+//	scene.go   Functions, their load and policies, and what follows their changes
 //	count.go   counting what the API server was told, by watching it
 //	report.go  budget, table, JSON
 //

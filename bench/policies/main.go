@@ -79,8 +79,8 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 			err = errors.Join(err, ended)
 		}
 	}()
-	works := newWorks(b.policies, time.Now())
-	adminURL, err := pulsarOf(works, time.Now).Serve(ctx, group)
+	loads := newLoads(b.policies, time.Now())
+	adminURL, err := loads.Pulsar(time.Now).Serve(ctx, group)
 	if err != nil {
 		return measured, err
 	}
@@ -94,7 +94,7 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 	if err != nil {
 		return measured, fmt.Errorf("making a client: %w", err)
 	}
-	sc := &scene{client: watching, works: works}
+	sc := &scene{client: watching, loads: loads}
 	watches, endWatches := context.WithCancel(ctx)
 	defer endWatches() // before the stage ends
 	bins, err := binaries.BuildControlPlane(ctx, b.progress)

@@ -19,7 +19,7 @@ const (
 	// earlier measurement.
 	kedaAllHPAs = 150 * time.Second
 	// refreshEvery is policy.refreshEvery, the interval at which changing signals are written.
-	refreshEvery = 30 * time.Second
+	refreshEvery = time.Minute
 	// writesPerScale is the number of status writes for a change of the number of replicas: one with the decision, and one
 	// when the target has it.
 	writesPerScale = 2
@@ -46,8 +46,8 @@ type report struct {
 
 // setSteady sets the numbers of the steady state.
 //
-// The budget: a status is written at every decision, and when signals moved by more than a tenth, at most every 30 s.
-// So n policies under a changing load may write n/30 s, and two statuses for every change of the number of replicas.
+// The budget: a status is written at every decision, and when signals moved by more than a tenth, at most once a minute.
+// So n policies under a changing load may write n/60 s, and two statuses for every change of the number of replicas.
 func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 	r.SteadySeconds = elapsed.Seconds()
 	r.StatusWritesPerSecond = float64(writes) / r.SteadySeconds

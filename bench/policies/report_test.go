@@ -29,9 +29,9 @@ func TestReport(t *testing.T) {
 	golden.JSON(t, *update, "report.json", sampleReport())
 }
 
-func TestTheBudgetIsARefreshIn30SecondsAndTwoWritesAScale(t *testing.T) {
+func TestTheBudgetIsARefreshAMinuteAndTwoWritesAScale(t *testing.T) {
 	r := sampleReport()
 	require.InDelta(t, 10, r.StatusWritesPerSecond, 1e-9, "1200 in 2 minutes")
 	require.InDelta(t, 1, r.ScalesPerSecond, 1e-9)
-	require.InDelta(t, 300.0/30+2*1, r.StatusWritesBudgetPerSecond, 1e-9)
+	require.InDelta(t, 300.0/60+2*1, r.StatusWritesBudgetPerSecond, 1e-9)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -24,30 +25,34 @@ import (
 // scene has the objects of the benchmark, and records their changes.
 type scene struct {
 	client client.WithWatch
-	works  map[string]*work
+	loads  fake.Loads
 	// autoscalers, statuses and scales record the HorizontalPodAutoscalers, the policies and the Functions.
 	autoscalers, statuses, scales ledger
 }
 
 func functionName(i int) string { return fmt.Sprintf("fn-%04d", i) }
 
-func newWorks(n int, now time.Time) map[string]*work {
-	works := make(map[string]*work, n)
+// newLoads have means from 15 to 90 messages per second, which need 1 to 6 replicas. They vary by up to 80 %.
+func newLoads(n int, now time.Time) fake.Loads {
+	const lowest, highest = 15, 90
+	loads := make(fake.Loads, n)
 	for i := range n {
-		works[functionName(i)] = newWork(i, n, now)
+		share := float64(i) / float64(n)
+		mean, phase := lowest+(highest-lowest)*share, math.Mod(share*17, 1)
+		loads[functionName(i)] = fake.NewLoad(mean, phase, fake.Waves{Slow: 0.5, Fast: 0.3}, now)
 	}
-	return works
+	return loads
 }
 
 // createFunctions creates all Functions, with the status that Function Mesh sets.
 func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
-	return fake.CreateFunctions(ctx, s.client, slices.Collect(maps.Keys(s.works)), fake.FunctionConfig{
-		AdminURL: adminURL, Replicas: 1, ServiceTime: time.Second / capacity,
+	return fake.CreateFunctions(ctx, s.client, slices.Collect(maps.Keys(s.loads)), fake.FunctionConfig{
+		AdminURLs: []string{adminURL}, Replicas: 1, ServiceTime: time.Second / fake.Capacity,
 	})
 }
 
 func (s *scene) createPolicies(ctx context.Context) error {
-	return fake.Each(ctx, slices.Collect(maps.Keys(s.works)), func(ctx context.Context, name string) error {
+	return fake.Each(ctx, slices.Collect(maps.Keys(s.loads)), func(ctx context.Context, name string) error {
 		if err := s.client.Create(ctx, testbed.Policy(name, 1, 20, time.Minute)); err != nil {
 			return fmt.Errorf("creating policy %s: %w", name, err)
 		}
@@ -73,18 +78,7 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error {
 		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
 			s.scales.take(watch.Modified, time.Now())
-			s.works[function].scale(replicas, time.Now())
+			s.loads[function].Scale(replicas, time.Now())
 		})
 	})
-}
-
-// pulsarOf returns the load of each Function so far.
-func pulsarOf(works map[string]*work, now func() time.Time) fake.Pulsar {
-	return func(function string) (fake.Counts, bool) {
-		one := works[function]
-		if one == nil {
-			return fake.Counts{}, false
-		}
-		return one.counts(now()), true
-	}
 }

@@ -13,7 +13,7 @@
 //	policies.go     Policies, by name
 //	lease.go        DecisionMaker: whether the holder of the Lease is alive, and a decision current
 //	credentials.go  Credentials: the content of Secrets; secrets.go reads them one by one
-//	pods.go         Pods: the addresses of instances; podhealth.go has the pod health and the cache transform
+//	pods.go         Pods: the addresses of instances; podhealth.go has the pod health and what is cached of a pod
 //	manager.go      scheme and cache options of a manager
 //
 // Credentials and Pods are optional: a platform may not permit reading Secrets or pods.

@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -51,11 +50,11 @@ func CacheOptions(lease types.NamespacedName) cache.Options {
 }
 
 // WatchPods adds the watch of pods to the manager; nil with NoInstanceMetrics.
-func WatchPods(ctx context.Context, mgr manager.Manager, mode target.InstanceMetrics) (*Pods, error) {
+func WatchPods(mgr manager.Manager, mode target.InstanceMetrics) (*Pods, error) {
 	if mode != target.PodInstanceMetrics {
 		return nil, nil //nolint:nilnil // none is a result
 	}
-	pods, err := NewPods(ctx, mgr)
+	pods, err := NewPods(mgr)
 	if err != nil {
 		return nil, err
 	}

@@ -4,104 +4,104 @@
 package informer
 
 import (
+	"net"
 	"slices"
 	"strconv"
 	"time"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// transformPod keeps what Pods reads: 1.9 KB of the 8 KB of a pod, of which 1.2 KB are fields without a value.
-func transformPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	kept := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: transformLabels(pod.Labels),
-		},
-		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP,
-			InitContainerStatuses: transformContainers(pod.Status.InitContainerStatuses),
-			ContainerStatuses:     transformContainers(pod.Status.ContainerStatuses),
-		},
-	}
-	if revision, set := pod.Labels[appsv1.ControllerRevisionHashLabelKey]; set {
-		kept.Labels[appsv1.ControllerRevisionHashLabelKey] = revision
-	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		kept.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
-	}
-	if port, set := pod.Annotations[cluster.AnnotationPort]; set &&
-		port != strconv.Itoa(defaultInstancePort) { // the default needs no annotation
-		kept.Annotations = map[string]string{cluster.AnnotationPort: port}
-	}
-	if c := readiness(pod); c != nil {
-		kept.Status.Conditions = []corev1.PodCondition{{
-			Type: c.Type, Status: c.Status,
-			LastTransitionTime: c.LastTransitionTime,
-		}}
-	}
-	return kept, nil
+// instancePod is what Pods reads of a pod: 0.4 KB of its 8 KB, with its place in a cache. Texts that pods share are
+// stored once.
+type instancePod struct {
+	// ObjectMeta is empty and the same for all: the cache reads what the methods below return.
+	*metav1.ObjectMeta
+
+	namespace     unique.Handle[string]
+	name, version string
+	workload      unique.Handle[string]
+	// revision of the template; empty without one.
+	revision unique.Handle[string]
+	// address of its metrics; empty while they are not served.
+	address string
+	// unreadySince is for a pod that is unready.
+	unreadySince              time.Time
+	unready, crashes, deleted bool
 }
 
-// transformLabels keeps what indexPod reads.
-func transformLabels(of map[string]string) map[string]string {
-	if isOfWorker(of) {
-		return map[string]string{labelWorkerComponent: of[labelWorkerComponent], labelWorkerTenant: of[labelWorkerTenant]}
+// GetNamespace implements metav1.Object.
+func (p *instancePod) GetNamespace() string { return p.namespace.Value() }
+
+// GetName implements metav1.Object.
+func (p *instancePod) GetName() string { return p.name }
+
+// GetResourceVersion implements metav1.Object.
+func (p *instancePod) GetResourceVersion() string { return p.version }
+
+func newInstancePod(pod *corev1.Pod) *instancePod {
+	p := &instancePod{
+		namespace: unique.Make(pod.Namespace), name: pod.Name, version: pod.ResourceVersion,
+		workload: unique.Make(workloadOf(pod)), revision: unique.Make(pod.Labels[appsv1.ControllerRevisionHashLabelKey]),
+		crashes: crashLoops(pod), deleted: pod.DeletionTimestamp != nil,
 	}
-	return map[string]string{labelComponent: of[labelComponent], labelName: of[labelName]}
+	p.unreadySince, p.unready = unreadySince(pod)
+	if pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
+		p.address = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod)))
+	}
+	return p
 }
 
-// transformContainers keeps the containers that crashed, and nothing of healthy ones.
-func transformContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-	var crashed []corev1.ContainerStatus
-	for i := range statuses {
-		if !hasCrashed(&statuses[i]) {
-			continue
+// podTransform turns pods into instancePods before a cache stores them.
+func podTransform() toolscache.TransformFunc {
+	empty := &metav1.ObjectMeta{}
+	return func(object any) (any, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return object, nil
 		}
-		var kept corev1.ContainerStatus
-		if waiting := statuses[i].State.Waiting; waiting != nil {
-			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
-		} else {
-			kept.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: statuses[i].State.Terminated.ExitCode}
-		}
-		crashed = append(crashed, kept)
+		kept := newInstancePod(pod)
+		kept.ObjectMeta = empty
+		return kept, nil
 	}
-	return crashed
 }
 
-// health sums up the pods of a workload, as transformPod keeps them. A pod that is being deleted does not count. A pod
-// that crashed is not ready either.
+// indexPod is the function of the index.
+func indexPod(object any) ([]string, error) {
+	if pod, ok := object.(*instancePod); ok && pod.workload.Value() != "" {
+		return []string{pod.workload.Value()}, nil
+	}
+	return nil, nil
+}
+
+// health sums up the pods of a workload. A pod that is being deleted does not count. A pod that crashed is not ready
+// either.
 //
 // Replicas are those of a StatefulSet. A label of its pods names the revision of its template. While the StatefulSet
 // replaces pods there are two revisions.
-func health(pods []corev1.Pod) policy.Pods {
+func health(pods []*instancePod) policy.Pods {
 	var sum policy.Pods
 	revision := ""
-	for i := range pods {
-		pod := &pods[i]
-		if pod.DeletionTimestamp != nil {
+	for _, pod := range pods {
+		if pod.deleted {
 			continue
 		}
-		if since, unready := unreadySince(pod); unready {
-			if sum.Unready == 0 || since.Before(sum.UnreadySince) {
-				sum.UnreadySince = since
+		if pod.unready {
+			if sum.Unready == 0 || pod.unreadySince.Before(sum.UnreadySince) {
+				sum.UnreadySince = pod.unreadySince
 			}
 			sum.Unready++
 		}
-		if crashLoops(pod) {
+		if pod.crashes {
 			sum.CrashLooping++
 		}
-		if own := pod.Labels[appsv1.ControllerRevisionHashLabelKey]; own != "" {
+		if own := pod.revision.Value(); own != "" {
 			sum.Updating = sum.Updating || revision != "" && own != revision
 			revision = own
 		}

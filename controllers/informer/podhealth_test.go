@@ -6,16 +6,16 @@ package informer
 import (
 	"testing"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // podsCreated is the creation time of all pods of these tests.
@@ -169,55 +169,34 @@ func TestHealth(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var kept []corev1.Pod
+			var kept []*instancePod
 			for _, change := range test.pods {
 				pod := healthyPod()
 				change(pod)
-				slim, err := transformPod(pod)
-				require.NoError(t, err)
-				kept = append(kept, *slim.(*corev1.Pod))
+				kept = append(kept, newInstancePod(pod))
 			}
 			require.Equal(t, test.want, health(kept))
 		})
 	}
 }
 
-func TestTransformPod(t *testing.T) {
+func TestPodTransformKeepsWhatACacheNeeds(t *testing.T) {
 	pod := healthyPod()
-	pod.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	slim, err := transformPod(pod)
+	pod.ResourceVersion = "7"
+	transform := podTransform()
+	kept, err := transform(pod)
 	require.NoError(t, err)
-	kept, ok := slim.(*corev1.Pod)
-	require.True(t, ok)
-	controller := true
-	require.Equal(t, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fixture.Namespace, Name: "resize-function-0", CreationTimestamp: metav1.NewTime(podsCreated()),
-			Labels: map[string]string{
-				labelComponent: "function", labelName: "resize", appsv1.ControllerRevisionHashLabelKey: "resize-function-5f8d9c7b6",
-			},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "resize-function", Controller: &controller}},
-		},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "10.2.0.17",
-			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(minutes(1))},
-			},
-		},
-	}, kept)
-
-	crashed(pod)
-	slim, err = transformPod(pod)
+	require.Less(t, unsafe.Sizeof(*kept.(*instancePod)), uintptr(150), "of 100,000 pods")
+	again, err := transform(kept)
 	require.NoError(t, err)
-	kept, ok = slim.(*corev1.Pod)
-	require.True(t, ok)
-	require.Equal(t, []corev1.ContainerStatus{{State: corev1.ContainerState{
-		Waiting: &corev1.ContainerStateWaiting{Reason: reasonCrashLoop},
-	}}}, kept.Status.ContainerStatuses)
-	again, err := transformPod(kept.DeepCopy())
+	require.Same(t, kept, again, "a second transform changes nothing")
+	key, err := toolscache.MetaNamespaceKeyFunc(kept)
 	require.NoError(t, err)
-	require.Equal(t, kept, again, "a second transform changes nothing")
+	require.Equal(t, "media/resize-function-0", key)
+	fields, err := meta.Accessor(kept)
+	require.NoError(t, err)
+	require.Equal(t, "7", fields.GetResourceVersion())
+	require.Empty(t, fields.GetLabels())
 }
 
 func TestHealthOfOneWorkload(t *testing.T) {
@@ -225,9 +204,7 @@ func TestHealthOfOneWorkload(t *testing.T) {
 	crashed(ill)
 	crashed(other)
 	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
-	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance,
-		indexPod).Build()
-	pods := &Pods{cache: &podCache{reader: reader}}
+	pods := &Pods{watches: []podWatch{watchOf(t, well, ill, other)}}
 	health, err := pods.Health("Function/media/resize")
 	require.NoError(t, err)
 	require.Equal(t, policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)

@@ -5,8 +5,8 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -48,9 +50,9 @@ const (
 type Pods struct {
 	// direct checks at the API server whether the adapter may list pods: a forbidden watch fails silently and never ends.
 	direct client.Reader
-	// cache of pods alone: the adapter works without it.
-	cache cache.Cache
-	every time.Duration
+	// watches of pods alone: the adapter works without them. There are two, because a watch has one selector.
+	watches []podWatch
+	every   time.Duration
 	// selections are the health of selected pods that are not in the cache.
 	selections *target.Lookups[podSelection, selectedPods]
 	// forbidden signals that the watch of pods is forbidden; it holds one signal.
@@ -62,37 +64,39 @@ type Pods struct {
 	unknown error
 }
 
-// NewPods creates a cache of pods with the connection of a manager. The cache has pods while Start runs.
-func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
-	selector, err := instanceSelector()
-	if err != nil {
-		return nil, err
-	}
+// podWatch is the informer of one selector.
+type podWatch struct {
+	pods   toolscache.Indexer
+	run    func(context.Context)
+	synced toolscache.InformerSynced
+}
+
+// NewPods creates watches of pods with the connection of a manager. They have pods while Start runs.
+func NewPods(mgr manager.Manager) (*Pods, error) {
 	p := &Pods{
 		direct: mgr.GetAPIReader(), every: podProbeInterval, forbidden: make(chan struct{}, 1),
 		unknown: errPodsNotRead, selections: newSelections(time.Now),
 	}
-	ofWorkers, err := workerSelector()
+	connection, err := apiutil.RESTClientForGVK(corev1.SchemeGroupVersion.WithKind("Pod"), false, false, mgr.GetConfig(),
+		serializer.NewCodecFactory(mgr.GetScheme()), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connecting to watch pods: %w", err)
 	}
-	var both podCaches
-	for _, one := range []struct {
-		into *cache.Cache
-		of   labels.Selector
-	}{{&both.Cache, selector}, {&both.ofWorkers, ofWorkers}} {
-		*one.into, err = cache.New(mgr.GetConfig(), cache.Options{
-			HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: one.of, Transform: transformPod}},
-			DefaultWatchErrorHandler: p.watchFailed,
-		})
+	for _, selector := range []func() (labels.Selector, error){instanceSelector, workerSelector} {
+		one, err := selector()
 		if err != nil {
-			return nil, fmt.Errorf("creating a cache of pods: %w", err)
+			return nil, err
 		}
-	}
-	p.cache = both
-	if err := p.cache.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
-		return nil, fmt.Errorf("indexing pods: %w", err)
+		informer := toolscache.NewSharedIndexInformer(
+			toolscache.NewFilteredListWatchFromClient(connection, "pods", metav1.NamespaceAll,
+				func(options *metav1.ListOptions) { options.LabelSelector = one.String() }),
+			&corev1.Pod{}, 0, toolscache.Indexers{indexInstance: indexPod})
+		err = errors.Join(informer.SetTransform(podTransform()), informer.SetWatchErrorHandlerWithContext(p.watchFailed))
+		if err != nil {
+			return nil, fmt.Errorf("preparing to watch pods: %w", err)
+		}
+		p.watches = append(p.watches,
+			podWatch{pods: informer.GetIndexer(), run: informer.RunWithContext, synced: informer.HasSynced})
 	}
 	return p, nil
 }
@@ -116,25 +120,24 @@ func instanceSelector() (labels.Selector, error) {
 	return labels.NewSelector().Add(*isComponent), nil
 }
 
-// indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
-// cleans up after a workload gives its pod the same labels.
-func indexPod(object client.Object) []string {
-	if owner := metav1.GetControllerOf(object); isOfWorker(object.GetLabels()) && owner != nil &&
-		owner.Kind == cluster.KindStatefulSet {
-		return []string{target.WorkloadKey(cluster.KindStatefulSet, object.GetNamespace(), owner.Name)}
+// workloadOf is the workload that a pod is an instance of, empty for none. A pod is an instance when the workload's
+// StatefulSet controls it: the Job that cleans up after a workload gives its pod the same labels.
+func workloadOf(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != cluster.KindStatefulSet {
+		return ""
+	}
+	if isOfWorker(pod.Labels) {
+		return target.WorkloadKey(cluster.KindStatefulSet, pod.Namespace, owner.Name)
 	}
 	for _, kind := range cluster.WorkloadKinds() {
-		name := object.GetLabels()[labelName]
-		if object.GetLabels()[labelComponent] != strings.ToLower(kind) || name == "" {
-			continue
-		}
-		owner := metav1.GetControllerOf(object)
-		statefulSet := plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name})
-		if owner != nil && owner.Kind == cluster.KindStatefulSet && owner.Name == statefulSet {
-			return []string{target.WorkloadKey(kind, object.GetNamespace(), name)}
+		name := pod.Labels[labelName]
+		if pod.Labels[labelComponent] == strings.ToLower(kind) && name != "" &&
+			owner.Name == plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name}) {
+			return target.WorkloadKey(kind, pod.Namespace, name)
 		}
 	}
-	return nil
+	return ""
 }
 
 // Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, an empty
@@ -145,12 +148,9 @@ func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 		return nil, err
 	}
 	var found []backlog.InstanceAddress
-	for i := range pods {
-		pod := &pods[i]
-		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
-			found = append(found, backlog.InstanceAddress{
-				ID: pod.Name, HostPort: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod))),
-			})
+	for _, pod := range pods {
+		if !pod.deleted && pod.address != "" {
+			found = append(found, backlog.InstanceAddress{ID: pod.name, HostPort: pod.address})
 		}
 	}
 	slices.SortFunc(found, func(x, y backlog.InstanceAddress) int { return strings.Compare(x.ID, y.ID) })
@@ -166,19 +166,23 @@ func (p *Pods) Health(workload string) (policy.Pods, error) {
 	return health(pods), nil
 }
 
-// list returns the pods of the workload, which callers must not modify, or why pods are unknown.
-func (p *Pods) list(workload string) ([]corev1.Pod, error) {
+// list returns the pods of the workload, or why pods are unknown.
+func (p *Pods) list(workload string) (pods []*instancePod, err error) {
 	if err := p.unknownReason(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), target.CacheTimeout)
-	defer cancel()
-	var list corev1.PodList
-	if err := p.cache.List(ctx, &list, client.MatchingFields{indexInstance: workload},
-		client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
+	for _, watch := range p.watches {
+		objects, err := watch.pods.ByIndex(indexInstance, workload)
+		if err != nil {
+			return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
+		}
+		for _, object := range objects {
+			if pod, ok := object.(*instancePod); ok {
+				pods = append(pods, pod)
+			}
+		}
 	}
-	return list.Items, nil
+	return pods, nil
 }
 
 // portOf a pod's metrics. An annotation that is no port is ignored: Prometheus would find nothing there either.

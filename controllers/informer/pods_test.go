@@ -17,9 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -42,19 +41,19 @@ func testPod() *corev1.Pod {
 	}
 }
 
-// podCache lists from a fake API server.
-type podCache struct {
-	informertest.FakeInformers
-	reader client.Reader
-}
-
-func (c *podCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return c.reader.List(ctx, list, options...)
-}
-
-func (c *podCache) Start(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// watchOf is a watch that has pods from the start.
+func watchOf(t *testing.T, pods ...*corev1.Pod) podWatch {
+	t.Helper()
+	cached := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{indexInstance: indexPod})
+	transform := podTransform()
+	for _, pod := range pods {
+		kept, err := transform(pod)
+		require.NoError(t, err)
+		require.NoError(t, cached.Add(kept))
+	}
+	return podWatch{
+		pods: cached, run: func(ctx context.Context) { <-ctx.Done() }, synced: func() bool { return true },
+	}
 }
 
 func TestAddresses(t *testing.T) {
@@ -108,15 +107,7 @@ func TestAddresses(t *testing.T) {
 			if test.change != nil {
 				test.change(pod)
 			}
-			slim, err := transformPod(pod)
-			require.NoError(t, err)
-			kept, ok := slim.(*corev1.Pod)
-			require.True(t, ok)
-			require.Empty(t, kept.Spec.Containers)
-			kept.Finalizers = pod.Finalizers // without them the fake server refuses one that is being deleted
-			kept.ResourceVersion = ""
-			reader := fake.NewClientBuilder().WithObjects(kept).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
-			p := &Pods{cache: &podCache{reader: reader}}
+			p := &Pods{watches: []podWatch{watchOf(t, pod)}}
 			found, err := p.Addresses(cmp.Or(test.workload, resize))
 			require.NoError(t, err)
 			require.Equal(t, test.want, found)
@@ -148,9 +139,10 @@ func (l *podLister) set(fails error) {
 
 func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
-		p := &Pods{direct: direct, cache: &podCache{reader: reader}, every: podProbeInterval, unknown: errPodsNotRead}
+		p := &Pods{
+			direct: direct, watches: []podWatch{watchOf(t, testPod())}, every: podProbeInterval, unknown: errPodsNotRead,
+		}
 		_, err := p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,11 +180,10 @@ func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
-		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{}
 		p := &Pods{
-			direct: direct, cache: &podCache{reader: reader}, every: podProbeInterval, forbidden: make(chan struct{},
-				1), unknown: errPodsNotRead,
+			direct: direct, watches: []podWatch{watchOf(t, testPod())}, every: podProbeInterval,
+			forbidden: make(chan struct{}, 1), unknown: errPodsNotRead,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -61,10 +61,14 @@ func (p *Pods) Start(ctx context.Context) error {
 		}
 	}
 	p.setUnknown(errPodsNotRead)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.cache.Start(ctx) })
+	var group errgroup.Group
+	synced := make([]toolscache.InformerSynced, 0, len(p.watches))
+	for _, watch := range p.watches {
+		synced = append(synced, watch.synced)
+		group.Go(func() error { watch.run(ctx); return nil })
+	}
 	group.Go(func() error {
-		if !p.cache.WaitForCacheSync(ctx) {
+		if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
 			return nil // stopping
 		}
 		select {
@@ -74,10 +78,7 @@ func (p *Pods) Start(ctx context.Context) error {
 		p.follow(ctx)
 		return nil
 	})
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("watching pods: %w", err)
-	}
-	return nil
+	return group.Wait()
 }
 
 // follow keeps p.unknown up to date while pods are watched.

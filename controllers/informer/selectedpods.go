@@ -57,12 +57,14 @@ func (p *Pods) listSelected(ctx context.Context, namespace, selector string) (po
 		return policy.Pods{}, fmt.Errorf("listing the pods that %q selects in namespace %s: %w", selector, namespace, err)
 	}
 	running := int32(0)
+	pods := make([]*instancePod, 0, len(list.Items))
 	for i := range list.Items {
 		if list.Items[i].Status.Phase == corev1.PodRunning {
 			running++ // a pod that is being deleted consumes until it ends
 		}
+		pods = append(pods, newInstancePod(&list.Items[i]))
 	}
-	sum := health(list.Items)
+	sum := health(pods)
 	sum.Running = &running
 	return sum, nil
 }

@@ -90,7 +90,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := WatchPods(ctx, mgr, config.InstanceMetrics)
+	pods, err := WatchPods(mgr, config.InstanceMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

@@ -157,12 +157,12 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 			10 * time.Second, false,
 		},
 		"the backlog moved by more than a tenth": {
-			decide(noon().Add(30*time.Second), reading(900, 200), nil),
-			30 * time.Second, true,
+			decide(noon().Add(time.Minute), reading(900, 200), nil),
+			time.Minute, true,
 		},
 		"the backlog moved by less than a tenth": {
-			decide(noon().Add(30*time.Second), reading(105, 200), nil),
-			30 * time.Second, false,
+			decide(noon().Add(time.Minute), reading(105, 200), nil),
+			time.Minute, false,
 		},
 		"five minutes passed": {
 			decide(noon().Add(5*time.Minute), reading(100, 200), nil),

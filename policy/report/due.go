@@ -31,13 +31,11 @@ const (
 	changesEvery  = 20 * time.Second
 )
 
-// refreshEvery bounds how often changed numbers are written: 30 s up to 1,000 policies, 150 s up to 5,000. Each
-// interval divides the next, so that another number of policies does not shift the times of all.
+// refreshEvery bounds how often changed numbers are written: once a minute up to 2,000 policies. That interval divides
+// the other, so that another number of policies does not shift the times of all.
 func refreshEvery(policies int) time.Duration {
-	for _, every := range []time.Duration{served.Heartbeat / 10, served.Heartbeat / 2} {
-		if float64(policies) <= renewalsPerSecond*every.Seconds() {
-			return every
-		}
+	if every := served.Heartbeat / 5; float64(policies) <= renewalsPerSecond*every.Seconds() {
+		return every
 	}
 	return served.Heartbeat
 }

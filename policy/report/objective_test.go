@@ -180,7 +180,7 @@ func TestAPartialReadingOfNewTopicsIsNoMiss(t *testing.T) {
 func TestAWaitNearTheObjectiveDoesNotFlap(t *testing.T) {
 	s := begun(t)
 	writes := s.writes
-	const rounds, heartbeats = 30, 5
+	const rounds, heartbeats = 30, 6 // one every 4 to 5 minutes
 	for range rounds {
 		s.serve(policy.ObjectiveMissed)
 		s.goOn(30 * time.Second)

@@ -170,7 +170,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 	}{
 		"no write":                {time.Second, 100, false},
 		"another decision":        {time.Second, 900_000, true},
-		"signals moved by a half": {31 * time.Second, 150, true},
+		"signals moved by a half": {61 * time.Second, 150, true},
 		"a heartbeat":             {5 * time.Minute, 100, true},
 	}
 	for name, test := range tests {

@@ -48,7 +48,7 @@ type Config struct {
 	// kinds of the server only every 30 s: until then the HPA controller reports "unable to map kind" for later ones.
 	CRDs []string
 	// Controllers of kube-controller-manager in addition to those for HPAs, workloads, garbage collection, namespaces and
-	// service accounts, e.g. "disruption-controller".
+	// service accounts, e.g. "disruption-controller", and "-statefulset-controller" to run without one of these.
 	Controllers []string
 	// APIServerArgs and ControllerManagerArgs come last on the command line and override earlier flags, e.g.
 	// "--feature-gates=HPAScaleToZero=true" (both servers need it).

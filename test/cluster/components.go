@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,7 +103,7 @@ func (c *Cluster) controllerManager() component {
 			"kubeconfig", kubeconfig, "authentication-kubeconfig", kubeconfig, "authorization-kubeconfig", kubeconfig,
 			"bind-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.controllerManager),
 			"tls-cert-file", pki("controller-manager.crt"), "tls-private-key-file", pki("controller-manager.key"),
-			"controllers", strings.Join(append(controllers(), c.config.Controllers...), ","),
+			"controllers", strings.Join(slices.Concat(c.config.Controllers, controllers()), ","), // the first of a name counts
 			"leader-elect", "false",
 			// As in real clusters, each controller has its own user and bootstrap role, so that missing permissions show.
 			"use-service-account-credentials", "true",

@@ -54,8 +54,10 @@ type Config struct {
 	Guests bool
 	// WithoutAdapter makes the test start the product and apply its CRDs; Adapter is nil.
 	WithoutAdapter bool
-	// Controllers of kube-controller-manager in addition to the default ones.
+	// Controllers of kube-controller-manager, as in cluster.Config.
 	Controllers []string
+	// ControllerManagerArgs come last on the command line of kube-controller-manager.
+	ControllerManagerArgs []string
 	// ScalerFlags follow the stage's own flags of a scaler, such as --poll-interval=2s.
 	ScalerFlags []string
 }
@@ -185,7 +187,8 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	starting.Go(func() (err error) {
 		s.Cluster, err = cluster.Start(ctx, cluster.Config{
 			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: slices.Concat(crds, ours, others),
-			Controllers: config.Controllers, APIServerArgs: gates, ControllerManagerArgs: gates,
+			Controllers: config.Controllers, APIServerArgs: gates,
+			ControllerManagerArgs: slices.Concat(gates, config.ControllerManagerArgs),
 		})
 		return err
 	})

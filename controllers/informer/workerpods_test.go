@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -40,17 +38,8 @@ func workerPod() *corev1.Pod {
 	}
 }
 
-func TestPodCachesListBoth(t *testing.T) {
-	stored := func(pod *corev1.Pod) client.Reader {
-		kept, err := transformPod(pod)
-		require.NoError(t, err)
-		return fake.NewClientBuilder().WithObjects(kept.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance,
-			indexPod).Build()
-	}
-	p := &Pods{cache: podCaches{
-		Cache:     &podCache{reader: stored(testPod())},
-		ofWorkers: &podCache{reader: stored(workerPod())},
-	}}
+func TestPodsAreOfBothWatches(t *testing.T) {
+	p := &Pods{watches: []podWatch{watchOf(t, testPod()), watchOf(t, workerPod())}}
 	for workload, want := range map[string][]backlog.InstanceAddress{
 		"Function/media/resize":                      {{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
 		"StatefulSet/media/pf-public-default-resize": {{ID: "pf-public-default-resize-0", HostPort: "10.2.0.18:19094"}},

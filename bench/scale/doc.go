@@ -1,0 +1,24 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command scale measures the cost of the adapter itself with 1,000 to 10,000 policies: its memory, CPU and requests,
+// how old readings and decisions are, and how long a start and a fail-over take.
+//
+//	go run ./bench/scale -policies 1000,5000 -out bench/out/scale.json
+//
+// The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real; the adapter has its shipped
+// flags. kube-controller-manager has a higher limit of requests, because its default suffices for some 300
+// HorizontalPodAutoscalers. Package fake replaces Pulsar (10 brokers) and Function Mesh. Each policy has a Function, its
+// StatefulSet and 10 pods. No kubelet runs the pods: they are Running and Ready, and with -scrape their counters are
+// read too. In each minute a tenth of the policies change: the load by up to a third, or a pod is replaced.
+//
+//	main.go     flags, the order of things
+//	scene.go    Functions with load, StatefulSets, pods and policies, and their changes
+//	series.go   what /metrics of the adapter says
+//	report.go   rows, table, JSON
+//
+// CPU is the time of the process, so it holds beside other work, too. Ages are of the series of --policy-metrics=Full,
+// which the shipped flags leave out: a second replica has them after it took over.
+//
+// Floor 3. It does not judge the numbers.
+package main

@@ -1,0 +1,160 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// replicas of a Function at the start; lowest and highest are means of its load, which need 6 to 12 of them.
+	replicas        = 10
+	lowest, highest = 120, 240
+	// changesPerMinute is the share of policies that change in a minute, and swing how far a load changes.
+	changesPerMinute, swing = 0.1, 1.0 / 3
+)
+
+// scene has the objects of the benchmark.
+type scene struct {
+	bench  bench
+	client client.WithWatch
+	names  []string
+	means  []float64
+	loads  fake.Loads
+	// podPort serves the counters of all pods; 0 for none.
+	podPort int
+}
+
+// newScene starts the brokers, and returns their URLs.
+func (b bench) newScene(ctx context.Context, group *errgroup.Group, policies int) (*scene, []string, error) {
+	sc := &scene{bench: b, loads: fake.Loads{}}
+	for i := range policies {
+		name, mean := fmt.Sprintf("fn-%05d", i), lowest+(highest-lowest)*float64(i)/float64(policies)
+		sc.names, sc.means = append(sc.names, name), append(sc.means, mean)
+		sc.loads[name] = fake.NewLoad(mean, 0, fake.Waves{}, time.Now())
+		sc.loads[name].Scale(replicas, time.Now())
+	}
+	pulsar := sc.loads.Pulsar(time.Now)
+	noisy := fake.Pulsar(func(function string) (fake.Counts, bool) {
+		counts, known := pulsar(function)
+		if counts.Replicas > 0 { // each replica works on a message or two
+			counts.Unacked = min(counts.Done, rand.Int64N(int64(2*counts.Replicas)))
+		}
+		return counts, known
+	})
+	var urls []string
+	for range brokers {
+		url, err := noisy.Serve(ctx, group)
+		if err != nil {
+			return nil, nil, err
+		}
+		urls = append(urls, url)
+	}
+	if b.scraped {
+		var err error
+		if sc.podPort, err = serveInstances(ctx, group); err != nil {
+			return nil, nil, err
+		}
+	}
+	return sc, urls, nil
+}
+
+// create creates everything but the adapter.
+func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, urls []string) error {
+	var err error
+	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	s.bench.tell("creating %d Functions", len(s.names))
+	functions := fake.FunctionConfig{AdminURLs: urls, Replicas: replicas, ServiceTime: time.Second / fake.Capacity}
+	if err := fake.CreateFunctions(ctx, s.client, s.names, functions); err != nil {
+		return err
+	}
+	s.bench.tell("creating their StatefulSets and %d pods", len(s.names)*s.bench.pods)
+	if err := fake.Each(ctx, s.names, s.createPods); err != nil {
+		return err
+	}
+	s.bench.tell("creating %d policies", len(s.names))
+	return fake.Each(ctx, s.names, func(ctx context.Context, name string) error {
+		if err := s.client.Create(ctx, testbed.Policy(name, 1, 2*replicas, time.Minute)); err != nil {
+			return fmt.Errorf("creating policy %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// createPods creates the StatefulSet of a Function and its pods.
+func (s *scene) createPods(ctx context.Context, function string) error {
+	set := statefulSet(function)
+	if err := s.client.Create(ctx, set); err != nil {
+		return fmt.Errorf("creating StatefulSet %s: %w", set.Name, err)
+	}
+	for i := range s.bench.pods {
+		if err := s.createPod(ctx, function, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) createPod(ctx context.Context, function string, ordinal int) error {
+	made := pod(function, ordinal, s.podPort)
+	status := made.Status
+	if err := s.client.Create(ctx, made); err != nil {
+		return fmt.Errorf("creating pod %s: %w", made.Name, err)
+	}
+	made.Status = status // a new pod has none
+	if err := s.client.Status().Update(ctx, made); err != nil {
+		return fmt.Errorf("writing the status of pod %s: %w", made.Name, err)
+	}
+	return nil
+}
+
+// follow makes Functions and their loads follow their replicas.
+func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error {
+		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
+			s.loads[function].Scale(replicas, time.Now())
+		})
+	})
+}
+
+// churn changes a tenth of the policies in each minute until ctx ends: one gets another load, the next another pod.
+func (s *scene) churn(ctx context.Context) error {
+	const stride = 7919 // a prime number, so that all get their turn
+	interval := time.Duration(float64(time.Minute) / (changesPerMinute * float64(len(s.names))))
+	for i := 0; command.Pause(ctx, interval) == nil; i++ {
+		at := i * stride % len(s.names)
+		var err error
+		if i%2 == 0 || s.bench.pods == 0 {
+			s.loads[s.names[at]].Publish(s.means[at]*(1-swing+2*swing*rand.Float64()), time.Now())
+		} else {
+			err = s.replacePod(ctx, s.names[at], i/2%s.bench.pods)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) replacePod(ctx context.Context, function string, ordinal int) error {
+	if err := s.client.Delete(ctx, pod(function, ordinal, 0), client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("deleting a pod of %s: %w", function, err)
+	}
+	return s.createPod(ctx, function, ordinal)
+}
