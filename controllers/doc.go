@@ -9,11 +9,11 @@
 //
 // The reconcile of a policy, on the leader alone (policy_reconciler.go):
 //
-//	observed := observe                               Kubernetes and the store, plan.Check included
+//	observed := observe                                        Kubernetes and the store, plan.Check included
 //	decision, state := policy.Decide(plan.Input(observed), before)
-//	actions := plan.New(observed, decision)           every write, as data
-//	result := applier.apply(observed, actions)        the only writer
-//	report.Status(observed, decision, state, result)  one patch, or none
+//	actions := plan.New(observed, decision)                    every write, as data
+//	result := applier.apply(observed, actions)                 the only writer
+//	report.Status(observed, history, decision, state, result)  one patch, or none
 //
 // A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
 // data of an input topic, and after a poll interval. A reconcile without a change writes nothing. It waits for no

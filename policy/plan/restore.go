@@ -50,7 +50,7 @@ func Restore(o Observed) Restoration {
 	if suspended == nil {
 		return restoration
 	}
-	beside := currentConflict(o, suspended)
+	beside := currentConflict(o.Target, o.Conflicting, suspended)
 	for _, name := range suspended.ScaledObjects {
 		if beside != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
@@ -71,13 +71,13 @@ func Restore(o Observed) Restoration {
 			restoration.Kept = append(restoration.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(skipAutoscaler(o, hpa), beside); why != "" {
+		if why := cmp.Or(skipAutoscaler(o.Target, o.Conflicting, hpa), beside); why != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
 		restoration.Autoscalers = append(restoration.Autoscalers, hpa)
 	}
-	if why := stuckAtZero(o, restoration); why != "" {
+	if why := stuckAtZero(o.Policy.Spec, o.Target, restoration); why != "" {
 		restoration.Kept = append(restoration.Kept, why)
 	}
 	return restoration
@@ -99,19 +99,21 @@ func skipMaxReplicas(target *Target) string {
 
 // skipAutoscaler is the reason not to recreate an autoscaler; empty to recreate it. Other writers may change the
 // status, so the controller recreates only autoscalers of the target.
-func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
-	if o.Target == nil {
+func skipAutoscaler(target *Target, conflicting []ConflictingAutoscaler,
+	hpa *autoscalingv2.HorizontalPodAutoscaler,
+) string {
+	if target == nil {
 		return "the target is gone"
 	}
-	if !scaledWithTarget(o.Target, hpa.Spec.ScaleTargetRef) {
+	if !scaledWithTarget(target, hpa.Spec.ScaleTargetRef) {
 		return "it does not scale the target"
 	}
 	for _, owner := range hpa.OwnerReferences {
-		if owner.Kind != o.Target.Ref.Kind || owner.Name != o.Target.Ref.Name {
+		if owner.Kind != target.Ref.Kind || owner.Name != target.Ref.Name {
 			return "another object owns it"
 		}
 	}
-	for _, r := range o.Conflicting {
+	for _, r := range conflicting {
 		if r.Name == hpa.Name {
 			return "it exists already"
 		}
@@ -120,12 +122,12 @@ func skipAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) stri
 }
 
 // currentConflict is the autoscaler that scales the target now; nothing is restored beside it. Empty for none.
-func currentConflict(o Observed, suspended *v1alpha1.TakenOver) string {
-	if o.Target == nil {
+func currentConflict(target *Target, conflicting []ConflictingAutoscaler, suspended *v1alpha1.TakenOver) string {
+	if target == nil {
 		return ""
 	}
-	for _, r := range o.Conflicting {
-		if !takenOver(o.Target, suspended, r) {
+	for _, r := range conflicting {
+		if !takenOver(target, suspended, r) {
 			return r.String() + " by now"
 		}
 	}
@@ -157,11 +159,11 @@ func takenOver(target *Target, suspended *v1alpha1.TakenOver, r ConflictingAutos
 
 // stuckAtZero is a warning that no autoscaler wakes the target after the restore, since a HorizontalPodAutoscaler does
 // not; empty if one does.
-func stuckAtZero(o Observed, restoration Restoration) string {
-	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
+func stuckAtZero(spec v1alpha1.AutoscalingPolicySpec, target *Target, restoration Restoration) string {
+	if target == nil || target.Replicas == nil || *target.Replicas != 0 ||
 		(restoration.MaxReplicas == nil && len(restoration.Autoscalers) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("replicas of %s: they stay 0, which disables a HorizontalPodAutoscaler: set them to 1 or more",
-		Name(o.Policy.Spec))
+		Name(spec))
 }

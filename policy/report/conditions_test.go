@@ -233,3 +233,28 @@ func TestAMissingAutoscalerIsNotReportedAsApplied(t *testing.T) {
 	require.Equal(t, metav1.ConditionUnknown, applied.Status)
 	require.Equal(t, v1alpha1.ReasonPending, applied.Reason)
 }
+
+func TestATargetFrozenOutOfBoundsExplainsItsMissingAutoscaler(t *testing.T) {
+	for name, test := range map[string]struct {
+		current int32
+		want    string
+	}{
+		"out of bounds": {80, "Unknown/Pending"},
+		"within":        {3, "True/Applied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, test.current)
+			o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
+			if plan.New(o, &policy.Decision{Replicas: test.current}).RemoveAutoscaler {
+				o.Autoscaler = nil
+			}
+			status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, nil)
+			c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason)
+			if test.current > 3 {
+				require.Contains(t, c.Message, "a rollout is paused")
+				require.Empty(t, status.HorizontalPodAutoscaler)
+			}
+		})
+	}
+}

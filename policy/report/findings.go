@@ -101,7 +101,7 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	f.unscaled = f.unscaled.next(unscaled(o, *d), o.Now, 0)
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
-	f.missing = f.missing.next(missing(o), o.Now, 0)
+	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
 	f.unconnected = f.unconnected.next(plan.Input(o).MissingConsumers() > 0, o.Now, 0)
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
@@ -163,9 +163,9 @@ func withinTolerance(o plan.Observed, current, decided int32) bool {
 }
 
 // missing reports whether far fewer replicas run than the target has, while no rollout replaces them.
-func missing(o plan.Observed) bool {
-	running, wanted := running(o), float64(*o.Target.Replicas)
-	return running != nil && (o.Pods == nil || !o.Pods.Updating) && wanted-float64(*running) > missingShare*wanted
+func missing(target *plan.Target, pods *policy.Pods) bool {
+	running, wanted := running(target, pods), float64(*target.Replicas)
+	return running != nil && (pods == nil || !pods.Updating) && wanted-float64(*running) > missingShare*wanted
 }
 
 // operatorFollows reports an operator that does not act on a change of the target's replicas; nil if it does.

@@ -151,7 +151,7 @@ func (o outcome) atLimit(limited metav1.Condition) bool {
 
 // starting reports whether decided replicas do not consume yet.
 func (o outcome) starting() bool {
-	running := running(o.Observed)
+	running := running(o.Target, o.Pods)
 	opens := o.start.Open && o.start.Replicas > o.start.From
 	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || opens ||
 		(running != nil && *running < *o.Target.Replicas)

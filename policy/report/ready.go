@@ -68,7 +68,7 @@ func (o outcome) ready(trouble, active *metav1.Condition, objective, limited met
 
 // progress is how far the last decision is carried out.
 func (o outcome) progress() string {
-	running := running(o.Observed)
+	running := running(o.Target, o.Pods)
 	switch d := o.decision; {
 	case d != nil && d.Hold != nil:
 		return "the replicas are held (" + d.Hold.Reason + "), see status.decision.hold"

@@ -28,7 +28,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
-	after.SpecReplicas, after.RunningReplicas = nil, running(o.Observed)
+	after.SpecReplicas, after.RunningReplicas = nil, running(o.Target, o.Pods)
 	if o.Target != nil {
 		after.SpecReplicas = o.Target.Replicas
 	}
@@ -72,14 +72,14 @@ func Failed(o plan.Observed, why error) v1alpha1.AutoscalingPolicyStatus {
 }
 
 // running is the number of replicas that run; nil if unknown.
-func running(o plan.Observed) *int32 {
+func running(target *plan.Target, pods *policy.Pods) *int32 {
 	switch {
-	case o.Target == nil:
+	case target == nil:
 		return nil
-	case o.Pods != nil && o.Pods.Running != nil:
-		return o.Pods.Running
+	case pods != nil && pods.Running != nil:
+		return pods.Running
 	default:
-		return o.Target.Reported
+		return target.Reported
 	}
 }
 

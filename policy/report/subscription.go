@@ -72,11 +72,11 @@ func consumersVerified(o outcome) (status metav1.ConditionStatus, reason, messag
 }
 
 // subscriptionSource is what defines the subscription.
-func subscriptionSource(o outcome) string {
-	if o.Policy.Spec.Subscription != nil {
+func subscriptionSource(spec v1alpha1.AutoscalingPolicySpec, target *plan.Target) string {
+	if spec.Subscription != nil {
 		return "spec.subscription"
 	}
-	return o.Target.Ref.Kind + " " + o.Target.Ref.Name
+	return target.Ref.Kind + " " + target.Ref.Name
 }
 
 // typeMismatch reports that the broker has another type than the promised one, or several.
@@ -86,8 +86,8 @@ func typeMismatch(o outcome) string {
 	if o.Policy.Spec.Subscription != nil {
 		apart = "correct spec.subscription, or have the replicas subscribe under a name that no other workload uses"
 	}
-	promise := fmt.Sprintf("%s promises subscription %q of type %s and the broker reports %s", subscriptionSource(o),
-		target.Subscription.Name, target.SubscriptionType, reading.Type)
+	promise := fmt.Sprintf("%s promises subscription %q of type %s and the broker reports %s",
+		subscriptionSource(o.Policy.Spec, target), target.Subscription.Name, target.SubscriptionType, reading.Type)
 	if reading.Type != target.SubscriptionType {
 		return fmt.Sprintf("%s: restart the replicas if they run an older configuration or image, or %s", promise, apart)
 	}
