@@ -46,7 +46,7 @@ type report struct {
 
 // setSteady sets the numbers of the steady state.
 //
-// The budget: a status is written at every decision, and when signals moved by more than a tenth, at most once a minute.
+// The budget: a status is written at every decision, and when signals moved by more than a tenth, once a minute.
 // So n policies under a changing load may write n/60 s, and two statuses for every change of the number of replicas.
 func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 	r.SteadySeconds = elapsed.Seconds()

@@ -180,7 +180,7 @@ func (r Result) notes() []string {
 	for _, c := range r.Contenders {
 		if isEstimated(c) {
 			notes = append(notes, c.Name+": no results were read, so latency is the wait in the status of the policy when a "+
-				"message was published, without the time to process it. A changing wait is written at most every 30 s. "+
+				"message was published, without the time to process it. A changing wait is written at most once a minute. "+
 				"Messages processed are those with a known wait; the others count as late.")
 		}
 		if c.Messages.Skew > 0 {

@@ -58,7 +58,7 @@ func owner(version, kind, name string) []metav1.OwnerReference {
 }
 
 func podSpec(function string) corev1.PodSpec {
-	const details = `{"tenant":"public","namespace":"default","className":"pulsarautoscaler.PacedFunction","parallelism":1}`
+	const details = `{"tenant":"public","namespace":"default","className":"pulsarautoscaler.PacedFunction"}`
 	size := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 	}
@@ -75,7 +75,9 @@ func podSpec(function string) corev1.PodSpec {
 				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
 			}}},
 			Resources: corev1.ResourceRequirements{Requests: size, Limits: size},
-			Ports:     []corev1.ContainerPort{{Name: "tcp-grpc", ContainerPort: 9093}, {Name: "http-metrics", ContainerPort: 9094}},
+			Ports: []corev1.ContainerPort{
+				{Name: "tcp-grpc", ContainerPort: 9093}, {Name: "http-metrics", ContainerPort: 9094},
+			},
 		}},
 	}
 }
