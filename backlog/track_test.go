@@ -33,7 +33,7 @@ func BenchmarkRecordListing(b *testing.B) {
 			}
 			topics[i] = fmt.Sprintf("persistent://public/default/team-%02d-topic-%05d-%d", i%100, i, generation)
 		}
-		store.RecordListing(Namespace{Cluster: cluster, Name: "public/default"}, topics, at)
+		List(store, Namespace{Cluster: cluster, Name: "public/default"}, topics, at)
 	}
 }
 

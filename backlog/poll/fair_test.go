@@ -61,7 +61,12 @@ func (s *street) AddEntries(_ context.Context, _ backlog.Topic, sample backlog.T
 	return sample
 }
 
-func (s *street) List(context.Context, backlog.Namespace) ([]string, error) { return s.topics, nil }
+func (s *street) List(_ context.Context, _ backlog.Namespace, add func(topic string)) error {
+	for _, topic := range s.topics {
+		add(topic)
+	}
+	return nil
+}
 
 func (s *street) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
 	at := time.Now()

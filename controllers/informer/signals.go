@@ -125,7 +125,7 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 	}
 	return &Signals{
 		config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{},
-		named: requests{of: map[string]usage{}},
+		named: requests{},
 	}, nil
 }
 
@@ -193,7 +193,7 @@ func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error
 			l.bytesUsedAt = now
 		}
 		s.lookups[k] = l
-		s.named.count(k, l, 1)
+		s.named.count(k, 1)
 	}
 	return err
 }
@@ -267,7 +267,7 @@ func (s *Signals) expire(now time.Time) {
 	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
 		old := now.Sub(l.usedAt) > trackFor
 		if old {
-			s.named.count(k, l, -1)
+			s.named.count(k, -1)
 		}
 		return old
 	})

@@ -19,34 +19,19 @@ import (
 // be polled.
 const maxNamed = 20_000
 
-// maxNamedTopics bounds the topics of requested subscriptions, each of which may have a hundred.
-const maxNamedTopics = 50_000
-
-// maxShare is the share of both that one namespace may have, so that its triggers leave room for those of others.
+// maxShare is the share that one namespace may have, so that its triggers leave room for those of others.
 const maxShare = 4
 
-// usage is what one namespace requests by name.
-type usage struct{ keys, topics int }
-
-// requests are what all namespaces request by name.
-type requests struct {
-	topics int
-	of     map[string]usage
-}
+// requests are how many keys each namespace requests by name.
+type requests map[string]int
 
 // count changes what a namespace requests.
-func (r *requests) count(k signalKey, l *lookup, by int) {
+func (r requests) count(k signalKey, by int) {
 	if k.subscription == "" && k.component == (function.Component{}) {
 		return
 	}
-	topics := by * len(l.subscription.Topics)
-	if k.subscription == "" {
-		topics = 0 // of a function: the worker says how many
-	}
-	one := r.of[k.key.Namespace]
-	one.keys, one.topics, r.topics = one.keys+by, one.topics+topics, r.topics+topics
-	if r.of[k.key.Namespace] = one; one == (usage{}) {
-		delete(r.of, k.key.Namespace)
+	if r[k.key.Namespace] += by; r[k.key.Namespace] == 0 {
+		delete(r, k.key.Namespace)
 	}
 }
 
@@ -62,7 +47,7 @@ func (s *Signals) ReadComponent(namespace string, component function.Component, 
 	backlog.Reading, error,
 ) {
 	k := named(namespace, component)
-	if err := s.bounded(k, 0); err != nil {
+	if err := s.bounded(k); err != nil {
 		return backlog.Reading{}, err
 	}
 	subscription, err := s.subscription(k, backlog.Slim, now)
@@ -81,7 +66,7 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	k.subscription = fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)
-	if err := s.bounded(k, len(subscription.Topics)); err != nil {
+	if err := s.bounded(k); err != nil {
 		return backlog.Reading{}, err
 	}
 	renew := s.renew(k, subscription, now)
@@ -97,21 +82,17 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	}
 }
 
-// bounded refuses a new key when there are too many.
-func (s *Signals) bounded(k signalKey, topics int) error {
+// bounded refuses a new key when there are too many. The store bounds their topics.
+func (s *Signals) bounded(k signalKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch one := s.named.of[k.key.Namespace]; {
+	switch keys := s.named[k.key.Namespace]; {
 	case s.lookups[k] != nil:
 		return nil
-	case one.topics+topics > maxNamedTopics/maxShare, one.keys >= maxNamed/maxShare:
+	case keys >= maxNamed/maxShare:
 		return backlog.Errorf(backlog.ErrNotTracked,
-			"namespace %s requests %d names with %d topics, and its limits are %d and %d: remove unused triggers",
-			k.key.Namespace, one.keys, one.topics, maxNamed/maxShare, maxNamedTopics/maxShare)
-	case s.named.topics+topics > maxNamedTopics:
-		return backlog.Errorf(backlog.ErrNotTracked,
-			"clients requested %d topics in the last %s, and the limit is %d: remove unused triggers",
-			s.named.topics, trackFor, maxNamedTopics)
+			"namespace %s requests %d names, and its limit is %d: remove unused triggers", k.key.Namespace, keys,
+			maxNamed/maxShare)
 	case len(s.lookups) >= maxNamed:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
@@ -128,7 +109,7 @@ func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time
 	if l == nil {
 		l = &lookup{subscription: subscription}
 		s.lookups[k] = l
-		s.named.count(k, l, 1)
+		s.named.count(k, 1)
 	}
 	l.usedAt = now
 	due := now.Sub(l.trackedAt) >= trackAgain
