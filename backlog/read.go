@@ -169,7 +169,7 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 	matched, unknown := s.matched(subscription, now)
 	for _, one := range unknown {
 		switch {
-		case errors.Is(one.Reason, ErrNotTracked), isFirstAnswer(one.Reason):
+		case one.isRecent():
 			return one.Reason
 		case leaveOut && isNonPersistent(one.Name):
 		default:
@@ -182,13 +182,24 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
 			found.unsubscribed++
-		case errors.Is(err, ErrTopicNotFound), errors.Is(err, ErrNotTracked): // or since the loop began
+		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
+			_, unknown := s.matched(subscription, now)
+			if i := slices.IndexFunc(unknown, MissingInput.isRecent); i >= 0 {
+				return unknown[i].Reason
+			}
+			found.gone++
+		case errors.Is(err, ErrTopicNotFound):
 			found.gone++
 		default:
 			found.add(name, one, err)
 		}
 	}
 	return nil
+}
+
+// isRecent reports whether what is tracked has just changed, or a leader has just started.
+func (m MissingInput) isRecent() bool {
+	return errors.Is(m.Reason, ErrNotTracked) || isFirstAnswer(m.Reason)
 }
 
 // unknown returns why no topic of a subscription with patterns counts.
