@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,56 @@ func (r requests) count(k signalKey, by int) {
 	if r[k.key.Namespace] += by; r[k.key.Namespace] == 0 {
 		delete(r, k.key.Namespace)
 	}
+}
+
+// keyQueue has keys to resolve. Their namespaces take turns: a worker that is slow delays only what it runs.
+type keyQueue struct {
+	// filled has an element for each key.
+	filled chan struct{}
+
+	// mu guards namespaces with keys, the next one first, and their keys.
+	mu         sync.Mutex
+	namespaces []string
+	keys       map[string][]signalKey
+}
+
+func newKeyQueue() *keyQueue {
+	return &keyQueue{filled: make(chan struct{}, maxUnresolved), keys: map[string][]signalKey{}}
+}
+
+// add never blocks: when the queue or the share of the namespace is full, the next request tries again.
+func (q *keyQueue) add(k signalKey) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := k.key.Namespace
+	if len(q.keys[namespace]) >= maxUnresolved/maxShare {
+		return false
+	}
+	select {
+	case q.filled <- struct{}{}:
+	default:
+		return false
+	}
+	if len(q.keys[namespace]) == 0 {
+		q.namespaces = append(q.namespaces, namespace)
+	}
+	q.keys[namespace] = append(q.keys[namespace], k)
+	return true
+}
+
+// take removes the next key, after an element of filled.
+func (q *keyQueue) take() signalKey {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := q.namespaces[0]
+	k, rest := q.keys[namespace][0], q.keys[namespace][1:]
+	q.namespaces, q.keys[namespace] = q.namespaces[1:], rest
+	if len(rest) > 0 {
+		q.namespaces = append(q.namespaces, namespace)
+	} else {
+		delete(q.keys, namespace)
+	}
+	return k
 }
 
 // named is the key of what a namespace requests by name.
