@@ -50,6 +50,8 @@ var (
 	// ErrUnsupported: the requested input can never be read, and the user has to change it: non-persistent topics, invalid
 	// topic names, patterns in a syntax that Go's regexp lacks.
 	ErrUnsupported = errors.New("not supported")
+	// ErrTooManyTopics: the subscription has more topics than its owner may track, see Bounds.
+	ErrTooManyTopics = errors.New("too many topics")
 )
 
 // Authoritative reports whether the error is Pulsar's own statement about the topic, which a retry within seconds

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // AttachBulk attaches a Poller with a BulkSource.
@@ -22,15 +23,20 @@ func CannotWait(s *Store, topic Topic) bool {
 // TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns of each.
 func TrackedTopics(s *Store) map[string][]string {
 	tracked := map[string][]string{}
-	for topic, state := range s.topics {
+	for topic := range s.topics {
 		tracked[topic.Name] = []string{}
-		for _, pattern := range state.patterns {
-			tracked[topic.Name] = append(tracked[topic.Name], pattern.Name)
+		for key, state := range s.patterns {
+			if _, matches := slices.BinarySearch(state.matched, topic.Name); matches && key.Cluster == topic.Cluster {
+				tracked[topic.Name] = append(tracked[topic.Name], key.Name)
+			}
 		}
 		slices.Sort(tracked[topic.Name])
 	}
 	return tracked
 }
+
+// Pairs are the numbers of pairs of a topic and a subscription for each tenant.
+func Pairs(s *Store) map[string]int { return s.pairs }
 
 // Remains lists what the store still keeps about tracked subscriptions.
 func Remains(s *Store) string {
@@ -48,12 +54,25 @@ func Remains(s *Store) string {
 		remains = append(remains, cluster.AdminURL)
 	}
 	remains = slices.AppendSeq(remains, maps.Keys(s.workloads))
+	remains = slices.AppendSeq(remains, maps.Keys(s.pairs))
 	remains = slices.AppendSeq(remains, maps.Keys(s.owners))
 	return strings.Join(remains, " ")
 }
 
-// Filter returns the matches in a listing of sorted names.
-func (p Pattern) Filter(sorted []string) []string { return p.filter(sorted) }
+// MatchWithoutPrefix is Match without the comparison of the prefix.
+func (p Pattern) MatchWithoutPrefix(topic string) bool {
+	p.prefix = ""
+	return p.Match(topic)
+}
+
+// List records a listing as a poller does.
+func List(s *Store, namespace Namespace, topics []string, at time.Time) {
+	listing := (&Feed{store: s}).NextListing(namespace)
+	for _, topic := range topics {
+		listing.Add(topic)
+	}
+	s.RecordListing(listing, at)
+}
 
 // RecordBulk records a bulk answer as a poller does.
 func RecordBulk(s *Store, cluster Cluster, sample BulkSample) []Confirmation {

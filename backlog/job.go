@@ -126,7 +126,7 @@ func (s *jobs) tenantsOf(j Job) []string {
 	switch j.Kind {
 	case TopicKind:
 		if state := s.topics[j.Topic()]; state != nil {
-			return state.tenants.names()
+			return tenantNames(state.subscriptions)
 		}
 	case WorkloadKind:
 		if state := s.workloads[j.Name]; state != nil {

@@ -5,6 +5,7 @@ package backlog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -12,187 +13,170 @@ import (
 // namespaceState is a namespace that patterns need.
 type namespaceState struct {
 	patterns map[Topic]*patternState
-	topics   []string  // of the last good listing, sorted, each once; never changed in place
-	listedAt time.Time // zero before the first
+	listedAt time.Time // of the last good listing; zero before the first
 	failure  error     // why the last listing failed; nil after a good one
 }
 
-// patternState is one pattern that subscriptions follow. Each of these subscriptions tracks each matched topic.
+// patternState is one pattern that subscriptions follow.
 type patternState struct {
 	pattern Pattern
-	matched []string // sorted
-	// uses has the number of owners for each use.
-	uses map[use]int
-}
-
-func newPatternState(pattern Pattern) *patternState {
-	return &patternState{pattern: pattern, uses: map[use]int{}}
+	// matched are the matches of the last listing, sorted; beyond the bound there is one more, see Listing. They are
+	// preliminary until a listing was requested since the pattern is followed.
+	matched   []string
+	listed    bool
+	interests map[*interest]struct{}
 }
 
 // tenants are those of the patterns, each once.
 func (n *namespaceState) tenants() []string {
 	var names []string
 	for _, pattern := range n.patterns {
-		for use := range pattern.uses {
-			if !slices.Contains(names, use.tenant) {
-				names = append(names, use.tenant)
+		for one := range pattern.interests {
+			if !slices.Contains(names, one.tenant) {
+				names = append(names, one.tenant)
 			}
 		}
 	}
 	return names
 }
 
-// follows reports whether the subscription follows the pattern.
+// follows reports whether an owner tracks the subscription on the matches of the pattern.
 func (p *patternState) follows(subscription string) bool {
-	for use := range p.uses {
-		if use.name == subscription {
+	for one := range p.interests {
+		if one.tracks.subscription.Name == subscription {
 			return true
 		}
 	}
 	return false
 }
 
-// acquirePattern tracks the subscription on all topics that the pattern matches, now and later. An invalid pattern is
+// follow makes an interest follow the patterns of a subscription, now and after later listings. An invalid pattern is
 // ignored here: readings report it.
-func (s *tracked) acquirePattern(key Topic, use use) {
-	state := s.patterns[key]
-	if state == nil {
-		pattern, err := ParsePattern(key.Name)
-		if err != nil {
-			return
+func (s *tracked) follow(one *interest, subscription Subscription) {
+	for _, text := range subscription.Patterns {
+		key := Topic{Cluster: subscription.Cluster, Name: text}
+		state := s.patterns[key]
+		if state == nil {
+			pattern, err := ParsePattern(text)
+			if err != nil {
+				continue
+			}
+			state = &patternState{pattern: pattern, interests: map[*interest]struct{}{}}
+			if one.tracks.subscription.Cluster == key.Cluster { // what stays keeps its history until the listing
+				state.matched = pattern.filter(one.tracks.topics)
+			}
+			s.patterns[key] = state
+			s.addToNamespace(key, state)
 		}
-		state = newPatternState(pattern)
-		s.patterns[key] = state
-		s.addToNamespace(Namespace{Cluster: key.Cluster, Name: pattern.namespace}, key, state)
-	}
-	if state.uses[use]++; state.uses[use] == 1 {
-		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}), false)
-		for _, name := range state.matched {
-			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
-		}
-		s.match(key, state.matched) // topics that are new
+		state.interests[one] = struct{}{}
+		s.change(NamespaceJob(namespaceOf(key, state)), false)
 	}
 }
 
-// addToNamespace adds a new pattern to its namespace, with its matches of the last listing.
-func (s *tracked) addToNamespace(namespace Namespace, key Topic, state *patternState) {
+// addToNamespace has a new pattern listed at once.
+func (s *tracked) addToNamespace(key Topic, state *patternState) {
+	namespace := namespaceOf(key, state)
 	listing := s.namespaces[namespace]
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
 		s.namespaces[namespace] = listing
-		s.change(NamespaceJob(namespace), true)
 	}
 	listing.patterns[key] = state
-	state.matched = state.pattern.filter(listing.topics)
+	s.change(NamespaceJob(namespace), true)
 }
 
-func (s *tracked) releasePattern(key Topic, use use) {
-	state := s.patterns[key]
-	if state == nil {
-		return
-	}
-	if state.uses[use]--; state.uses[use] > 0 {
-		return
-	}
-	delete(state.uses, use)
-	last := len(state.uses) == 0
-	for _, name := range state.matched {
-		topic := Topic{Cluster: key.Cluster, Name: name}
-		if last {
-			s.unmatch(topic, key)
+// namespaceOf is the namespace of a pattern.
+func namespaceOf(key Topic, state *patternState) Namespace {
+	return Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
+}
+
+// unfollow ends that an interest follows the patterns of a subscription, except those that the next one has too.
+func (s *tracked) unfollow(one *interest, subscription, next Subscription) {
+	for _, text := range subscription.Patterns {
+		key := Topic{Cluster: subscription.Cluster, Name: text}
+		state := s.patterns[key]
+		if state == nil || subscription.Cluster == next.Cluster && slices.Contains(next.Patterns, text) {
+			continue
 		}
-		s.releaseTopic(topic, use)
-	}
-	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
-	if !last {
+		delete(state.interests, one)
+		namespace := namespaceOf(key, state)
 		s.change(NamespaceJob(namespace), false)
-		return
-	}
-	delete(s.patterns, key)
-	listing := s.namespaces[namespace]
-	delete(listing.patterns, key)
-	if len(listing.patterns) == 0 {
-		delete(s.namespaces, namespace)
-		s.change(NamespaceJob(namespace), false)
-	}
-}
-
-// match records for each topic that the pattern matches it.
-func (s *jobs) match(key Topic, names []string) {
-	for _, name := range names {
-		topic := s.topics[Topic{Cluster: key.Cluster, Name: name}]
-		if !slices.Contains(topic.patterns, key) {
-			topic.patterns = append(topic.patterns, key)
+		if len(state.interests) > 0 {
+			continue
+		}
+		delete(s.patterns, key)
+		delete(s.namespaces[namespace].patterns, key)
+		if len(s.namespaces[namespace].patterns) == 0 {
+			delete(s.namespaces, namespace)
 		}
 	}
 }
 
-// RecordListing records the topics of a namespace at the time of the request, by complete names without partition
-// suffixes in any order. New topics that a pattern matches are tracked from now on, removed ones no longer; the others
-// keep their history. A listing older than the last one is dropped, and so is one that is no longer needed.
-func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time) {
-	topics = slices.Clone(topics)
-	slices.Sort(topics)
-	topics = slices.Compact(topics)
-	expanded := expand(s, namespace, topics)
+// Listing collects the topics of a namespace that match its patterns. It keeps one topic beyond the bound of a
+// subscription for each pattern, however many there are. It is not safe for concurrent use.
+type Listing struct {
+	namespace Namespace
+	bound     int // 0 for none
+	patterns  []patternListing
+}
 
+// patternListing has the matches of one pattern.
+type patternListing struct {
+	key     Topic
+	pattern Pattern
+	matched map[string]struct{}
+}
+
+// NextListing is a listing for the patterns that the namespace has now.
+func (f *Feed) NextListing(namespace Namespace) *Listing {
+	s := f.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	listing := &Listing{namespace: namespace, bound: s.bounds.Subscription}
+	if state := s.namespaces[namespace]; state != nil {
+		for key, one := range state.patterns {
+			listing.patterns = append(listing.patterns, patternListing{key, one.pattern, map[string]struct{}{}})
+		}
+	}
+	return listing
+}
+
+// Add adds a topic by its complete name without partition suffix, in any order. A repeated one counts once.
+func (l *Listing) Add(topic string) {
+	for i := range l.patterns {
+		one := &l.patterns[i]
+		if (l.bound == 0 || len(one.matched) <= l.bound) && one.pattern.Match(topic) {
+			one.matched[topic] = struct{}{}
+		}
+	}
+}
+
+// RecordListing records a complete listing that was requested at this time. New topics that a pattern matches are
+// tracked from now on, removed ones no longer; the others keep their history. A listing older than the last one is
+// dropped, and so is one that is no longer needed.
+func (s *Store) RecordListing(listing *Listing, at time.Time) {
+	matches := make(map[Topic][]string, len(listing.patterns))
+	for _, one := range listing.patterns {
+		matches[one.key] = slices.Sorted(maps.Keys(one.matched))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listing := s.namespaces[namespace]
-	if listing == nil || !at.After(listing.listedAt) {
+	namespace := s.namespaces[listing.namespace]
+	if namespace == nil || !at.After(namespace.listedAt) {
 		return
 	}
-	listing.topics, listing.listedAt, listing.failure = topics, at, nil
-	for key, state := range listing.patterns {
-		matched, done := expanded[key]
-		if !done { // added in between
-			matched = state.pattern.filter(topics)
+	namespace.listedAt, namespace.failure = at, nil
+	changed := map[*interest]struct{}{}
+	for key, matched := range matches {
+		state := s.patterns[key]
+		if state == nil || state.listed && slices.Equal(state.matched, matched) {
+			continue
 		}
-		s.updateMatches(key, state, matched)
+		state.matched, state.listed = matched, true
+		maps.Copy(changed, state.interests)
 	}
-}
-
-// expand matches a listing against the patterns of its namespace. It holds no lock meanwhile: 10 000 topics and a
-// pattern without a literal prefix take some milliseconds. A listing that has not changed is not matched again.
-func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
-	s.mu.RLock()
-	listing := s.namespaces[namespace]
-	if listing == nil {
-		s.mu.RUnlock()
-		return nil
-	}
-	same := !listing.listedAt.IsZero() && slices.Equal(listing.topics, topics)
-	patterns := make(map[Topic]Pattern, len(listing.patterns))
-	expanded := make(map[Topic][]string, len(listing.patterns))
-	for key, state := range listing.patterns {
-		patterns[key], expanded[key] = state.pattern, state.matched
-	}
-	s.mu.RUnlock()
-	if !same {
-		for key, pattern := range patterns {
-			expanded[key] = pattern.filter(topics)
-		}
-	}
-	return expanded
-}
-
-// updateMatches tracks the new matches of a pattern instead of the earlier ones. mu is held.
-func (s *tracked) updateMatches(key Topic, state *patternState, matched []string) {
-	before := state.matched
-	state.matched = matched
-	added, removed := difference(before, matched)
-	for use := range state.uses {
-		for _, name := range added {
-			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
-		}
-	}
-	s.match(key, added)
-	for _, name := range removed {
-		topic := Topic{Cluster: key.Cluster, Name: name}
-		s.unmatch(topic, key)
-		for use := range state.uses {
-			s.releaseTopic(topic, use)
-		}
+	for one := range changed {
+		s.update(one)
 	}
 }
 
@@ -221,11 +205,10 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 	}
 }
 
-// relist requests new listings because a topic does not exist. mu is held.
-func (s *tracked) relist(topic *topicState) {
-	for _, key := range topic.patterns {
-		pattern := s.patterns[key].pattern
-		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)
+// relist requests a new listing because a topic does not exist. mu is held.
+func (s *jobs) relist(topic Topic) {
+	if namespace := NamespaceOf(topic.Cluster, topic.Name); s.namespaces[namespace] != nil {
+		s.change(NamespaceJob(namespace), true)
 	}
 }
 
@@ -238,12 +221,13 @@ const (
 	staleListings = 3
 )
 
-// check fails unless there is a listing that is not stale.
-func (n *namespaceState) check(namespace string, staleAfter time.Duration, now time.Time) error {
+// check fails unless there is a listing with the pattern that is not stale.
+func (n *namespaceState) check(pattern *patternState, staleAfter time.Duration, now time.Time) error {
+	namespace := pattern.pattern.namespace
 	switch {
-	case n.failure != nil && (Authoritative(n.failure) || n.listedAt.IsZero()):
+	case n.failure != nil && (Authoritative(n.failure) || !pattern.listed):
 		return n.failure
-	case n.listedAt.IsZero():
+	case !pattern.listed:
 		return fmt.Errorf("%w: the first listing of namespace %s is under way", ErrNoData, namespace)
 	case now.Sub(n.listedAt) > max(staleAfter, staleListings*ListInterval):
 		return fmt.Errorf("listing the topics of namespace %s: %w", namespace, staleError(n.listedAt, n.failure))

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 	}
 	without := answer{at: 1, noSubscription: true}.sample()
 	gone := fmt.Errorf("%w: deleted", backlog.ErrTopicNotFound)
-	list := func(s *backlog.Store, topics ...string) { s.RecordListing(namespace(), topics, start()) }
+	list := func(s *backlog.Store, topics ...string) { backlog.List(s, namespace(), topics, start()) }
 	tests := map[string]struct {
 		prepare func(*backlog.Store)
 		named   []string
@@ -195,7 +196,7 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
 				s.Record(topic(in2), good(2))
-				s.RecordListing(namespace(), []string{in2}, start().Add(time.Second))
+				backlog.List(s, namespace(), []string{in2}, start().Add(time.Second))
 			},
 			ready: 2,
 		},
@@ -204,7 +205,7 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 				list(s, in1, in2)
 				s.Record(topic(in1), good(5))
 				s.Record(topic(in2), good(2))
-				s.RecordListing(namespace(), nil, start().Add(-time.Second))
+				backlog.List(s, namespace(), nil, start().Add(-time.Second))
 			},
 			ready: 7,
 		},
@@ -273,23 +274,50 @@ func TestAListingKeepsTheHistoryOfTopicsThatStay(t *testing.T) {
 	store := newStore(t)
 	subscription := matching(t, "in-.*")
 	store.Track("me", subscription)
-	store.RecordListing(namespace(), []string{in1}, start())
+	backlog.List(store, namespace(), []string{in1}, start())
 	store.Record(topic(in1), answer{at: 0, published: 100, entries: 100}.sample())
-	store.RecordListing(namespace(), []string{in2, in1, in1}, start().Add(5*time.Second))
+	backlog.List(store, namespace(), []string{in2, in1, in1}, start().Add(5*time.Second))
 	store.Record(topic(in1), answer{at: 10, published: 200, entries: 200}.sample())
-	store.RecordListing(namespace(), []string{in1}, start().Add(11*time.Second))
+	backlog.List(store, namespace(), []string{in1}, start().Add(11*time.Second))
 
 	r, err := store.Read(subscription, start().Add(12*time.Second))
 	require.NoError(t, err)
 	require.InDelta(t, 10, known(t, r.PublishRate), 1e-9)
 }
 
-func TestALaterPatternUsesTheExistingListing(t *testing.T) {
+func TestATopicOfAnEarlierPatternKeepsItsHistory(t *testing.T) {
 	store := newStore(t)
+	store.Track("me", matching(t, "in-[12]"))
+	backlog.List(store, namespace(), []string{in1, in2}, start())
+	store.Record(topic(in1), answer{at: 0, published: 100, entries: 100}.sample())
+	wider := matching(t, "in-1|out-.*")
+	store.Track("me", wider)
+	backlog.List(store, namespace(), []string{in1, in2}, start().Add(time.Second))
+	store.Record(topic(in1), answer{at: 10, published: 200, entries: 200}.sample())
+	r, err := store.Read(wider, start().Add(12*time.Second))
+	require.NoError(t, err)
+	require.InDelta(t, 10, known(t, r.PublishRate), 1e-9)
+}
+
+func TestALaterPatternHasTheNamespaceListedAgain(t *testing.T) {
+	store := newStore(t)
+	feed := store.Feed(backlog.Extras{})
 	store.Track("me", matching(t, "in-1"))
-	store.RecordListing(namespace(), []string{in1, in2}, start())
+	running := feed.NextListing(namespace())
+	running.Add(in1)
+	running.Add(in2)
+	feed.Changes()
 	later := matching(t, "in-.*")
 	store.Track("you", later)
+	require.Equal(t, []backlog.Change{
+		{Job: backlog.NamespaceJob(namespace()), Wanted: true, Soon: true, Tenants: []string{"me", "you"}},
+	}, sortedTenants(feed.Changes()))
+	store.RecordListing(running, start())
+	_, err := store.Read(later, start())
+	require.ErrorIs(t, err, backlog.ErrNoData, "that listing was requested before")
+	require.ErrorContains(t, err, "the first listing of namespace public/default is under way")
+
+	backlog.List(store, namespace(), []string{in1, in2}, start().Add(time.Second/2))
 	store.Record(topic(in1), answer{at: 1, published: 5, entries: 5, backlogEntries: 5}.sample())
 	store.Record(topic(in2), answer{at: 1, published: 6, entries: 6, backlogEntries: 6}.sample())
 	r, err := store.Read(later, start().Add(time.Second))
@@ -297,19 +325,28 @@ func TestALaterPatternUsesTheExistingListing(t *testing.T) {
 	require.InDelta(t, 11, known(t, r.Ready), 1e-9)
 }
 
+func sortedTenants(changes []backlog.Change) []backlog.Change {
+	for _, c := range changes {
+		slices.Sort(c.Tenants)
+	}
+	return changes
+}
+
 // reference is a simple model of the store: it keeps no sets, and computes from scratch what should be tracked.
 type reference struct {
-	owners   map[string]backlog.Subscription
-	listings map[backlog.Namespace][]string
+	owners map[string]backlog.Subscription
+	// listings are the last listings of the namespaces of patterns since they are followed, listed those that were listed.
+	// Before that they are the topics of the first owner until then.
+	listings map[string][]string
+	listed   map[string]bool
 	// all topics that may exist.
 	all []string
 }
 
-// matches are the matches of a pattern, or false before its namespace was listed.
+// matches are the matches of a pattern, or false before its namespace was listed for it.
 func (d *reference) matches(pattern string) (matches []string, listed bool) {
 	rest := pattern[len("persistent://"):]
-	namespace := regexp.MustCompile(`^[^/]+/[^/]+`).FindString(rest)
-	listing, listed := d.listings[backlog.Namespace{Cluster: cluster(), Name: namespace}]
+	listing, listed := d.listings[pattern], d.listed[pattern]
 	whole := regexp.MustCompile("^(" + rest + ")$")
 	for _, name := range listing {
 		if whole.MatchString(name[len("persistent://"):]) {
@@ -319,18 +356,26 @@ func (d *reference) matches(pattern string) (matches []string, listed bool) {
 	return matches, listed
 }
 
-// topics are the topics that the subscription should read, or false before a namespace was listed.
+// topics are the topics of the subscription, and false before a namespace was listed.
 func (d *reference) topics(s backlog.Subscription) (topics []string, listed bool) {
-	topics = slices.Clone(s.Topics)
+	topics, listed = slices.Clone(s.Topics), true
 	for _, pattern := range s.Patterns {
-		matches, listed := d.matches(pattern)
-		if !listed {
-			return nil, false
-		}
-		topics = append(topics, matches...)
+		matches, known := d.matches(pattern)
+		topics, listed = append(topics, matches...), listed && known
 	}
 	slices.Sort(topics)
-	return slices.Compact(topics), true
+	return slices.Compact(topics), listed
+}
+
+// track changes what an owner tracks.
+func (d *reference) track(owner string, s backlog.Subscription) {
+	before, _ := d.topics(d.owners[owner])
+	for _, pattern := range s.Patterns {
+		if !slices.Contains(d.followed(), pattern) {
+			d.listings[pattern] = before
+		}
+	}
+	d.owners[owner] = s
 }
 
 // tracked are the topics that should be fetched, with the patterns that match them.
@@ -354,16 +399,12 @@ func (d *reference) tracked() map[string][]string {
 	return tracked
 }
 
-// needs reports whether an owner's patterns need the namespace; otherwise the store forgets its listing.
-func (d *reference) needs(namespace backlog.Namespace) bool {
+// followed are the patterns of the owners; the store forgets the matches of others.
+func (d *reference) followed() (patterns []string) {
 	for _, s := range d.owners {
-		for _, pattern := range s.Patterns {
-			if s.Cluster == namespace.Cluster && regexp.MustCompile("^persistent://"+namespace.Name+"/").MatchString(pattern) {
-				return true
-			}
-		}
+		patterns = append(patterns, s.Patterns...)
 	}
-	return false
+	return patterns
 }
 
 // In any order of tracking, untracking and listing, each subscription reads exactly the topics that are named or match
@@ -386,7 +427,9 @@ func TestExpansionAgreesWithItsReference(t *testing.T) {
 			}
 			return picked
 		}
-		store, twin := newStore(t), &reference{map[string]backlog.Subscription{}, map[backlog.Namespace][]string{}, all}
+		store, twin := newStore(t), &reference{
+			map[string]backlog.Subscription{}, map[string][]string{}, map[string]bool{}, all,
+		}
 		at := start()
 		for step := range 60 {
 			at = at.Add(time.Second)
@@ -401,9 +444,11 @@ func TestExpansionAgreesWithItsReference(t *testing.T) {
 				listing := slices.DeleteFunc(pick(all),
 					func(topic string) bool { return regexp.MustCompile(name).FindString(topic) == "" })
 				random.Shuffle(len(listing), func(i, j int) { listing[i], listing[j] = listing[j], listing[i] })
-				store.RecordListing(namespace, listing, at)
-				if twin.needs(namespace) {
-					twin.listings[namespace] = listing
+				backlog.List(store, namespace, listing, at)
+				for _, pattern := range twin.followed() {
+					if strings.HasPrefix(pattern, "persistent://"+name+"/") {
+						twin.listings[pattern], twin.listed[pattern] = listing, true
+					}
 				}
 			default:
 				var patterns []backlog.Pattern
@@ -415,11 +460,12 @@ func TestExpansionAgreesWithItsReference(t *testing.T) {
 				s := backlog.NewSubscription(cluster(), fmt.Sprint("sub ", random.IntN(2)), pick(all)...).WithPatterns(patterns...)
 				s.Bytes = random.IntN(2) == 0
 				store.Track(owner, s)
-				twin.owners[owner] = s
+				twin.track(owner, s)
 			}
-			for namespace := range twin.listings {
-				if !twin.needs(namespace) {
-					delete(twin.listings, namespace)
+			for pattern := range twin.listings {
+				if !slices.Contains(twin.followed(), pattern) {
+					delete(twin.listings, pattern)
+					delete(twin.listed, pattern)
 				}
 			}
 			twin.compare(t, store, at, fmt.Sprint("seed ", seed, " step ", step))
@@ -435,6 +481,13 @@ func TestExpansionAgreesWithItsReference(t *testing.T) {
 func (d *reference) compare(t *testing.T, store *backlog.Store, at time.Time, when string) {
 	t.Helper()
 	require.Equal(t, d.tracked(), backlog.TrackedTopics(store), when)
+	pairs := map[string]int{}
+	for owner, s := range d.owners { // each is its own tenant
+		if topics, _ := d.topics(s); len(topics) > 0 {
+			pairs[owner] = len(topics)
+		}
+	}
+	require.Equal(t, pairs, backlog.Pairs(store), when)
 	for i, name := range d.all {
 		var subscriptions []backlog.SubscriptionSample
 		for _, s := range []string{"sub 0", "sub 1"} {

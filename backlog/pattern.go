@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -15,7 +14,7 @@ import (
 // isRegexPattern). The zero value matches nothing.
 type Pattern struct {
 	text, namespace string
-	// prefix is the literal prefix of all matches. It limits the part of a sorted listing that has to be matched.
+	// prefix is the literal prefix of all matches: most topics of a listing need no more than a comparison.
 	prefix string
 	whole  *regexp.Regexp
 }
@@ -92,6 +91,9 @@ func (p Pattern) Namespace() string { return p.namespace }
 // Match reports whether the pattern includes the topic, by its complete name without partition suffix: its whole name
 // without the domain matches, and it is not one of Pulsar's own topics.
 func (p Pattern) Match(topic string) bool {
+	if !strings.HasPrefix(topic, p.prefix) {
+		return false
+	}
 	name, persistent := strings.CutPrefix(topic, "persistent://")
 	return persistent && strings.HasPrefix(name, p.namespace+"/") && p.whole != nil && !SystemTopic(topic) &&
 		p.whole.MatchString(name)
@@ -113,14 +115,9 @@ func SystemTopic(name string) bool {
 		(strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
 }
 
-// filter returns the matches among sorted names.
-func (p Pattern) filter(sorted []string) []string {
-	first := sort.SearchStrings(sorted, p.prefix)
-	var matches []string
-	for _, topic := range sorted[first:] {
-		if !strings.HasPrefix(topic, p.prefix) {
-			break
-		}
+// filter returns the matches among the topics.
+func (p Pattern) filter(topics []string) (matches []string) {
+	for _, topic := range topics {
 		if p.Match(topic) {
 			matches = append(matches, topic)
 		}

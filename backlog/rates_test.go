@@ -58,7 +58,7 @@ func (f *fleet) poll(at int) {
 		for _, one := range f.topics {
 			names = append(names, one.name)
 		}
-		f.store.RecordListing(namespace(), names, second(at))
+		backlog.List(f.store, namespace(), names, second(at))
 		f.listed = len(names)
 	}
 	for i, one := range f.topics[:f.listed] {

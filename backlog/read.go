@@ -45,15 +45,17 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	return sum, nil
 }
 
-// yieldEvery is how many topics are read at once: some milliseconds, and writers wait for them.
-const yieldEvery = 500
+// yieldAfter is how many topics and partitions are read at once: a millisecond or two, and writers wait for them.
+const yieldAfter = 400
 
 // yield lets writers in between the topics of a large subscription. mu is held for reading.
-func yield(mu *sync.RWMutex, topic int) {
-	if topic%yieldEvery == yieldEvery-1 {
-		mu.RUnlock()
-		mu.RLock()
+func (i *inputs) yield(mu *sync.RWMutex) {
+	if i.work++; i.work < yieldAfter {
+		return
 	}
+	i.work = 0
+	mu.RUnlock()
+	mu.RLock()
 }
 
 // inputs are the topics that count for a reading.
@@ -61,6 +63,7 @@ type inputs struct {
 	// take gets each input while the lock is held that found it, and known is their number.
 	take     func(input)
 	known    int
+	work     int // topics and partitions since the last yield
 	coverage Coverage
 	// unsubscribed topics match and lack the subscription; gone topics no longer exist.
 	unsubscribed, gone int
@@ -78,6 +81,9 @@ type input struct {
 
 // add adds an input, or the reason why it is missing.
 func (i *inputs) add(name string, one input, err error) {
+	if err == nil {
+		i.work += len(one.topic.partitions.indices)
+	}
 	switch {
 	case err != nil:
 		i.miss(name, err)
@@ -106,13 +112,32 @@ func (i *inputs) miss(name string, err error) {
 // inputs passes the topics that count to take, at least one, or returns why the subscription is unknown. mu is held for
 // reading.
 func (s *tracked) inputs(subscription Subscription, now time.Time, take func(input)) (inputs, error) {
+	found, err := s.findInputs(subscription, now, take)
+	if errors.Is(err, ErrNotTracked) {
+		return inputs{}, cmp.Or(refusal(s.owners, subscription), err)
+	}
+	return found, err
+}
+
+// refusal is why no owner may track the subscription; nil if none was refused. It is the same each time.
+func refusal(owners map[string]*interest, subscription Subscription) (reason error) {
+	first := ""
+	for owner, one := range owners {
+		if one.refused != nil && (first == "" || owner < first) && one.subscription.Equal(subscription) {
+			first, reason = owner, one.refused
+		}
+	}
+	return reason
+}
+
+func (s *tracked) findInputs(subscription Subscription, now time.Time, take func(input)) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
 	found := inputs{take: take}
 	leaveOut := len(subscription.NonPersistent()) < len(subscription.Topics)+len(subscription.Patterns)
-	for i, name := range subscription.Topics {
-		yield(&s.mu, i)
+	for _, name := range subscription.Topics {
+		found.yield(&s.mu)
 		if leaveOut && isNonPersistent(name) {
 			continue
 		}
@@ -144,26 +169,37 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 	matched, unknown := s.matched(subscription, now)
 	for _, one := range unknown {
 		switch {
-		case errors.Is(one.Reason, ErrNotTracked), isFirstAnswer(one.Reason):
+		case one.isRecent():
 			return one.Reason
 		case leaveOut && isNonPersistent(one.Name):
 		default:
 			found.miss(one.Name, one.Reason)
 		}
 	}
-	for i, name := range matched {
-		yield(&s.mu, i)
+	for _, name := range matched {
+		found.yield(&s.mu)
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
 			found.unsubscribed++
-		case errors.Is(err, ErrTopicNotFound), errors.Is(err, ErrNotTracked): // or since the loop began
+		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
+			_, unknown := s.matched(subscription, now)
+			if i := slices.IndexFunc(unknown, MissingInput.isRecent); i >= 0 {
+				return unknown[i].Reason
+			}
+			found.gone++
+		case errors.Is(err, ErrTopicNotFound):
 			found.gone++
 		default:
 			found.add(name, one, err)
 		}
 	}
 	return nil
+}
+
+// isRecent reports whether what is tracked has just changed, or a leader has just started.
+func (m MissingInput) isRecent() bool {
+	return errors.Is(m.Reason, ErrNotTracked) || isFirstAnswer(m.Reason)
 }
 
 // unknown returns why no topic of a subscription with patterns counts.
@@ -215,8 +251,7 @@ func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Tim
 	if !state.follows(subscription.Name) {
 		return nil, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription.Name, key.Name)
 	}
-	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
-	return state, s.namespaces[namespace].check(namespace.Name, s.staleAfter, now)
+	return state, s.namespaces[namespaceOf(key, state)].check(state, s.staleAfter, now)
 }
 
 // input returns a topic for a reading, or why its part of the subscription is unknown. mu is held.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// topicState is one tracked topic. A subscription stays in it while an owner or a pattern needs it.
+// topicState is one tracked topic. A subscription stays in it while an owner needs it.
 type topicState struct {
 	batches    batches
 	partitions topicPartitions
@@ -18,9 +18,6 @@ type topicState struct {
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
-	// patterns that match the topic, and who asks for it.
-	patterns []Topic
-	tenants  tenants
 
 	answeredAt     time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
 	readAt         time.Time // last good answer
@@ -36,8 +33,8 @@ type topicState struct {
 
 // subscriptionState is one tracked subscription of one topic.
 type subscriptionState struct {
-	owners     int // and patterns
-	bytes      int // of these, those that request the backlog in bytes
+	tenants    tenants
+	bytes      int // owners that request the backlog in bytes
 	partitions subscriptionPartitions
 	consumers  consumers
 	age        age

@@ -26,6 +26,7 @@ type tracked struct {
 	owners                 map[string]*interest
 	expiries               Timeline[string]        // owners of interest that has an end
 	patterns               map[Topic]*patternState // by cluster and text
+	bounds                 Bounds
 	jobs
 }
 
@@ -35,6 +36,7 @@ type jobs struct {
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
 	clusters   map[Cluster]*clusterState
+	pairs      map[string]int // of a topic and a subscription, for each tenant
 	// changed are the jobs that were added, were removed or became due since the last call of Changes, and whether they
 	// are due at once; nil without a poller.
 	changed map[Job]bool
@@ -67,8 +69,87 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
 			workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
+			pairs: map[string]int{},
 		},
 	}}, nil
+}
+
+// Flags of the programs that set Bounds; messages name them, with the values of the chart.
+const (
+	SubscriptionBoundFlag = "--max-topics-per-subscription"
+	NamespaceBoundFlag    = "--max-topics-per-namespace"
+)
+
+// Bounds are how much owners may track; 0 is no bound. A subscription beyond one is refused as a whole
+// (ErrTooManyTopics): it tracks nothing until it fits.
+type Bounds struct {
+	// Subscription bounds the topics of one subscription: those that it names and the matches of its patterns.
+	Subscription int
+	// Namespace bounds the topics that the owners of one Kubernetes namespace track, once for each subscription.
+	Namespace int
+}
+
+// NewBoundedStore is NewStore with bounds.
+func NewBoundedStore(rateWindow, staleAfter time.Duration, bounds Bounds) (*Store, error) {
+	store, err := NewStore(rateWindow, staleAfter)
+	if err != nil {
+		return nil, err
+	}
+	store.bounds = bounds
+	return store, nil
+}
+
+// refuse returns why a tenant may not track these topics, with which it would have after pairs of a topic and a
+// subscription instead of before; nil if it may.
+func (b Bounds) refuse(topics tracks, before, after int) error {
+	name, count := topics.subscription.Name, len(topics.topics)
+	switch {
+	case b.Subscription > 0 && count > b.Subscription:
+		found := grouped(count)
+		if len(topics.subscription.Topics) <= b.Subscription {
+			found = "more than " + grouped(b.Subscription) // a listing keeps no more
+		}
+		return Errorf(ErrTooManyTopics, "subscription %s has %s topics, and the bound of a subscription is %s: name fewer, "+
+			"or raise %s (value pulsar.maxTopicsPerSubscription of the chart)", name, found, grouped(b.Subscription),
+			SubscriptionBoundFlag)
+	case b.Namespace > 0 && after > max(before, b.Namespace):
+		return Errorf(ErrTooManyTopics, "with the %s of subscription %s, all subscriptions of the Kubernetes namespace "+
+			"would have %s topics, and the bound of a namespace is %s: track fewer, or raise %s (value "+
+			"pulsar.maxTopicsPerNamespace of the chart)", grouped(count), name, grouped(after), grouped(b.Namespace),
+			NamespaceBoundFlag)
+	default:
+		return nil
+	}
+}
+
+// pairsAfter is the number of pairs of a tenant that tracks these topics instead of the earlier ones.
+func (s *jobs) pairsAfter(tenant string, before, after tracks) int {
+	pairs := s.pairs[tenant]
+	added, removed := after.since(before)
+	for _, name := range added {
+		if s.interestsOf(tenant, after.subscription, name) == 0 {
+			pairs++
+		}
+	}
+	for _, name := range removed {
+		if s.interestsOf(tenant, before.subscription, name) == 1 {
+			pairs--
+		}
+	}
+	return pairs
+}
+
+// interestsOf is the number of interests of a tenant in the subscription on a topic.
+func (s *jobs) interestsOf(tenant string, subscription Subscription, name string) int {
+	topic := s.topics[Topic{Cluster: subscription.Cluster, Name: name}]
+	if topic == nil || topic.subscriptions[subscription.Name] == nil {
+		return 0
+	}
+	tenants := topic.subscriptions[subscription.Name].tenants
+	if i := tenants.index(tenant); i >= 0 {
+		return tenants[i].interests
+	}
+	return 0
 }
 
 // CountTopics is the number of tracked topics for each cluster.
@@ -118,7 +199,7 @@ func (s *Store) Fail(topic Topic, reason error) {
 	state.slow.fail(reason)
 	if Authoritative(reason) && !state.relistRequested {
 		state.relistRequested = true // once: a listing may still have the name of a missing topic
-		s.relist(state)
+		s.relist(topic)
 	}
 }
 

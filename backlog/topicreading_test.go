@@ -95,7 +95,7 @@ func TestPartitionsOfPatternsAreThoseOfTheTopicsThatCount(t *testing.T) {
 	store.Track("me", subscription)
 	namespace := backlog.Namespace{Cluster: cluster(), Name: "public/default"}
 	const later = "persistent://public/default/news"
-	store.RecordListing(namespace, []string{orders, returns, later}, second(0))
+	backlog.List(store, namespace, []string{orders, returns, later}, second(0))
 	store.Record(topic(orders), partitioned(0, backlog.Full, part{backlog: 1, consumers: []string{"a"}}, part{backlog: 2}))
 	store.Record(topic(returns), partitioned(0, backlog.Full, part{backlog: 4}))
 	store.Record(topic(later), partitioned(0, backlog.Full, part{noSubscription: true}))

@@ -12,7 +12,18 @@ import (
 // interest is what one owner tracks, see Owner.
 type interest struct {
 	subscription Subscription
+	tenant       string
 	end          Moment[string] // of the owner's interest, if it has one
+	tracks       tracks
+	// refused is why it tracks nothing, see Bounds; nil if it does.
+	refused error
+}
+
+// tracks are the jobs of an interest: the topics of the subscription with the matches of its patterns, sorted and
+// distinct, and its workload.
+type tracks struct {
+	subscription Subscription
+	topics       []string
 }
 
 // Track makes the owner follow this subscription instead of its earlier one, until Untrack.
@@ -29,26 +40,80 @@ func (s *Store) TrackUntil(owner string, subscription Subscription, until time.T
 	s.track(owner, subscription, until)
 }
 
-// track makes the owner follow the subscription until a time; zero for no end.
+// track makes the owner follow the subscription until a time; zero for no end. One that was refused may fit now.
 func (s *tracked) track(owner string, subscription Subscription, until time.Time) {
 	one := s.owners[owner]
 	if one == nil {
-		one = &interest{end: Moment[string]{Element: owner}}
+		one = &interest{end: Moment[string]{Element: owner}, tenant: tenantOf(owner)}
 		s.owners[owner] = one
 	}
-	before := one.subscription
-	one.subscription = subscription
 	if until.IsZero() {
 		s.expiries.Remove(&one.end)
 	} else {
 		s.expiries.Set(&one.end, until)
 	}
-	if before.Equal(subscription) {
+	if before := one.subscription; !before.Equal(subscription) {
+		s.follow(one, subscription)
+		s.unfollow(one, before, subscription)
+		one.subscription = subscription
+	} else if one.refused == nil {
 		return
 	}
-	tenant := tenantOf(owner)
-	s.acquire(subscription, tenant) // before the release, so that inputs of both keep their history
-	s.release(before, tenant)
+	s.update(one)
+}
+
+// update tracks what an interest needs now instead of what it needed before, or nothing if that exceeds a bound.
+func (s *tracked) update(one *interest) {
+	before, after := one.tracks, tracks{one.subscription, s.topicsOf(one.subscription)}
+	one.refused = s.bounds.refuse(after, s.pairs[one.tenant], s.pairsAfter(one.tenant, before, after))
+	if one.refused != nil {
+		after = tracks{}
+	}
+	s.replace(before, after, one.tenant)
+	one.tracks = after
+}
+
+// topicsOf are the topics of a subscription and the matches of its patterns, sorted and distinct; beyond the bound of a
+// subscription perhaps not all.
+func (s *tracked) topicsOf(subscription Subscription) []string {
+	topics := subscription.Topics
+	for _, text := range subscription.Patterns {
+		state := s.patterns[Topic{Cluster: subscription.Cluster, Name: text}]
+		if state == nil || len(state.matched) == 0 {
+			continue
+		}
+		topics = slices.Concat(topics, state.matched)
+		slices.Sort(topics)
+		if topics = slices.Compact(topics); s.bounds.Subscription > 0 && len(topics) > s.bounds.Subscription {
+			break
+		}
+	}
+	return topics
+}
+
+// replace acquires what is new before it releases what is not needed any more, so that what stays keeps its history.
+func (s *jobs) replace(before, after tracks, tenant string) {
+	added, removed := after.since(before)
+	old, now := before.subscription, after.subscription
+	if old.Bytes != now.Bytes {
+		added, removed = after.topics, before.topics
+	}
+	for _, name := range added {
+		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, tenant})
+	}
+	s.acquireWorkload(now, tenant)
+	for _, name := range removed {
+		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, tenant})
+	}
+	s.releaseWorkload(old, tenant)
+}
+
+// since are the topics that only these and only the earlier ones have, for one subscription.
+func (t tracks) since(before tracks) (added, removed []string) {
+	if t.subscription.Cluster != before.subscription.Cluster || t.subscription.Name != before.subscription.Name {
+		return t.topics, before.topics
+	}
+	return difference(before.topics, t.topics)
 }
 
 // Untrack ends the owner's interest.
@@ -62,7 +127,8 @@ func (s *tracked) untrack(owner string) {
 	if one := s.owners[owner]; one != nil {
 		delete(s.owners, owner)
 		s.expiries.Remove(&one.end)
-		s.release(one.subscription, tenantOf(owner))
+		s.unfollow(one, one.subscription, Subscription{})
+		s.replace(one.tracks, tracks{}, one.tenant)
 	}
 }
 
@@ -81,45 +147,21 @@ func (s *Store) Expire(now time.Time) {
 	}
 }
 
-// use is a subscription of a topic or a pattern.
+// use is a subscription of a topic for an owner.
 type use struct {
 	name   string
 	bytes  bool // in bytes too
 	tenant string
 }
 
-func (s *tracked) acquire(subscription Subscription, tenant string) {
-	subscription.each(tenant, s.acquireTopic, s.acquirePattern)
-	s.acquireWorkload(subscription, tenant)
-}
-
-func (s *tracked) release(subscription Subscription, tenant string) {
-	subscription.each(tenant, s.releaseTopic, s.releasePattern)
-	s.releaseWorkload(subscription, tenant)
-}
-
-// each calls topic or pattern for each input.
-func (s Subscription) each(tenant string, topic, pattern func(Topic, use)) {
-	use := use{name: s.Name, bytes: s.Bytes, tenant: tenant}
-	for _, name := range s.Topics {
-		topic(Topic{Cluster: s.Cluster, Name: name}, use)
-	}
-	for _, text := range s.Patterns {
-		pattern(Topic{Cluster: s.Cluster, Name: text}, use)
-	}
-}
-
-// acquireTopic tracks the subscription of one topic, for an owner or a pattern. New data is fetched at once, including
-// bytes that were not needed before.
+// acquireTopic tracks the subscription of one topic for an owner. New data is fetched at once, bytes that were not needed
+// before included.
 func (s *jobs) acquireTopic(key Topic, use use) {
 	topic := s.topics[key]
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
 		s.acquireCluster(key.Cluster)
-	}
-	if topic.tenants.add(use.tenant) {
-		s.change(TopicJob(key), false)
 	}
 	state := topic.subscriptions[use.name]
 	if state == nil {
@@ -128,7 +170,10 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 		topic.quiet = quiet{} // it does not include this one
 		s.change(TopicJob(key), true)
 	}
-	state.owners++
+	if state.tenants.add(use.tenant) {
+		s.pairs[use.tenant]++
+		s.change(TopicJob(key), false)
+	}
 	if use.bytes {
 		if state.bytes++; state.bytes == 1 {
 			topic.quiet = quiet{} // it has no bytes to confirm
@@ -139,14 +184,17 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 
 func (s *jobs) releaseTopic(key Topic, use use) {
 	topic := s.topics[key]
-	if topic.tenants.remove(use.tenant) {
-		s.change(TopicJob(key), false)
-	}
 	state := topic.subscriptions[use.name]
 	if use.bytes {
 		state.bytes--
 	}
-	if state.owners--; state.owners == 0 {
+	if state.tenants.remove(use.tenant) {
+		if s.pairs[use.tenant]--; s.pairs[use.tenant] == 0 {
+			delete(s.pairs, use.tenant)
+		}
+		s.change(TopicJob(key), false)
+	}
+	if len(state.tenants) == 0 {
 		delete(topic.subscriptions, use.name)
 	}
 	if len(topic.subscriptions) == 0 {
@@ -174,11 +222,17 @@ func (s *jobs) releaseCluster(key Cluster) {
 	}
 }
 
-// unmatch removes a pattern from the patterns of a topic, which may not exist.
-func (s *jobs) unmatch(key, pattern Topic) {
-	if topic := s.topics[key]; topic != nil {
-		topic.patterns = slices.DeleteFunc(topic.patterns, func(p Topic) bool { return p == pattern })
+// tenantNames are the tenants of the subscriptions of a topic, each once.
+func tenantNames(subscriptions map[string]*subscriptionState) []string {
+	var names []string
+	for _, subscription := range subscriptions {
+		for _, one := range subscription.tenants {
+			if !slices.Contains(names, one.name) {
+				names = append(names, one.name)
+			}
+		}
 	}
+	return names
 }
 
 // Owner names who tracks a subscription: a Kubernetes namespace, whose owners share their turns, and a name in it.

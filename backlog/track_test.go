@@ -5,6 +5,8 @@ package backlog
 
 import (
 	"fmt"
+	goruntime "runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +35,7 @@ func BenchmarkRecordListing(b *testing.B) {
 			}
 			topics[i] = fmt.Sprintf("persistent://public/default/team-%02d-topic-%05d-%d", i%100, i, generation)
 		}
-		store.RecordListing(Namespace{Cluster: cluster, Name: "public/default"}, topics, at)
+		List(store, Namespace{Cluster: cluster, Name: "public/default"}, topics, at)
 	}
 }
 
@@ -107,4 +109,53 @@ func TestInterestThatEndsLeavesNothingBehind(t *testing.T) {
 	store.Expire(now.Add(time.Minute))
 	require.Empty(t, store.owners, "the last word counts, though it is an earlier end")
 	require.Empty(t, store.topics)
+}
+
+// A writer that waits gets in at the next yield of the reader.
+func TestASubscriptionThatIsUntrackedDuringAReadIsUnknown(t *testing.T) {
+	for name, meanwhile := range map[string]func(*Store, Subscription){
+		"untracked": func(s *Store, _ Subscription) { s.Untrack("me") },
+		"untracked and tracked again": func(s *Store, subscription Subscription) {
+			s.Untrack("me")
+			s.Track("me", subscription)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := NewStore(10*time.Second, time.Minute)
+			require.NoError(t, err)
+			now := time.Unix(1_800_000_000, 0)
+			pattern, err := ParsePattern("wide-.*")
+			require.NoError(t, err)
+			subscription := NewSubscription(Cluster{}, "f").WithPatterns(pattern)
+			store.Track("me", subscription)
+			topics := make([]string, 600)
+			for i := range topics {
+				topics[i] = fmt.Sprintf("persistent://public/default/wide-%03d", i)
+			}
+			List(store, Namespace{Name: "public/default"}, topics, now)
+			for _, name := range topics {
+				store.Record(Topic{Name: name}, TopicSample{At: now.Add(time.Second), Partitions: []PartitionSample{
+					{Index: NotPartitioned, Subscriptions: []SubscriptionSample{{Name: "f", BacklogEntries: 1}}},
+				}})
+			}
+			done := make(chan struct{})
+			var once sync.Once
+			store.mu.RLock()
+			found, err := store.inputs(subscription, now.Add(2*time.Second), func(input) {
+				once.Do(func() {
+					go func() {
+						defer close(done)
+						meanwhile(store, subscription)
+					}()
+					for store.mu.TryRLock() { // until the writer waits
+						store.mu.RUnlock()
+						goruntime.Gosched()
+					}
+				})
+			})
+			store.mu.RUnlock()
+			<-done
+			require.Error(t, err, "%d of %d topics are known", found.coverage.Known, found.coverage.Topics)
+		})
+	}
 }

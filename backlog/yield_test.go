@@ -26,7 +26,7 @@ func widePattern(t testing.TB, topics int) (*backlog.Store, backlog.Subscription
 	for i := range names {
 		names[i] = fmt.Sprint("persistent://public/default/wide-", i)
 	}
-	store.RecordListing(backlog.Namespace{Cluster: cluster(), Name: "public/default"}, names, now)
+	backlog.List(store, backlog.Namespace{Cluster: cluster(), Name: "public/default"}, names, now)
 	for range 2 {
 		now = now.Add(10 * time.Second)
 		for _, name := range names {
@@ -72,8 +72,16 @@ func TestAnswersAreRecordedWhileALargeSubscriptionIsRead(t *testing.T) {
 	require.Greater(t, records, 20*10)
 }
 
-func BenchmarkWaitForAReadOf70kTopics(b *testing.B) {
-	store, subscription, now := widePattern(b, 70_000)
+// Writers wait for yieldAfter/2 of the topics.
+func BenchmarkReadOf5000Topics(b *testing.B) {
+	store, subscription, now := widePattern(b, 5_000)
+	for b.Loop() {
+		_, _ = store.Read(subscription, now)
+	}
+}
+
+func BenchmarkWaitForAReadOf5000Topics(b *testing.B) {
+	store, subscription, now := widePattern(b, 5_000)
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {

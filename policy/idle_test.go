@@ -53,7 +53,11 @@ func (p *idlePattern) poll(second int) {
 	const interval, listing = 10, 30
 	now := noon().Add(time.Duration(second) * time.Second)
 	if second%listing == 0 {
-		p.store.RecordListing(backlog.Namespace{Name: "public/default"}, p.names, now)
+		listing := p.feed.NextListing(backlog.Namespace{Name: "public/default"})
+		for _, name := range p.names {
+			listing.Add(name)
+		}
+		p.store.RecordListing(listing, now)
 		p.listed = len(p.names)
 	}
 	for i, name := range p.names[:p.listed] {

@@ -93,6 +93,7 @@ const (
 	ReasonUnexpectedAnswer     = "UnexpectedAnswer"     // the answer is not Pulsar's
 	ReasonImplausibleAnswer    = "ImplausibleAnswer"    // the answer contradicts earlier ones about the topic
 	ReasonUnsupported          = "Unsupported"          // the input cannot be read from Pulsar
+	ReasonTooManyTopics        = "TooManyTopics"        // more topics than a subscription or a namespace may have
 	ReasonUnknown              = "Unknown"              // none of the others
 )
 

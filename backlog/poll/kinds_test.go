@@ -68,12 +68,15 @@ func (f *fakeCluster) updates(name string) (n int) {
 	return n
 }
 
-func (f *fakeCluster) List(_ context.Context, namespace backlog.Namespace) ([]string, error) {
+func (f *fakeCluster) List(_ context.Context, namespace backlog.Namespace, add func(topic string)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists = append(f.lists, time.Now())
 	f.listedName = namespace
-	return slices.Clone(f.topics), f.listErr
+	for _, topic := range f.topics {
+		add(topic)
+	}
+	return f.listErr
 }
 
 func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {

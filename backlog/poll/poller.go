@@ -218,22 +218,23 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) err
 
 func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Namespace) error {
 	at := time.Now()
-	topics, err := p.list(timed, namespace)
+	listing := p.feed.NextListing(namespace)
+	err := p.list(timed, namespace, listing)
 	switch {
 	case err == nil:
-		p.config.Store.RecordListing(namespace, topics, at)
+		p.config.Store.RecordListing(listing, at)
 	case ctx.Err() == nil:
 		p.config.Store.FailListing(namespace, err)
 	}
 	return err
 }
 
-func (p *Poller) list(ctx context.Context, namespace backlog.Namespace) ([]string, error) {
+func (p *Poller) list(ctx context.Context, namespace backlog.Namespace, listing *backlog.Listing) error {
 	if p.config.Lister == nil {
-		return nil, fmt.Errorf("%w: topic patterns in namespace %s: this program lists no namespaces; name the topics",
+		return fmt.Errorf("%w: topic patterns in namespace %s: this program lists no namespaces; name the topics",
 			backlog.ErrUnsupported, namespace.Name)
 	}
-	return p.config.Lister.List(ctx, namespace)
+	return p.config.Lister.List(ctx, namespace, listing.Add)
 }
 
 func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) error {

@@ -31,18 +31,16 @@ type pace struct {
 }
 
 // lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, all workloads, or the bulk
-// answer of a cluster, which may take a minute and may come from another service.
+// answers of an admin URL, each of which may take a minute.
 type lane struct {
-	cluster         backlog.Cluster
+	adminURL        string
 	workloads, bulk bool
 }
 
 func laneOf(j backlog.Job) lane {
-	l := lane{cluster: j.Cluster, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind}
-	if !l.bulk {
-		l.cluster = backlog.Cluster{AdminURL: j.Cluster.AdminURL}
+	return lane{
+		adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind,
 	}
-	return l
 }
 
 // slot is one job in the schedule.
@@ -197,8 +195,11 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
 	for lane, line := range s.lines {
 		places := perCluster
-		if lane.workloads {
+		switch {
+		case lane.workloads:
 			places = workloads
+		case lane.bulk:
+			places = 1 // no decision depends on them
 		}
 		for one := line.next(places, s.remove); one != nil; one = line.next(places, s.remove) {
 			one.state = running

@@ -19,10 +19,11 @@ type Source interface {
 	AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample
 }
 
-// Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes,
-// distinct, in no order. They include partitioned topics without a loaded partition, and exclude system topics.
+// Lister lists the topics of a namespace, for subscriptions with patterns: it calls add with their complete names
+// without partition suffixes, in no order, and perhaps several times. They include partitioned topics without a loaded
+// partition, and exclude system topics. After an error some are missing.
 type Lister interface {
-	List(ctx context.Context, namespace backlog.Namespace) ([]string, error)
+	List(ctx context.Context, namespace backlog.Namespace, add func(topic string)) error
 }
 
 // InstanceSource reads the counters of the instances of a workload.

@@ -33,8 +33,10 @@ const (
 const (
 	// maxAnswerBytes bounds one answer after decompression.
 	maxAnswerBytes = 64 << 20
-	// partitionsTTL is how long the number of partitions of a topic is used after the last good answer.
+	// partitionsTTL is how long the number of partitions of a topic is used after the last good answer, and maxCounts
+	// bounds the topics for which it is kept.
 	partitionsTTL = time.Minute
+	maxCounts     = 500_000
 )
 
 // Config configures the connection to Pulsar. Zero values mean the defaults.
@@ -112,7 +114,7 @@ func New(config Config) (*Source, error) {
 			budget:         newBudget(),
 			decoding:       decoding,
 		},
-		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxTopics),
+		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
 		ages:   newAges(config),
 		now:    time.Now,
 	}, nil

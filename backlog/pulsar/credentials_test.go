@@ -8,12 +8,16 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
@@ -103,6 +107,42 @@ func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 			require.Equal(t, tt.method, last.Header.Get("X-Pulsar-Auth-Method-Name"))
 		})
 	}
+}
+
+func TestManyTokensShareTheConnectionsOfAHost(t *testing.T) {
+	const credentials, topics, atOnce = 1100, 5, 16
+	broker := newFakeBroker(t)
+	var opened atomic.Int64
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		opened.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	named := map[string]backlog.Credentials{}
+	for i := range credentials {
+		named[fmt.Sprint("token-", i)] = backlog.Credentials{Plugin: "token", Params: fmt.Sprint("token:of-", i)}
+	}
+	for j := range topics {
+		broker.on(fmt.Sprint("topic-", j, "/partitions"), answers(notPartitioned))
+		broker.on(fmt.Sprint("topic-", j, "/stats"), answers(emptyTopic))
+	}
+	source := newSource(t, Config{
+		Credentials: &fakeCredentials{named: named}, RequestTimeout: time.Minute, MaxRequestsPerSecondPerHost: 100_000,
+		dial: dial,
+	}, broker)
+	for range 2 {
+		var group errgroup.Group
+		group.SetLimit(atOnce)
+		for i := range credentials * topics {
+			group.Go(func() error {
+				topic := broker.named(fmt.Sprint("topic-", i%topics), fmt.Sprint("token-", i/topics))
+				_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
+				return err
+			})
+		}
+		require.NoError(t, group.Wait())
+	}
+	t.Logf("%d connections", opened.Load())
+	require.LessOrEqual(t, opened.Load(), int64(2*atOnce))
 }
 
 func TestInvalidNamedCredentialsSendNothing(t *testing.T) {
@@ -269,7 +309,7 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	require.Len(t, broker.requested(), 1)
 }
 
-func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
+func TestAChangeOfCertificatesClosesTheOldConnections(t *testing.T) {
 	broker := newOrders(t)
 	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "old"}}}
 	source := newSource(t, Config{Registerer: prometheus.NewRegistry(), Credentials: known}, broker)
@@ -280,10 +320,16 @@ func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
 	}
 	first := fetch()
 	require.Equal(t, first, fetch())
-	known.mu.Lock()
-	known.named["ns/secret"] = backlog.Credentials{Plugin: "token", Params: "new"}
-	known.mu.Unlock()
-	require.NotEqual(t, first, fetch(), "a connection must not outlive the credentials that it was made under")
+	change := func(to backlog.Credentials) {
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		known.named["ns/secret"] = to
+	}
+	change(backlog.Credentials{Plugin: "token", Params: "new"})
+	require.Equal(t, first, fetch(), "a token is part of each request")
+	require.Equal(t, "Bearer new", broker.request(len(broker.requested())-1).Header.Get("Authorization"))
+	change(backlog.Credentials{Plugin: "token", Params: "new", SkipHostnameVerification: true})
+	require.NotEqual(t, first, fetch(), "a connection must not outlive the certificates that it was made under")
 }
 
 func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {

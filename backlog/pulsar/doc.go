@@ -8,7 +8,7 @@
 //
 // A call is get or put, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:
 //
-//	auth      adds the current credentials of the name (package auth); each set of them has its own connections
+//	auth      adds the current credentials of the name (package auth); connections differ by certificates only
 //	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s; a
 //	          probe, and a check before timeouts open it, is a cheap request of its own (breaker.go)
 //	limiter   waits for one of the host's connections and for its rate, and holds the connection until the body is closed
@@ -18,6 +18,11 @@
 // The breaker and the limiter of a host are the same for all credentials; attempt.go has the table of failures that
 // count for a host. An attempt in the context of the request collects the records of the steps, such as the time
 // without waits.
+//
+// The limiter is a semaphore without an order between owners: those take turns before they come here. Topics, listings
+// and instances come from the lines of package poll and bulk answers one by one; requests of policies to function
+// workers come from target.Background, and those for triggers from the queue of informer.Signals. A check of a host
+// belongs to a request that had its turn.
 //
 // One Fetch is one call, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker; one
 // with entry counters also reads `/internalStats`. A sample's Detail is what was answered. An age that the broker

@@ -25,7 +25,7 @@ func (e *waitError) Error() string { return "waiting for a turn: " + e.err.Error
 
 func (e *waitError) Unwrap() error { return e.err }
 
-// limiter bounds the concurrent requests to each host, and their rate.
+// limiter bounds the concurrent requests to each host, and their rate. Owners take turns before, see doc.go.
 type limiter struct {
 	conns, perSecond int
 	// waits observes how long requests waited; nil for none.

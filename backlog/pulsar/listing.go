@@ -6,72 +6,56 @@ package pulsar
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxTopics bounds the listed topics of one namespace: about 100 MB of names.
-const maxTopics = 500_000
-
-var errTooManyTopics = fmt.Errorf("more than %d topics", maxTopics)
-
 // List implements poll.Lister. It sends two calls: one lists topics and partitions that were ever loaded, the other
-// partitioned topics, loaded or not.
-func (s *Source) List(ctx context.Context, namespace backlog.Namespace) ([]string, error) {
+// partitioned topics, loaded or not. It keeps no name, so that a large namespace costs time, not memory.
+func (s *Source) List(ctx context.Context, namespace backlog.Namespace, add func(topic string)) error {
 	a, err := namespaceAddress(namespace)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found := newListing(namespace.Name)
+	found := newListing(namespace.Name, add)
 	for _, call := range []callName{callTopics, callPartitionedTopics} {
 		if err := s.client.get(ctx, a, call, "includeSystemTopic=false", found.decode); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	names := make([]string, 0, len(found.names))
-	for name := range found.names {
-		names = append(names, name)
-	}
-	return names, nil
+	return nil
 }
 
-// listing collects the topics of a namespace.
+// listing decodes the topics of a namespace.
 type listing struct {
-	prefix string
-	names  map[string]struct{}
+	prefix []byte
+	add    func(topic string)
 }
 
-func newListing(namespace string) listing {
-	return listing{prefix: "persistent://" + namespace + "/", names: map[string]struct{}{}}
+func newListing(namespace string, add func(topic string)) listing {
+	return listing{prefix: []byte("persistent://" + namespace + "/"), add: add}
 }
 
-// decode reads a list of names. It may be called several times: each name counts once.
+// decode reads a list of names. It may be called several times.
 func (l listing) decode(r io.Reader) error {
 	s := newScanner(r)
+	var last []byte // the partitions of a topic are often in a row
 	err := s.array(func() error {
 		text, err := s.textOrNull("a topic")
 		if err != nil {
 			return err
 		}
-		if !bytes.HasPrefix(text, []byte(l.prefix)) {
+		if !bytes.HasPrefix(text, l.prefix) {
 			return nil // non-persistent, or of an unknown domain
 		}
 		text = text[:baseLength(text)]
-		if _, known := l.names[string(text)]; known || len(text) <= len(l.prefix) {
+		if len(text) <= len(l.prefix) || bytes.Equal(text, last) {
 			return nil
 		}
-		name := validText(text)
-		if backlog.SystemTopic(name) {
-			return nil
-		}
-		if err := s.answer.keep(len(name)); err != nil {
-			return err
-		}
-		l.names[name] = struct{}{}
-		if len(l.names) > maxTopics {
-			return errTooManyTopics
+		last = append(last[:0], text...)
+		if name := validText(text); !backlog.SystemTopic(name) {
+			l.add(name)
 		}
 		return nil
 	})

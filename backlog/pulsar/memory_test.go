@@ -165,7 +165,7 @@ func TestHugeListsTakeLittleMemory(t *testing.T) {
 	source := newSource(t, Config{RequestTimeout: time.Minute}, broker)
 	source.client.maxAnswerBytes = 8 << 20
 	before := allocated()
-	_, err := source.List(t.Context(), broker.namespace("public/default"))
+	_, err := list(t, source, broker.namespace("public/default"))
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.Less(t, allocated()-before, uint64(2<<20))
 }

@@ -46,7 +46,7 @@ type registry interface {
 
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
 func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, error) {
-	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter)
+	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
 	}

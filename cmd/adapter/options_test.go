@@ -127,6 +127,14 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--max-requests-per-second=0",
 			"--max-requests-per-second is 0: it must be from 1 to 100000",
 		},
+		"a subscription has a topic": {
+			"--max-topics-per-subscription=0",
+			"--max-topics-per-subscription is 0: it must be from 1 to 100000",
+		},
+		"the topics of a namespace are bounded": {
+			"--max-topics-per-namespace=1000001",
+			"--max-topics-per-namespace is 1000001: it must be from 1 to 1000000",
+		},
 		"a cluster gets at least a request": {
 			"--max-requests-per-cluster=0",
 			"--max-requests-per-cluster is 0: it must be from 1 to 1000",

@@ -59,7 +59,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry re
 	if err != nil {
 		return nil, err
 	}
-	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter)
+	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	l.pending = false
 	switch {
 	case apierrors.IsNotFound(err):
-		s.named.count(k, l, -1)
+		s.named.count(k, -1)
 		delete(s.lookups, k)
 	case err != nil && !k.isFinal(err):
 		troubled = !l.failing

@@ -33,7 +33,8 @@ const (
 	resolveAfterError = 5 * time.Second
 	// resolveTimeout bounds one resolution: reading a ConfigMap.
 	resolveTimeout = 10 * time.Second
-	// resolvers is the number of concurrent resolutions, and maxUnresolved the length of their queue.
+	// resolvers is the number of concurrent resolutions, and maxUnresolved the length of their queue, of which one
+	// namespace has at most a share.
 	resolvers     = 4
 	maxUnresolved = 1024
 )
@@ -43,7 +44,7 @@ const (
 // responses are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
-	queue  chan signalKey
+	queue  *keyQueue
 
 	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
 	mu      sync.Mutex
@@ -124,8 +125,7 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 		return nil, errors.New("signals: Store, Targets, Policies, Forget and Now must be set")
 	}
 	return &Signals{
-		config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{},
-		named: requests{of: map[string]usage{}},
+		config: config, queue: newKeyQueue(), lookups: map[signalKey]*lookup{}, named: requests{},
 	}, nil
 }
 
@@ -171,7 +171,7 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 		l.bytesUsedAt = now
 	}
 	if !l.pending && !now.Before(l.due) && k.subscription == "" {
-		l.pending = enqueue(s.queue, k)
+		l.pending = s.queue.add(k)
 	}
 	changed := now.Sub(l.trackedAt) >= trackAgain || l.wanted(now).Bytes != bytesBefore
 	if renew = l.err == nil && changed; renew {
@@ -187,25 +187,15 @@ func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := fmt.Errorf("%w: first request for %s, its subscription is being resolved", backlog.ErrNoData, k)
-	if s.lookups[k] == nil && enqueue(s.queue, k) {
+	if s.lookups[k] == nil && s.queue.add(k) {
 		l := &lookup{err: err, pending: true, usedAt: now}
 		if detail.Has(backlog.Bytes) {
 			l.bytesUsedAt = now
 		}
 		s.lookups[k] = l
-		s.named.count(k, l, 1)
+		s.named.count(k, 1)
 	}
 	return err
-}
-
-// enqueue never blocks: when the queue is full, the next request tries again.
-func enqueue(queue chan<- signalKey, k signalKey) bool {
-	select {
-	case queue <- k:
-		return true
-	default:
-		return false
-	}
 }
 
 // exists fails unless the object is in the cache.
@@ -237,8 +227,8 @@ func (s *Signals) Start(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
 					return nil
-				case k := <-s.queue:
-					s.resolve(ctx, k)
+				case <-s.queue.filled:
+					s.resolve(ctx, s.queue.take())
 				}
 			}
 		})
@@ -267,7 +257,7 @@ func (s *Signals) expire(now time.Time) {
 	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
 		old := now.Sub(l.usedAt) > trackFor
 		if old {
-			s.named.count(k, l, -1)
+			s.named.count(k, -1)
 		}
 		return old
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,35 +20,70 @@ import (
 // be polled.
 const maxNamed = 20_000
 
-// maxNamedTopics bounds the topics of requested subscriptions, each of which may have a hundred.
-const maxNamedTopics = 50_000
-
-// maxShare is the share of both that one namespace may have, so that its triggers leave room for those of others.
+// maxShare is the share that one namespace may have, so that its triggers leave room for those of others.
 const maxShare = 4
 
-// usage is what one namespace requests by name.
-type usage struct{ keys, topics int }
-
-// requests are what all namespaces request by name.
-type requests struct {
-	topics int
-	of     map[string]usage
-}
+// requests are how many keys each namespace requests by name.
+type requests map[string]int
 
 // count changes what a namespace requests.
-func (r *requests) count(k signalKey, l *lookup, by int) {
+func (r requests) count(k signalKey, by int) {
 	if k.subscription == "" && k.component == (function.Component{}) {
 		return
 	}
-	topics := by * len(l.subscription.Topics)
-	if k.subscription == "" {
-		topics = 0 // of a function: the worker says how many
+	if r[k.key.Namespace] += by; r[k.key.Namespace] == 0 {
+		delete(r, k.key.Namespace)
 	}
-	one := r.of[k.key.Namespace]
-	one.keys, one.topics, r.topics = one.keys+by, one.topics+topics, r.topics+topics
-	if r.of[k.key.Namespace] = one; one == (usage{}) {
-		delete(r.of, k.key.Namespace)
+}
+
+// keyQueue has keys to resolve. Their namespaces take turns: a worker that is slow delays only what it runs.
+type keyQueue struct {
+	// filled has an element for each key.
+	filled chan struct{}
+
+	// mu guards namespaces with keys, the next one first, and their keys.
+	mu         sync.Mutex
+	namespaces []string
+	keys       map[string][]signalKey
+}
+
+func newKeyQueue() *keyQueue {
+	return &keyQueue{filled: make(chan struct{}, maxUnresolved), keys: map[string][]signalKey{}}
+}
+
+// add never blocks: when the queue or the share of the namespace is full, the next request tries again.
+func (q *keyQueue) add(k signalKey) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := k.key.Namespace
+	if len(q.keys[namespace]) >= maxUnresolved/maxShare {
+		return false
 	}
+	select {
+	case q.filled <- struct{}{}:
+	default:
+		return false
+	}
+	if len(q.keys[namespace]) == 0 {
+		q.namespaces = append(q.namespaces, namespace)
+	}
+	q.keys[namespace] = append(q.keys[namespace], k)
+	return true
+}
+
+// take removes the next key, after an element of filled.
+func (q *keyQueue) take() signalKey {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := q.namespaces[0]
+	k, rest := q.keys[namespace][0], q.keys[namespace][1:]
+	q.namespaces, q.keys[namespace] = q.namespaces[1:], rest
+	if len(rest) > 0 {
+		q.namespaces = append(q.namespaces, namespace)
+	} else {
+		delete(q.keys, namespace)
+	}
+	return k
 }
 
 // named is the key of what a namespace requests by name.
@@ -62,7 +98,7 @@ func (s *Signals) ReadComponent(namespace string, component function.Component, 
 	backlog.Reading, error,
 ) {
 	k := named(namespace, component)
-	if err := s.bounded(k, 0); err != nil {
+	if err := s.bounded(k); err != nil {
 		return backlog.Reading{}, err
 	}
 	subscription, err := s.subscription(k, backlog.Slim, now)
@@ -81,7 +117,7 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	k.subscription = fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)
-	if err := s.bounded(k, len(subscription.Topics)); err != nil {
+	if err := s.bounded(k); err != nil {
 		return backlog.Reading{}, err
 	}
 	renew := s.renew(k, subscription, now)
@@ -97,21 +133,17 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	}
 }
 
-// bounded refuses a new key when there are too many.
-func (s *Signals) bounded(k signalKey, topics int) error {
+// bounded refuses a new key when there are too many. The store bounds their topics.
+func (s *Signals) bounded(k signalKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch one := s.named.of[k.key.Namespace]; {
+	switch keys := s.named[k.key.Namespace]; {
 	case s.lookups[k] != nil:
 		return nil
-	case one.topics+topics > maxNamedTopics/maxShare, one.keys >= maxNamed/maxShare:
+	case keys >= maxNamed/maxShare:
 		return backlog.Errorf(backlog.ErrNotTracked,
-			"namespace %s requests %d names with %d topics, and its limits are %d and %d: remove unused triggers",
-			k.key.Namespace, one.keys, one.topics, maxNamed/maxShare, maxNamedTopics/maxShare)
-	case s.named.topics+topics > maxNamedTopics:
-		return backlog.Errorf(backlog.ErrNotTracked,
-			"clients requested %d topics in the last %s, and the limit is %d: remove unused triggers",
-			s.named.topics, trackFor, maxNamedTopics)
+			"namespace %s requests %d names, and its limit is %d: remove unused triggers", k.key.Namespace, keys,
+			maxNamed/maxShare)
 	case len(s.lookups) >= maxNamed:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
@@ -128,7 +160,7 @@ func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time
 	if l == nil {
 		l = &lookup{subscription: subscription}
 		s.lookups[k] = l
-		s.named.count(k, l, 1)
+		s.named.count(k, 1)
 	}
 	l.usedAt = now
 	due := now.Sub(l.trackedAt) >= trackAgain

@@ -194,9 +194,12 @@ func TestRequestedNamesAreBounded(t *testing.T) {
 
 func TestRequestedTopicsAreBounded(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
+	var err error
+	env.store, err = backlog.NewBoundedStore(10*time.Second, time.Minute, backlog.Bounds{Subscription: 2000, Namespace: 5000})
+	require.NoError(t, err)
 	s, _ := newSignals(t, env)
 	const each = 100
-	named := func(i int) backlog.Subscription {
+	subscribed := func(i int) backlog.Subscription {
 		topics := make([]string, each)
 		for j := range topics {
 			topics[j] = strconv.Itoa(i) + "-" + strconv.Itoa(j)
@@ -204,24 +207,35 @@ func TestRequestedTopicsAreBounded(t *testing.T) {
 		return backlog.NewSubscription(fixture.Cluster(), "s", topics...)
 	}
 	read := func(namespace string, i int) error {
-		_, err := s.ReadSubscription(namespace, named(i), env.now)
+		_, err := s.ReadSubscription(namespace, subscribed(i), env.now)
 		return err
 	}
-	const full = maxNamedTopics / each
+	const full = 5000 / each
 	for i := range full {
-		require.ErrorIs(t, read(strconv.Itoa(i%maxShare), i), backlog.ErrNoData)
+		require.ErrorIs(t, read("neighbour", i), backlog.ErrNoData)
 	}
-	require.ErrorContains(t, read("another", -1), "the limit is 50000: remove unused triggers")
-	require.ErrorIs(t, read("another", -1), backlog.ErrNotTracked)
-	require.ErrorIs(t, read("0", 0), backlog.ErrNoData, "the earlier ones stay")
+	require.ErrorIs(t, read("neighbour", full), backlog.ErrTooManyTopics)
+	require.ErrorContains(t, read("neighbour", full), "would have 5,100 topics, and the bound of a namespace is 5,000")
+	require.ErrorIs(t, read("neighbour", 0), backlog.ErrNoData, "the earlier ones stay")
+	require.ErrorIs(t, read("another", -1), backlog.ErrNoData, "one namespace takes no other's share")
 	env.after(trackFor + time.Second)
+	env.store.Expire(env.now)
 	s.expire(env.now)
-	require.Empty(t, s.named.of)
-	require.ErrorIs(t, read("another", -1), backlog.ErrNoData, "after the others expired")
-	for i := range full {
-		if err := read("neighbour", i); i >= full/maxShare {
-			require.ErrorContains(t, err, "namespace neighbour requests 125 names with 12500 topics")
-		}
+	require.Empty(t, s.named)
+	require.ErrorIs(t, read("neighbour", full), backlog.ErrNoData, "after the others expired")
+}
+
+func TestTheNamesOfANamespaceAreBounded(t *testing.T) {
+	env := newTestEnv(t, fixture.NewWorker())
+	s, _ := newSignals(t, env)
+	read := func(namespace string, i int) error {
+		_, err := s.ReadSubscription(namespace, backlog.NewSubscription(fixture.Cluster(), strconv.Itoa(i), "t"), env.now)
+		return err
 	}
-	require.ErrorIs(t, read("another", -2), backlog.ErrNoData, "one namespace takes no other's share")
+	for i := range maxNamed / maxShare {
+		require.ErrorIs(t, read("neighbour", i), backlog.ErrNoData)
+	}
+	require.ErrorContains(t, read("neighbour", -1), "namespace neighbour requests 5000 names, and its limit is 5000")
+	require.ErrorIs(t, read("neighbour", -1), backlog.ErrNotTracked)
+	require.ErrorIs(t, read("another", -1), backlog.ErrNoData, "one namespace takes no other's share")
 }

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,8 +32,8 @@ func newSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	return s, func() (count int) {
 		for {
 			select {
-			case a := <-s.queue:
-				s.resolve(t.Context(), a)
+			case <-s.queue.filled:
+				s.resolve(t.Context(), s.queue.take())
 				count++
 			default:
 				return count
@@ -195,12 +196,40 @@ func TestSignalsFailWithAReason(t *testing.T) {
 func TestFullQueueDoesNotBlock(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
 	s, _ := newSignals(t, env)
-	for range maxUnresolved {
-		s.queue <- signalKey{}
+	for i := range maxUnresolved {
+		require.True(t, s.queue.add(signalKey{key: types.NamespacedName{Namespace: strconv.Itoa(i % maxShare)}}))
 	}
 	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	require.Empty(t, s.lookups)
+}
+
+func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
+	env := newTestEnv(t, nil)
+	s, _ := newSignals(t, env)
+	key := func(namespace string, i int) signalKey {
+		return signalKey{key: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
+	}
+	for i := range maxUnresolved / maxShare {
+		require.True(t, s.queue.add(key("neighbour", i)))
+	}
+	require.False(t, s.queue.add(key("neighbour", -1)), "the rest is for others")
+	require.True(t, s.queue.add(key("victim", 0)))
+	require.True(t, s.queue.add(key("victim", 1)))
+	var taken []signalKey
+	for range 5 {
+		<-s.queue.filled
+		taken = append(taken, s.queue.take())
+	}
+	require.Equal(t, []signalKey{
+		key("neighbour", 0), key("victim", 0), key("neighbour", 1), key("victim", 1), key("neighbour", 2),
+	}, taken)
+	for range maxUnresolved/maxShare - 3 {
+		<-s.queue.filled
+		s.queue.take()
+	}
+	require.Empty(t, s.queue.keys)
+	require.Empty(t, s.queue.namespaces)
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {

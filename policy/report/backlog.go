@@ -42,6 +42,7 @@ func unknownReasons() []struct {
 		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
 		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
 		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
+		{backlog.ErrTooManyTopics, v1alpha1.ReasonTooManyTopics},
 	}
 }
 

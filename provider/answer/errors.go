@@ -79,7 +79,7 @@ func Unread(name string, err error) error {
 		return Errorf(NotFound, "%s not found", name)
 	case errors.Is(err, backlog.ErrFunctionNotFound):
 		return Errorf(NotFound, "%s", err)
-	case errors.Is(err, backlog.ErrUnsupported):
+	case errors.Is(err, backlog.ErrUnsupported), errors.Is(err, backlog.ErrTooManyTopics):
 		return Errorf(Unsupported, "%s", err)
 	default:
 		return Errorf(Unknown, "%s", err)

@@ -35,6 +35,9 @@ func TestErrorsOfReadersHaveAReason(t *testing.T) {
 		"an unsupported object": {
 			Unread("x", backlog.ErrUnsupported), Unsupported, backlog.ErrUnsupported.Error(), true,
 		},
+		"more topics than are allowed": {
+			Unread("x", backlog.ErrTooManyTopics), Unsupported, backlog.ErrTooManyTopics.Error(), true,
+		},
 		"a broker that is down":     {Unread("x", down), Unknown, down.Error(), false},
 		"an error without a reason": {down, Internal, down.Error(), false},
 		"a wrapped error":           {fmt.Errorf("reading: %w", Errorf(Busy, "busy")), Busy, "reading: busy", false},

@@ -24,7 +24,7 @@ type Config struct {
 	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may call. The issuer of Own is always
 	// allowed.
 	AllowedIssuers []string
-	// Transport makes the connections of one session, and those to its issuer; required.
+	// Transport makes the connections of all sessions with the same certificates, and those to an issuer; required.
 	Transport func(*tls.Config) *http.Transport
 	// Chain handles a request to a broker between the credentials and the connections; required.
 	Chain func(connections http.RoundTripper) http.RoundTripper
@@ -48,8 +48,17 @@ func New(config Config) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	build := func(m material) (*session, error) { return newSession(m, config) }
-	return &Credentials{resolver: r, sessions: newSessions(build)}, nil
+	build := func(m material, connections *http.Transport) (*session, error) {
+		return newSession(m, connections, config)
+	}
+	connect := func(certificates material) (*http.Transport, error) {
+		tlsConfig, err := certificates.tlsConfig()
+		if err != nil {
+			return nil, err
+		}
+		return config.Transport(tlsConfig), nil
+	}
+	return &Credentials{resolver: r, sessions: newSessions(build, connect)}, nil
 }
 
 // Authenticate returns a Transport with the current credentials of the name; the empty name is for the program's own.

@@ -15,15 +15,17 @@ import (
 )
 
 const (
-	// maxSessions bounds the memory for credentials of users: a session without connections has about 10 KB.
-	maxSessions = 1000
+	// maxSessions bounds the memory for credentials of users: a session has about 1 KB beside its secrets.
+	maxSessions = 5000
+	// maxConnections bounds the sets of connections, which differ in their certificates: about 10 KB each.
+	maxConnections = 1000
 	// maxNames bounds the names of sessions, about 200 bytes each.
 	maxNames = 100_000
 	// sessionIdle is the time after which an unused session is dropped, with its cached token.
 	sessionIdle = 10 * time.Minute
 )
 
-// session is one set of credentials with its connections.
+// session is one set of credentials. It shares its connections with all that have the same certificates.
 type session struct {
 	material    material
 	auth        authenticator
@@ -46,14 +48,9 @@ func (c constant) authenticate(context.Context) (authorization, error) { return 
 
 func (constant) invalidate(authorization) {}
 
-// newSession parses keys and certificates.
-func newSession(m material, config Config) (*session, error) {
-	tlsConfig, err := m.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
-	s := &session{material: m, connections: config.Transport(tlsConfig)}
-	s.chain = config.Chain(s.connections)
+func newSession(m material, connections *http.Transport, config Config) (*session, error) {
+	s := &session{material: m, connections: connections, chain: config.Chain(connections)}
+	var err error
 	switch m.Method {
 	case authparams.Token:
 		s.auth = constant(bearer(authparams.Token, m.Token.Content))
@@ -69,30 +66,38 @@ func newSession(m material, config Config) (*session, error) {
 	return s, nil
 }
 
+// close closes connections to an issuer.
 func (s *session) close() {
-	s.connections.CloseIdleConnections()
 	if tokens, ok := s.auth.(*tokenSource); ok {
 		tokens.issuer.client.CloseIdleConnections()
 	}
 }
 
+// shares reports whether another session has the same connections.
+func (s *session) shares(other *session) bool { return s.connections == other.connections }
+
 // sessions keeps one session for each set of credentials, whatever its names.
 type sessions struct {
-	// build creates a session; it sends nothing.
-	build func(material) (*session, error)
-	now   func() time.Time
+	// build creates a session, and connect connections for certificates; both send nothing.
+	build   func(material, *http.Transport) (*session, error)
+	connect func(material) (*http.Transport, error)
+	now     func() time.Time
 
-	// mu guards both maps: byMaterial has the sessions of byName.
-	mu         sync.Mutex
-	byMaterial *backlog.Cache[material, *session]
-	byName     *backlog.Cache[string, *session]
+	// mu guards the maps: byMaterial has the sessions of byName, and connections those of both by their certificates.
+	mu          sync.Mutex
+	byMaterial  *backlog.Cache[material, *session]
+	byName      *backlog.Cache[string, *session]
+	connections *backlog.Cache[material, *http.Transport]
 }
 
-func newSessions(build func(material) (*session, error)) *sessions {
+func newSessions(build func(material, *http.Transport) (*session, error),
+	connect func(material) (*http.Transport, error),
+) *sessions {
 	return &sessions{
-		build: build, now: time.Now,
-		byMaterial: backlog.NewCache[material, *session](sessionIdle, maxSessions),
-		byName:     backlog.NewCache[string, *session](sessionIdle, maxNames),
+		build: build, connect: connect, now: time.Now,
+		byMaterial:  backlog.NewCache[material, *session](sessionIdle, maxSessions),
+		byName:      backlog.NewCache[string, *session](sessionIdle, maxNames),
+		connections: backlog.NewCache[material, *http.Transport](sessionIdle, maxConnections),
 	}
 }
 
@@ -102,9 +107,11 @@ func (s *sessions) open(name string, m material) (*session, error) {
 	found, _ := s.byMaterial.Get(m, s.now())
 	s.mu.Unlock()
 	if found == nil {
-		var err error
-		found, err = s.build(m)
+		connections, err := s.connectionsFor(m)
 		if err != nil {
+			return nil, err
+		}
+		if found, err = s.build(m, connections); err != nil {
 			return nil, err
 		}
 	}
@@ -113,6 +120,31 @@ func (s *sessions) open(name string, m material) (*session, error) {
 		old.close()
 	}
 	return kept, nil
+}
+
+// connectionsFor returns the connections for credentials. Tokens, users and passwords are headers of each request, so
+// only certificates distinguish them.
+func (s *sessions) connectionsFor(m material) (*http.Transport, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	certificates := m.certificates()
+	shared, known := s.connections.Get(certificates, s.now())
+	if known {
+		return shared, nil
+	}
+	shared, err := s.connect(certificates)
+	if err != nil {
+		return nil, err
+	}
+	s.keepConnections(certificates, shared)
+	return shared, nil
+}
+
+// keepConnections closes others that are not in use any more.
+func (s *sessions) keepConnections(certificates material, used *http.Transport) {
+	for _, old := range s.connections.Put(certificates, used, s.now()) {
+		old.CloseIdleConnections()
+	}
 }
 
 // keep stores the session, or returns the one that another caller has stored meanwhile. It also returns sessions to
@@ -127,9 +159,14 @@ func (s *sessions) keep(name string, found *session) (kept *session, closing []*
 	closing = s.byMaterial.Put(found.material, found, now)
 	before, named := s.byName.Get(name, now)
 	s.byName.Put(name, found, now)
+	s.keepConnections(found.material.certificates(), found.connections)
 	if named && before != found && !slices.Contains(s.byName.Values(), before) {
 		s.byMaterial.Delete(before.material)
 		closing = append(closing, before)
+		if !slices.ContainsFunc(s.byMaterial.Values(), before.shares) { // a certificate that was replaced
+			s.connections.Delete(before.material.certificates())
+			before.connections.CloseIdleConnections()
+		}
 	}
 	return found, closing
 }
@@ -138,5 +175,8 @@ func (s *sessions) keep(name string, found *session) (kept *session, closing []*
 func (s *sessions) close() {
 	for _, open := range s.byMaterial.Values() {
 		open.close()
+	}
+	for _, connections := range s.connections.Values() {
+		connections.CloseIdleConnections()
 	}
 }

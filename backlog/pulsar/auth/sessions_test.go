@@ -20,14 +20,16 @@ func tokenOf(text string) material {
 	return material{Params: authparams.Params{Method: authparams.Token, Token: authparams.Value{Content: text}}}
 }
 
+func newConnections(material) (*http.Transport, error) { return &http.Transport{}, nil }
+
 // newTestSessions counts the built sessions.
 func newTestSessions(t testing.TB) (sessions *sessions, built *int, at *clock) {
 	t.Helper()
 	built, at = new(int), &clock{at: time.Now()}
-	sessions = newSessions(func(m material) (*session, error) {
+	sessions = newSessions(func(m material, connections *http.Transport) (*session, error) {
 		*built++
-		return &session{material: m, connections: &http.Transport{}, auth: constant{}}, nil
-	})
+		return &session{material: m, connections: connections, auth: constant{}}, nil
+	}, newConnections)
 	sessions.now = at.now
 	return sessions, built, at
 }
@@ -45,6 +47,37 @@ func TestEqualCredentialsShareASession(t *testing.T) {
 	require.Same(t, open(t, sessions, "a", "one"), open(t, sessions, "b", "one"))
 	require.NotSame(t, open(t, sessions, "a", "one"), open(t, sessions, "c", "two"))
 	require.Equal(t, 2, *built)
+}
+
+func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
+	sessions, _, _ := newTestSessions(t)
+	connections := func(m material) *http.Transport {
+		opened, err := sessions.open(fmt.Sprint(m), m)
+		require.NoError(t, err)
+		return opened.connections
+	}
+	token, certificate := tokenOf("one"), material{Params: authparams.Params{Method: authparams.TLS}}
+	shared := connections(token)
+	for what, other := range map[string]material{
+		"another token":         tokenOf("two"),
+		"a user and a password": {Params: authparams.Params{Method: authparams.Basic, User: "user", Password: "pass"}},
+		"no credentials":        {},
+		"credentials of a name": {named: true},
+	} {
+		require.Same(t, shared, connections(other), what)
+	}
+	different := map[*http.Transport]bool{shared: true}
+	certificate.Certificate.Content, certificate.Key.Content = "certificate", "key"
+	for _, other := range []material{
+		{roots: "roots"},
+		{insecure: true},
+		{anyName: true},
+		certificate,
+		{Params: authparams.Params{Method: authparams.TLS, Key: certificate.Key}},
+	} {
+		different[connections(other)] = true
+	}
+	require.Len(t, different, 6)
 }
 
 func TestAChangedNameClosesASessionWithoutAnotherName(t *testing.T) {
@@ -92,9 +125,9 @@ func TestSessionsAreBounded(t *testing.T) {
 // that is not kept.
 func TestSessionsUsedConcurrently(t *testing.T) {
 	at := &clock{at: time.Now()}
-	sessions := newSessions(func(m material) (*session, error) {
-		return &session{material: m, connections: &http.Transport{}, auth: constant{}}, nil
-	})
+	sessions := newSessions(func(m material, connections *http.Transport) (*session, error) {
+		return &session{material: m, connections: connections, auth: constant{}}, nil
+	}, newConnections)
 	sessions.now = at.now
 	var group errgroup.Group
 	for hand := range 8 {

@@ -11,6 +11,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
+// certificates are the part that distinguishes connections to brokers.
+func (m material) certificates() material {
+	only := material{roots: m.roots, insecure: m.insecure, anyName: m.anyName}
+	if m.Method == authparams.TLS {
+		only.Method, only.Certificate, only.Key = m.Method, m.Certificate, m.Key
+	}
+	return only
+}
+
 // tlsConfig is how brokers are verified, and the client certificate.
 func (m material) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}

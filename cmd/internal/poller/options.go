@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
@@ -26,6 +27,7 @@ type Options struct {
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 	MaxRequestsPerSecond  int
+	Bounds                backlog.Bounds
 
 	PollInterval time.Duration
 	RateWindow   time.Duration
@@ -49,6 +51,7 @@ func NewOptions() Options {
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
+		Bounds:                backlog.Bounds{Subscription: 2000, Namespace: 5000},
 
 		PollInterval: 10 * time.Second,
 		RateWindow:   10 * time.Second,
@@ -93,6 +96,12 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 	fs.IntVar(&o.MaxRequestsPerSecond, "max-requests-per-second", o.MaxRequestsPerSecond,
 		"Requests a second to one host of Pulsar, from 1 to 100000; a broker with httpRequestsLimitEnabled allows 100 by "+
 			"default.")
+	fs.IntVar(&o.Bounds.Subscription, "max-topics-per-subscription", o.Bounds.Subscription,
+		"Topics of one subscription, matches of its patterns included, from 1 to 100000; a subscription with more is not "+
+			"read (TooManyTopics).")
+	fs.IntVar(&o.Bounds.Namespace, "max-topics-per-namespace", o.Bounds.Namespace,
+		"Topics that the policies and triggers of one Kubernetes namespace follow, once for each subscription, from 1 to "+
+			"1000000; subscriptions beyond it are not read (TooManyTopics).")
 }
 
 // AddMeasuringFlags adds section "Measuring".

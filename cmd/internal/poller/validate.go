@@ -37,6 +37,12 @@ func (o *Options) checkPulsar() []error {
 	if o.MaxRequestsPerSecond < 1 || o.MaxRequestsPerSecond > 100_000 {
 		p.Add("--max-requests-per-second is %d: it must be from 1 to 100000", o.MaxRequestsPerSecond)
 	}
+	if most := o.Bounds.Subscription; most < 1 || most > 100_000 {
+		p.Add("%s is %d: it must be from 1 to 100000", backlog.SubscriptionBoundFlag, most)
+	}
+	if most := o.Bounds.Namespace; most < 1 || most > 1_000_000 {
+		p.Add("%s is %d: it must be from 1 to 1000000", backlog.NamespaceBoundFlag, most)
+	}
 	return p
 }
 

@@ -82,6 +82,12 @@ securityContext:
 {{- with $pulsar.allowedOAuth2Issuers }}
 - --allowed-oauth2-issuers={{ join "," . }}
 {{- end }}
+{{- with $pulsar.maxTopicsPerSubscription }}
+- --max-topics-per-subscription={{ int . }}
+{{- end }}
+{{- with $pulsar.maxTopicsPerNamespace }}
+- --max-topics-per-namespace={{ int . }}
+{{- end }}
 {{- $type := $pulsar.credentials.type }}
 {{- if eq $type "Token" }}
 - --pulsar-token-file=/etc/pulsar-autoscaler/credentials/token
