@@ -154,8 +154,8 @@ type use struct {
 	tenant string
 }
 
-// acquireTopic tracks the subscription of one topic for an owner. New data is fetched at once, bytes that were not needed
-// before included.
+// acquireTopic tracks the subscription of one topic for an owner. New data is fetched at once, also bytes that were not
+// needed before.
 func (s *jobs) acquireTopic(key Topic, use use) {
 	topic := s.topics[key]
 	if topic == nil {

@@ -195,7 +195,8 @@ func TestRequestedNamesAreBounded(t *testing.T) {
 func TestRequestedTopicsAreBounded(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
 	var err error
-	env.store, err = backlog.NewBoundedStore(10*time.Second, time.Minute, backlog.Bounds{Subscription: 2000, Namespace: 5000})
+	bounds := backlog.Bounds{Subscription: 2000, Namespace: 5000}
+	env.store, err = backlog.NewBoundedStore(10*time.Second, time.Minute, bounds)
 	require.NoError(t, err)
 	s, _ := newSignals(t, env)
 	const each = 100
