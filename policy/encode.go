@@ -52,7 +52,7 @@ func (s State) Encode() (string, error) {
 	if err = errors.Join(err, s.check()); err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
 	}
-	text, err := checkpoint{}.rounded("", exact)
+	text, err := checkpoint{}.rounded(exact)
 	if err == nil && len(text) > maxEncodedBytes {
 		err = fmt.Errorf("it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
 	}
@@ -96,15 +96,14 @@ func DecodeState(text string, now time.Time) (State, error) {
 
 // withPart is the state with one more of its fields.
 func (s State) withPart(name string, text json.RawMessage, now time.Time) (State, error) {
-	text, err := checkpoint{readAt: now}.rounded(name, text)
-	if err != nil {
-		return s, err
-	}
 	part, err := json.Marshal(map[string]json.RawMessage{name: text})
-	if err != nil {
-		return s, err
+	if err == nil {
+		part, err = checkpoint{readAt: now}.rounded(part)
 	}
-	if err := json.Unmarshal(part, &s); err != nil {
+	if err == nil {
+		err = json.Unmarshal(part, &s)
+	}
+	if err != nil {
 		return s, err
 	}
 	return s, s.check()
@@ -114,15 +113,15 @@ func (s State) withPart(name string, text json.RawMessage, now time.Time) (State
 // written, and refused when it is read.
 type checkpoint struct{ readAt time.Time }
 
-// rounded is a JSON value with numbers and times rounded and within bounds, by their names.
-func (c checkpoint) rounded(name string, text []byte) ([]byte, error) {
+// rounded is a JSON object with numbers and times rounded and within bounds, by their names.
+func (c checkpoint) rounded(text []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	value, err := c.value(name, value)
+	value, err := c.value("", value)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -151,4 +152,14 @@ func Each[T any](ctx context.Context, items []T, do func(ctx context.Context, it
 		group.Go(func() error { return do(ctx, item) })
 	}
 	return group.Wait()
+}
+
+// CreatePolicies creates a policy for each Function, with up to most replicas and an objective of a minute.
+func CreatePolicies(ctx context.Context, writer client.Client, functions []string, most int32) error {
+	return Each(ctx, functions, func(ctx context.Context, name string) error {
+		if err := writer.Create(ctx, testbed.Policy(name, 1, most, time.Minute)); err != nil {
+			return fmt.Errorf("creating policy %s: %w", name, err)
+		}
+		return nil
+	})
 }

@@ -102,11 +102,17 @@ func stats(function string, c Counts, full bool) []byte {
 
 // Serve serves on a free port until ctx ends, and returns the URL.
 func (p Pulsar) Serve(ctx context.Context, group *errgroup.Group) (url string, err error) {
+	address, err := Serve(ctx, group, newCompressed(p))
+	return "http://" + address, err
+}
+
+// Serve serves a handler on a free port until ctx ends, and returns host and port.
+func Serve(ctx context.Context, group *errgroup.Group, handler http.Handler) (address string, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("listening: %w", err)
 	}
-	server := &http.Server{Handler: newCompressed(p), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving: %w", err)
@@ -117,5 +123,5 @@ func (p Pulsar) Serve(ctx context.Context, group *errgroup.Group) (url string, e
 		<-ctx.Done()
 		return server.Close()
 	})
-	return "http://" + listener.Addr().String(), nil
+	return listener.Addr().String(), nil
 }

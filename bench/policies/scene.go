@@ -18,7 +18,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -52,12 +51,7 @@ func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
 }
 
 func (s *scene) createPolicies(ctx context.Context) error {
-	return fake.Each(ctx, slices.Collect(maps.Keys(s.loads)), func(ctx context.Context, name string) error {
-		if err := s.client.Create(ctx, testbed.Policy(name, 1, 20, time.Minute)); err != nil {
-			return fmt.Errorf("creating policy %s: %w", name, err)
-		}
-		return nil
-	})
+	return fake.CreatePolicies(ctx, s.client, slices.Collect(maps.Keys(s.loads)), 20)
 }
 
 // watch starts to record changes, and to follow the replicas of Functions.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,22 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// labels are those of Function Mesh.
-func labels(function string) map[string]string {
-	return map[string]string{
-		"app.kubernetes.io/name": child(function), "app.kubernetes.io/instance": child(function),
-		"app": "function-mesh", mesh.Group + "/app": "function-mesh", mesh.Group + "/component": "function",
-		mesh.Group + "/name": function, mesh.Group + "/namespace": stage.Namespace, "component": "function",
-		"name": function, "namespace": stage.Namespace,
-	}
-}
+func labels(function string) map[string]string { return mesh.FunctionLabels(stage.Namespace, function) }
 
 // child is the name of the StatefulSet of a Function.
-func child(function string) string { return function + "-function" }
+func child(function string) string {
+	return plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: mesh.KindFunction, Name: function})
+}
 
 func statefulSet(function string) *appsv1.StatefulSet {
 	count := int32(replicas)
@@ -127,26 +123,17 @@ pulsar_function_process_latency_ms_sum{fqfn="public/default/fn"} %[2]d
 // it could since the start.
 func serveInstances(ctx context.Context, group *errgroup.Group) (port int, err error) {
 	const perSecond, millis = 12, 40
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("listening: %w", err)
-	}
 	begun := time.Now()
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, _ *http.Request) {
-			done := int64(time.Since(begun).Seconds() * perSecond)
-			_, _ = fmt.Fprintf(w, counters, done, done*millis) // the client may be gone
-		})}
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		return server.Close()
-	})
-	address, _ := listener.Addr().(*net.TCPAddr)
-	return address.Port, nil
+	address, err := fake.Serve(ctx, group, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		done := int64(time.Since(begun).Seconds() * perSecond)
+		_, _ = fmt.Fprintf(w, counters, done, done*millis) // the client may be gone
+	}))
+	if err != nil {
+		return 0, err
+	}
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0, fmt.Errorf("reading the port: %w", err)
+	}
+	return strconv.Atoi(text)
 }

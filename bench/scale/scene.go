@@ -16,7 +16,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -89,12 +88,7 @@ func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime
 		return err
 	}
 	s.bench.tell("creating %d policies", len(s.names))
-	return fake.Each(ctx, s.names, func(ctx context.Context, name string) error {
-		if err := s.client.Create(ctx, testbed.Policy(name, 1, 2*replicas, time.Minute)); err != nil {
-			return fmt.Errorf("creating policy %s: %w", name, err)
-		}
-		return nil
-	})
+	return fake.CreatePolicies(ctx, s.client, s.names, 2*replicas)
 }
 
 // createPods creates the StatefulSet of a Function and its pods.

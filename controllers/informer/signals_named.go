@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // maxNamed bounds the keys. Kubernetes bounds the objects, but a client may request any number of names, and each would
@@ -41,14 +42,13 @@ type keyQueue struct {
 	// filled has an element for each key.
 	filled chan struct{}
 
-	// mu guards namespaces with keys, the next one first, and their keys.
-	mu         sync.Mutex
-	namespaces []string
-	keys       map[string][]signalKey
+	// mu guards keys.
+	mu   sync.Mutex
+	keys target.Turns[signalKey]
 }
 
 func newKeyQueue() *keyQueue {
-	return &keyQueue{filled: make(chan struct{}, maxUnresolved), keys: map[string][]signalKey{}}
+	return &keyQueue{filled: make(chan struct{}, maxUnresolved)}
 }
 
 // add never blocks: when the queue or the share of the namespace is full, the next request tries again.
@@ -56,7 +56,7 @@ func (q *keyQueue) add(k signalKey) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	namespace := k.key.Namespace
-	if len(q.keys[namespace]) >= maxUnresolved/maxShare {
+	if q.keys.Len(namespace) >= maxUnresolved/maxShare {
 		return false
 	}
 	select {
@@ -64,10 +64,7 @@ func (q *keyQueue) add(k signalKey) bool {
 	default:
 		return false
 	}
-	if len(q.keys[namespace]) == 0 {
-		q.namespaces = append(q.namespaces, namespace)
-	}
-	q.keys[namespace] = append(q.keys[namespace], k)
+	q.keys.Add(namespace, k)
 	return true
 }
 
@@ -75,14 +72,7 @@ func (q *keyQueue) add(k signalKey) bool {
 func (q *keyQueue) take() signalKey {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	namespace := q.namespaces[0]
-	k, rest := q.keys[namespace][0], q.keys[namespace][1:]
-	q.namespaces, q.keys[namespace] = q.namespaces[1:], rest
-	if len(rest) > 0 {
-		q.namespaces = append(q.namespaces, namespace)
-	} else {
-		delete(q.keys, namespace)
-	}
+	k, _ := q.keys.Next()
 	return k
 }
 

@@ -228,8 +228,9 @@ func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
 		<-s.queue.filled
 		s.queue.take()
 	}
-	require.Empty(t, s.queue.keys)
-	require.Empty(t, s.queue.namespaces)
+	require.True(t, s.queue.keys.Empty())
+	require.Zero(t, s.queue.keys.Len("neighbour"))
+	require.Zero(t, s.queue.keys.Len("victim"))
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {

@@ -39,9 +39,7 @@ type purpose struct {
 // workerTurns are the requests to one worker.
 type workerTurns struct {
 	running int
-	// namespaces with a request, the next one first.
-	namespaces []string
-	requests   map[string][]func(context.Context)
+	Turns[func(context.Context)]
 }
 
 // NewBackground returns one that runs requests while Start does.
@@ -88,13 +86,10 @@ func (b *Background) run(ctx context.Context, namespace string, what purpose, re
 	address := cmp.Or(what.component.WorkerURL, what.component.Cluster.AdminURL)
 	w := b.workers[address]
 	if w == nil {
-		w = &workerTurns{requests: map[string][]func(context.Context){}}
+		w = &workerTurns{}
 		b.workers[address] = w
 	}
-	if len(w.requests[namespace]) == 0 {
-		w.namespaces = append(w.namespaces, namespace)
-	}
-	w.requests[namespace] = append(w.requests[namespace], func(ctx context.Context) {
+	w.Add(namespace, func(ctx context.Context) {
 		defer b.done(address, what)
 		request(ctx)
 	})
@@ -109,16 +104,12 @@ func (b *Background) next() func(context.Context) {
 		return nil
 	}
 	for _, w := range b.workers {
-		if w.running >= workerPlaces || len(w.namespaces) == 0 {
+		if w.running >= workerPlaces {
 			continue
 		}
-		namespace := w.namespaces[0]
-		request := w.requests[namespace][0]
-		w.namespaces, w.requests[namespace] = w.namespaces[1:], w.requests[namespace][1:]
-		if len(w.requests[namespace]) > 0 {
-			w.namespaces = append(w.namespaces, namespace)
-		} else {
-			delete(w.requests, namespace)
+		request, some := w.Next()
+		if !some {
+			continue
 		}
 		w.running++
 		b.running++
@@ -134,7 +125,7 @@ func (b *Background) done(address string, what purpose) {
 	w.running--
 	b.running--
 	delete(b.wanted, what)
-	if w.running == 0 && len(w.namespaces) == 0 {
+	if w.running == 0 && w.Empty() {
 		delete(b.workers, address)
 	}
 	b.notify()

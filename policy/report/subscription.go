@@ -155,7 +155,7 @@ func acknowledgementFix(target *plan.Target) string {
 	return "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
 }
 
-// sharers are the other functions whose consumers the broker reports.
+// sharers are the other functions of which the broker reports consumers.
 func sharers(o outcome) []string {
 	var all []string
 	if o.Reading == nil {

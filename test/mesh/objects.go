@@ -49,6 +49,11 @@ func (c component) labels() map[string]string {
 	return labels
 }
 
+// FunctionLabels are the labels of the objects of a Function.
+func FunctionLabels(namespace, name string) map[string]string {
+	return component{kind: KindFunction, namespace: namespace, name: name}.labels()
+}
+
 // meta is the metadata of an object that the CR owns.
 func (c component) meta(name string, owner metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
