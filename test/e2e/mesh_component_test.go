@@ -172,9 +172,9 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	busy.AwaitReplicas(t, 1, 1)
 	busy.AwaitConditions(t, "Ready=True/Scaling")
 
-	busy.Await(t, "the entry to be what says so", func(context.Context) (bool, string, error) {
-		numbers := watched.numbers()
-		return len(numbers) >= 3 && numbers[len(numbers)-1] == 1, fmt.Sprint(numbers), nil
+	busy.Await(t, "entry and child to be 1 again", func(context.Context) (bool, string, error) {
+		entry, child := watched.numbers(), desiredBy(busy)
+		return len(entry) >= 3 && entry[len(entry)-1] == 1 && child[len(child)-1] == 1, fmt.Sprint(entry, child), nil
 	})
 	busy.Await(t, "50 passes of the mesh", func(context.Context) (bool, string, error) {
 		passes := scene.Mesh.MeshPasses(stage.Namespace, m.Name) - before
