@@ -14,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/schedule"
 )
 
 // observer reads the input of a decision, all of it from caches.
@@ -32,6 +33,7 @@ type observer struct {
 // observe reads everything from Kubernetes that a decision about the policy needs.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
 	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
+	observed.Limits, observed.BadSchedule = schedule.At(p.Spec.ScalingSpec, now)
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return observed, fmt.Errorf("finding the target: %w", err)

@@ -135,6 +135,7 @@ const (
 	ReasonApplyFailed          = "ApplyFailed"          // a write of our autoscaler failed and is retried
 	ReasonRefused              = "ApplyRefused"         // the API server refuses our autoscaler
 	ReasonFieldConflict        = "FieldConflict"        // another manager owns a field of our autoscaler
+	ReasonScheduleInvalid      = "ScheduleInvalid"      // a schedule of the policy cannot be evaluated
 	ReasonOlderPolicy          = "OlderPolicy"          // another policy on the same target takes precedence
 	ReasonNameTaken            = "AutoscalerNameTaken"  // another controller's object has the name of our autoscaler
 	ReasonNameClash            = "AutoscalerNameClash"  // Function Mesh would delete an autoscaler of this name

@@ -11,6 +11,7 @@ import (
 // ScalingSpec is how a target is scaled: an AutoscalingPolicySpec without the target. Only maxReplicas is required.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedules) || self.schedules.all(s, (!has(s.minReplicas) || s.minReplicas <= self.maxReplicas) && (!has(s.maxReplicas) || !has(self.minReplicas) || s.maxReplicas >= self.minReplicas))",message="minReplicas and maxReplicas of schedules must be within minReplicas and maxReplicas of the policy, which schedules narrow"
 type ScalingSpec struct {
 	// minReplicas is the lower limit of replicas, from 0 to 10000 and at most maxReplicas. With 0 the target scales to
 	// zero while it is idle, see behavior.scaleDown.cooldownPeriodSeconds; targets of pulsarFunctionRef need at least 1.
@@ -26,6 +27,15 @@ type ScalingSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MaxReplicas int32 `json:"maxReplicas"`
+
+	// schedules narrow minReplicas and maxReplicas at some times, such as business hours or a maintenance window; up to
+	// 16. Of schedules that overlap, the largest minReplicas and the smallest maxReplicas hold, and maxReplicas takes
+	// precedence. Those that are active are in status.limits. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Schedules []Schedule `json:"schedules,omitempty"`
 
 	// latencyObjective is how long a message may take from its publication until a replica has processed it: a duration
 	// such as 30s, 5m or 24h, from 1s to 24h. A longer objective drains backlog with fewer replicas. Default: 60s.

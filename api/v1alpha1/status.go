@@ -34,6 +34,10 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
+	// limits of replicas while schedules are active; absent while those of the spec hold.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+
 	// specReplicas is the target's spec.replicas as last seen.
 	// +optional
 	SpecReplicas *int32 `json:"specReplicas,omitempty"`
@@ -78,6 +82,22 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
+// Limits are minReplicas and maxReplicas as active schedules narrow them.
+type Limits struct {
+	// minReplicas is the lower limit now.
+	// +required
+	MinReplicas int32 `json:"minReplicas"`
+	// maxReplicas is the upper limit now.
+	// +required
+	MaxReplicas int32 `json:"maxReplicas"`
+	// schedules are the names of the active schedules.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Schedules []ScheduleName `json:"schedules"`
 }
 
 // ActuatorStatus is what writes the number of replicas.

@@ -65,7 +65,7 @@ type change struct{ by, direction string }
 // The previous record is nil for the first one of this process. Messages were late at the last conclusive reading, if
 // late is true.
 func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.AutoscalingPolicyStatus, late bool) *Record {
-	spec := o.Policy.Spec
+	spec := o.Limited().Spec
 	next := &Record{
 		namespace: o.Policy.Namespace, name: o.Policy.Name, mode: string(cmp.Or(spec.Mode, v1alpha1.ModeAuto)),
 		actuator: none, minReplicas: policy.MinReplicas(spec), maxReplicas: spec.MaxReplicas,

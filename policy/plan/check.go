@@ -42,6 +42,7 @@ func Check(o Observed) *Violation {
 		return v
 	}
 	return cmp.Or(
+		schedulesAreValid(o.BadSchedule),
 		noPolicyTakesPrecedence(o.Others),
 		autoscalerIsOurs(o.Policy, o.Autoscaler),
 		nameIsOurs(o.NameClash),
@@ -141,6 +142,13 @@ func targetIsManaged(target *Target) *Violation {
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonUnmanaged, fmt.Sprintf(
 		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
 			"annotation", by)}
+}
+
+func schedulesAreValid(bad error) *Violation {
+	if bad == nil {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScheduleInvalid, bad.Error()}
 }
 
 func autoscalerIsOurs(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler) *Violation {

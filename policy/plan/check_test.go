@@ -4,6 +4,7 @@
 package plan_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -56,6 +57,10 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 			func(w *plan.Observed) { w.Target.Unmanaged = true },
 			v1alpha1.ConditionTargetFound, "Unmanaged",
 			`Function resize has the annotation compute.functionmesh.io/managed: "false", so scaling it has no effect: remove the annotation`,
+		},
+		"a schedule cannot be evaluated": {
+			func(w *plan.Observed) { w.BadSchedule = errors.New("schedule day: end is never: correct it") },
+			v1alpha1.ConditionAutoscalerApplied, "ScheduleInvalid", "schedule day: end is never: correct it",
 		},
 		"another policy was first": {
 			func(w *plan.Observed) { w.OlderPolicy = "resize-old" },

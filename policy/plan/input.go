@@ -14,7 +14,7 @@ import (
 // Input is the input of a decision. The target has replicas: Check ensures it.
 func Input(o Observed) policy.Input {
 	in := policy.Input{
-		Now: o.Now, Spec: o.Policy.Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
+		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
 		Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
 		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
 		Own:       o.OwnReplicas(o.Pods),

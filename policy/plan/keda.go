@@ -84,7 +84,7 @@ func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	case scaledObjectHasToWait(o):
 		return Actions{}
 	default:
-		actions.ScaledObject = ScaledObject(o.Policy, o.Target, o.Capabilities.Scaler)
+		actions.ScaledObject = ScaledObject(o.Limited(), o.Target, o.Capabilities.Scaler)
 	}
 	actions.Replicas = replicasBesideAutoscaler(current, decided, off || live.Forbids(current, decided))
 	served := o.Policy.Status.DesiredReplicas
@@ -102,7 +102,7 @@ func (l *LiveScaledObject) Forbids(current, decided int32) bool {
 // MayHaveScaledObject is false where KEDA would change frozen replicas. KEDA brings a target within bounds like any
 // autoscaler, and unlike a HorizontalPodAutoscaler also a target that the user set to 0.
 func MayHaveScaledObject(o Observed) bool {
-	return o.Target.MayHaveAutoscaler(o.Policy.Spec) && SwitchedOff(o) == nil
+	return o.Target.MayHaveAutoscaler(o.Limited().Spec) && SwitchedOff(o) == nil
 }
 
 // scaledObjectHasToWait reports whether to wait until the last ScaledObject is deleted with its autoscaler, or for the

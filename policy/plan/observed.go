@@ -20,6 +20,10 @@ import (
 type Observed struct {
 	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
+	// Limits of replicas while schedules are active; nil while those of the policy hold. BadSchedule is why a schedule
+	// cannot be evaluated; nil if all can.
+	Limits      *v1alpha1.Limits
+	BadSchedule error
 	// Policies is the number of policies that the process decides for.
 	Policies int
 	// Capabilities of the cluster, as far as they are known.
@@ -43,6 +47,16 @@ type Observed struct {
 	Violation *Violation
 	// Actuator is the result of Choose.
 	Actuator v1alpha1.ActuatorStatus
+}
+
+// Limited is the policy with the limits that hold now as its minReplicas and maxReplicas.
+func (o Observed) Limited() *v1alpha1.AutoscalingPolicy {
+	if o.Limits == nil {
+		return o.Policy
+	}
+	p := *o.Policy
+	p.Spec.MinReplicas, p.Spec.MaxReplicas = &o.Limits.MinReplicas, o.Limits.MaxReplicas
+	return &p
 }
 
 // Ours are the autoscalers of the policy; nil if they do not exist.

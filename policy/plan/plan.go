@@ -106,7 +106,7 @@ func withoutRefused(o Observed, actions Actions) Actions {
 
 // planWrites plans how the decision reaches the target.
 func planWrites(o Observed, decision *policy.Decision) Actions {
-	p := o.Policy
+	p := o.Limited()
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModePaused {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
 	}

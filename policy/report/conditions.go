@@ -126,7 +126,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
-	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Policy.Spec):
+	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Limited().Spec):
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
 		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is created when they may " +
 			"change: " + o.Target.Frozen.Message

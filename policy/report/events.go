@@ -5,9 +5,11 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +21,7 @@ import (
 // Reasons of events that are not the reason of a condition.
 const (
 	reasonDesiredReplicasChanged = "DesiredReplicasChanged"
+	reasonLimitsChanged          = "ReplicaLimitsChanged"
 	reasonReplicasReleased       = "ReplicasReleased"
 )
 
@@ -78,6 +81,9 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 	var all []Event
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
+	}
+	if !equality.Semantic.DeepEqual(before.Limits, after.Limits) {
+		all = append(all, limitsChanged(o))
 	}
 	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {
 		last, kept := h.events.reported[s.name]
@@ -179,7 +185,7 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 // decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
 func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
 	if o.Reading != nil {
-		h.raise = heldRaise(o.Policy.Spec, d)
+		h.raise = heldRaise(o.Limited().Spec, d)
 	}
 	return h
 }
@@ -207,6 +213,24 @@ func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) Event {
 		note += ": " + why
 	}
 	return Event{corev1.EventTypeNormal, reasonDesiredReplicasChanged, fmt.Sprintf("Scale%dTo%d", from, to), note}
+}
+
+// limitsChanged reports that schedules became active or ended, with the limits that hold now.
+func limitsChanged(o plan.Observed) Event {
+	active, spec := "no schedule is active", o.Limited().Spec
+	if o.Limits != nil {
+		active = "active schedules: " + names(o.Limits.Schedules)
+	}
+	least, most := policy.MinReplicas(spec), spec.MaxReplicas
+	return Event{
+		corev1.EventTypeNormal, reasonLimitsChanged, fmt.Sprintf("Limit%dTo%d", least, most),
+		fmt.Sprintf("%d to %d replicas: %s", least, most, active),
+	}
+}
+
+// names of schedules, for a sentence.
+func names(schedules []v1alpha1.ScheduleName) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(schedules), " ", ", "), "[]")
 }
 
 // desiredChange returns the change of the decided number. A first decision counts from the replicas that run.

@@ -97,9 +97,11 @@ func (o outcome) scalingLimited() metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+
 			d.Hold.Reason+"), see status.decision.hold"
 	case d.CappedBy == policy.CappedByMax:
-		c.Reason, c.Message = v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"
+		c.Reason, c.Message = v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"+
+			ofSchedules(o.Limits, o.Limited().Spec.MaxReplicas, o.Policy.Spec.MaxReplicas)
 	case d.CappedBy == policy.CappedByMin:
-		c.Reason, c.Message = v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"
+		c.Reason, c.Message = v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
+			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec))
 	case d.CappedBy == policy.CappedByPartitions:
 		c.Reason = v1alpha1.ReasonTooFewPartitions
 		c.Message = "the load needs more replicas than the Failover subscription has partitions for"
@@ -108,6 +110,14 @@ func (o outcome) scalingLimited() metav1.Condition {
 		c.Message = "no bound limits the desired replicas"
 	}
 	return c
+}
+
+// ofSchedules names the active schedules if they set a limit; empty if the spec does.
+func ofSchedules(limits *v1alpha1.Limits, now, own int32) string {
+	if now == own {
+		return ""
+	}
+	return fmt.Sprintf(" %d of the active schedules (%s)", now, names(limits.Schedules))
 }
 
 // externalLimit reports whether the limit of a hold is outside the Function.

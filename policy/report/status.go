@@ -28,6 +28,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
+	after.Limits = o.Limits
 	after.SpecReplicas, after.RunningReplicas = nil, running(o.Target, o.Pods)
 	if o.Target != nil {
 		after.SpecReplicas = o.Target.Replicas

@@ -31,6 +31,41 @@ func TestReplicasHaveBounds(t *testing.T) {
 	})
 }
 
+func TestSchedulesNarrowTheBoundsOfReplicas(t *testing.T) {
+	with := func(changes fields) fields {
+		schedule := fields{"name": "day", "start": "0 8 * * 1-5", "end": "0 18 * * MON-FRI", "minReplicas": int64(2)}
+		for name, value := range changes {
+			schedule[name] = value
+			if value == nil {
+				delete(schedule, name)
+			}
+		}
+		return functionPolicy(fields{"schedules": []any{schedule}})
+	}
+	const within = "minReplicas and maxReplicas of schedules must be within minReplicas and maxReplicas of the policy"
+	const cron = "must be a cron expression of five fields, such as 0 8 * * 1-5"
+	const zone = "timeZone must be a name of the IANA database, such as Europe/Berlin"
+	try(t, map[string]attempt{
+		"a lower bound":              {with(nil), ""},
+		"an upper bound":             {with(fields{"minReplicas": nil, "maxReplicas": int64(1)}), ""},
+		"both":                       {with(fields{"maxReplicas": int64(2)}), ""},
+		"a time zone":                {with(fields{"timeZone": "America/Argentina/Buenos_Aires"}), ""},
+		"neither bound":              {with(fields{"minReplicas": nil}), "minReplicas or maxReplicas must be set, or both"},
+		"min above max":              {with(fields{"maxReplicas": int64(1)}), "minReplicas must not be larger than maxReplicas"},
+		"min above the policy's max": {with(fields{"minReplicas": int64(6)}), within},
+		"max below the policy's min": {with(fields{"minReplicas": nil, "maxReplicas": int64(0)}), "should be greater than or equal to 1"},
+		"no start":                   {with(fields{"start": nil}), "start: Required value"},
+		"no end":                     {with(fields{"end": nil}), "end: Required value"},
+		"a start of six fields":      {with(fields{"start": "0 0 8 * * 1"}), cron},
+		"an end of a word":           {with(fields{"end": "@daily"}), cron},
+		"a time zone in the text":    {with(fields{"end": "TZ=UTC 0 18 * * *"}), cron},
+		"the zone of the machine":    {with(fields{"timeZone": "Local"}), zone},
+		"a zone with a space":        {with(fields{"timeZone": "Europe Berlin"}), zone},
+		"an upper case name":         {with(fields{"name": "Day"}), "name must be lower case letters, digits and hyphens"},
+		"no name":                    {with(fields{"name": nil}), "name: Required value"},
+	})
+}
+
 // TestLatencyObjectiveIsADurationWithinADay in a policy and in a set's template: each mistake has one message, the fix.
 func TestLatencyObjectiveIsADurationWithinADay(t *testing.T) {
 	const bounds = "latencyObjective must be from 1s to 24h"

@@ -1,0 +1,55 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+func TestAScheduleLimitsReplicasWhileItIsActive(t *testing.T) {
+	p := fixture.Policy()
+	p.Spec.Schedules = []v1alpha1.Schedule{{Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5))}}
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.now = time.Date(2027, 1, 15, 8, 50, 0, 0, time.UTC)
+	env.firstDecision(0)
+	require.Nil(t, env.policy().Status.Limits)
+	require.Equal(t, int32(3), *env.policy().Status.DesiredReplicas)
+	env.events()
+
+	env.after(10 * time.Minute)
+	env.reconcile()
+	require.Equal(t, &v1alpha1.Limits{MinReplicas: 5, MaxReplicas: 20, Schedules: []v1alpha1.ScheduleName{"day"}},
+		env.policy().Status.Limits)
+	require.Equal(t, int32(5), *env.autoscaler().Spec.MinReplicas, "it holds even while the backlog is unknown")
+	require.Contains(t, env.events(), "Normal ReplicaLimitsChanged 5 to 20 replicas: active schedules: day")
+	env.answer(0, 10_000)
+	env.reconcile()
+	require.Equal(t, int32(5), *env.policy().Status.DesiredReplicas)
+	status, message := env.condition(v1alpha1.ConditionScalingLimited)
+	require.Equal(t, "True/TooFewReplicas", status)
+	require.Equal(t, "the load needs fewer replicas than minReplicas 5 of the active schedules (day)", message)
+
+	env.after(time.Hour)
+	env.reconcile()
+	require.Nil(t, env.policy().Status.Limits)
+	require.Contains(t, env.events(), "Normal ReplicaLimitsChanged 1 to 20 replicas: no schedule is active")
+}
+
+func TestAScheduleWithAMistakeWritesNothingAndIsNamed(t *testing.T) {
+	p := fixture.Policy()
+	p.Spec.Schedules = []v1alpha1.Schedule{{Name: "day", TimeZone: "Europe/Berlln", Start: "0 9 * * *", End: "0 10 * * *"}}
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.firstDecision(1000)
+	status, message := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ScheduleInvalid", status)
+	require.Contains(t, message, `schedule day: timeZone "Europe/Berlln" is not in the IANA database`)
+	require.Nil(t, env.autoscaler())
+	require.Empty(t, env.written)
+}

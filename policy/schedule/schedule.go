@@ -1,0 +1,77 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // the images have no time zones
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// At returns the limits that hold at a time; nil for those of the spec, while no schedule is active. With an error, a
+// user has to correct a schedule.
+func At(spec v1alpha1.ScalingSpec, now time.Time) (*v1alpha1.Limits, error) {
+	limits := v1alpha1.Limits{MinReplicas: 1, MaxReplicas: spec.MaxReplicas}
+	if spec.MinReplicas != nil {
+		limits.MinReplicas = *spec.MinReplicas
+	}
+	for _, s := range spec.Schedules {
+		active, err := isActive(s, now)
+		if err != nil {
+			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
+		}
+		if !active {
+			continue
+		}
+		limits.Schedules = append(limits.Schedules, s.Name)
+		if s.MinReplicas != nil {
+			limits.MinReplicas = max(limits.MinReplicas, *s.MinReplicas)
+		}
+		if s.MaxReplicas != nil {
+			limits.MaxReplicas = min(limits.MaxReplicas, *s.MaxReplicas)
+		}
+	}
+	if limits.Schedules == nil {
+		return nil, nil //nolint:nilnil // no schedule is active, which is usual
+	}
+	limits.MinReplicas = min(limits.MinReplicas, limits.MaxReplicas)
+	return &limits, nil
+}
+
+// isActive reports whether the last time of the schedule is a start: the next one is an end then.
+func isActive(s v1alpha1.Schedule, now time.Time) (bool, error) {
+	zone, err := time.LoadLocation(s.TimeZone)
+	if err != nil {
+		return false, fmt.Errorf("timeZone %q is not in the IANA database of this version, correct it: %w", s.TimeZone, err)
+	}
+	local := now.In(zone)
+	// What the clock shows, as if it were UTC: no start or end is left out where clocks are set forward.
+	clock := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, time.UTC)
+	start, err := next("start", s.Start, clock)
+	if err != nil {
+		return false, err
+	}
+	end, err := next("end", s.End, clock)
+	if err != nil {
+		return false, err
+	}
+	return end.Before(start), nil
+}
+
+// next is the first time of a cron expression after a time.
+func next(field string, expression v1alpha1.CronExpression, after time.Time) (time.Time, error) {
+	times, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(string(expression))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s %q is no cron expression of five fields, correct it: %w", field, expression, err)
+	}
+	at := times.Next(after)
+	if at.IsZero() {
+		return at, fmt.Errorf("%s %q is no day of the next five years, correct it", field, expression)
+	}
+	return at, nil
+}
