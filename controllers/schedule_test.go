@@ -15,7 +15,9 @@ import (
 
 func TestAScheduleLimitsReplicasWhileItIsActive(t *testing.T) {
 	p := fixture.Policy()
-	p.Spec.Schedules = []v1alpha1.Schedule{{Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5))}}
+	p.Spec.Schedules = []v1alpha1.Schedule{{
+		Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5)),
+	}}
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	env.now = time.Date(2027, 1, 15, 8, 50, 0, 0, time.UTC)
 	env.firstDecision(0)

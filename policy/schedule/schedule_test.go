@@ -23,12 +23,16 @@ func at(t *testing.T, text string) time.Time {
 
 func days(name v1alpha1.ScheduleName, least, most *int32) v1alpha1.Schedule {
 	return v1alpha1.Schedule{
-		Name: name, TimeZone: "Europe/Berlin", Start: "0 8 * * 1-5", End: "0 18 * * 1-5", MinReplicas: least, MaxReplicas: most,
+		Name: name, TimeZone: "Europe/Berlin", Start: "0 8 * * 1-5", End: "0 18 * * 1-5",
+		MinReplicas: least, MaxReplicas: most,
 	}
 }
 
 func TestAScheduleIsActiveFromStartToEnd(t *testing.T) {
 	t.Parallel()
+	utc := v1alpha1.Schedule{Start: "0 8 * * *", End: "0 9 * * *"}
+	night := v1alpha1.Schedule{Start: "0 22 * * *", End: "0 6 * * *"}
+	weekend := v1alpha1.Schedule{Start: "0 20 * * FRI", End: "0 6 * * MON"}
 	summer := v1alpha1.Schedule{Name: "gap", TimeZone: "Europe/Berlin", Start: "30 2 * * *", End: "0 10 * * *"}
 	for name, tc := range map[string]struct {
 		schedule v1alpha1.Schedule
@@ -41,9 +45,9 @@ func TestAScheduleIsActiveFromStartToEnd(t *testing.T) {
 		"the end":                                        {days("day", nil, nil), "2026-11-27 18:00:00 +0100", false},
 		"a day that it does not have":                    {days("day", nil, nil), "2026-11-28 12:00:00 +0100", false},
 		"another offset in summer":                       {days("day", nil, nil), "2026-07-01 08:00:00 +0200", true},
-		"UTC by default":                                 {v1alpha1.Schedule{Start: "0 8 * * *", End: "0 9 * * *"}, "2026-11-27 08:30:00 +0000", true},
-		"across midnight":                                {v1alpha1.Schedule{Start: "0 22 * * *", End: "0 6 * * *"}, "2026-11-27 03:00:00 +0000", true},
-		"across the end of a week":                       {v1alpha1.Schedule{Start: "0 20 * * FRI", End: "0 6 * * MON"}, "2026-11-29 12:00:00 +0000", true},
+		"UTC by default":                                 {utc, "2026-11-27 08:30:00 +0000", true},
+		"across midnight":                                {night, "2026-11-27 03:00:00 +0000", true},
+		"across the end of a week":                       {weekend, "2026-11-29 12:00:00 +0000", true},
 		"before an hour that clocks leave out":           {summer, "2026-03-29 01:59:59 +0100", false},
 		"a start in an hour that clocks leave out":       {summer, "2026-03-29 03:00:00 +0200", true},
 		"the day before clocks leave out an hour":        {summer, "2026-03-28 12:00:00 +0100", false},
@@ -69,8 +73,10 @@ func TestActiveSchedulesNarrowTheLimits(t *testing.T) {
 		schedules []v1alpha1.Schedule
 		want      *v1alpha1.Limits
 	}{
-		"none":         {nil, nil},
-		"a lower one":  {[]v1alpha1.Schedule{days("a", new(int32(5)), nil)}, &v1alpha1.Limits{MinReplicas: 5, MaxReplicas: 20}},
+		"none": {nil, nil},
+		"a lower one": {
+			[]v1alpha1.Schedule{days("a", new(int32(5)), nil)}, &v1alpha1.Limits{MinReplicas: 5, MaxReplicas: 20},
+		},
 		"an upper one": {[]v1alpha1.Schedule{days("a", nil, new(int32(3)))}, &v1alpha1.Limits{MinReplicas: 2, MaxReplicas: 3}},
 		"the largest lower and the smallest upper one": {
 			[]v1alpha1.Schedule{days("a", new(int32(5)), new(int32(9))), days("b", new(int32(4)), new(int32(8)))},
@@ -125,7 +131,8 @@ func TestAMistakeInAScheduleNamesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := schedule.At(v1alpha1.ScalingSpec{MaxReplicas: 10, Schedules: []v1alpha1.Schedule{tc.schedule}}, time.Unix(0, 0))
+			spec := v1alpha1.ScalingSpec{MaxReplicas: 10, Schedules: []v1alpha1.Schedule{tc.schedule}}
+			_, err := schedule.At(spec, time.Unix(0, 0))
 			require.ErrorContains(t, err, tc.says)
 		})
 	}
