@@ -18,6 +18,10 @@ type consumers struct {
 	since time.Time
 	// ids and components are sorted and distinct.
 	ids, components []string
+	// holding are those of ids that hold unacknowledged messages.
+	holding []string
+	// namesakes is true if consumers cannot be told apart, since several on one partition have the same name.
+	namesakes bool
 	// most is the number on the partition with the most consumers if they are too many to distinguish; else 0.
 	most int
 	// connections are sorted and distinct. A replica that restarts has the same ID and another connection.
@@ -48,7 +52,7 @@ func (c consumers) steady(since time.Time) bool {
 func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
 	*c = consumers{known: true, since: before.since}
-	var ids, components []string
+	var ids, holding, components []string
 	var connections []connection
 	for _, one := range answer {
 		if one == nil {
@@ -61,8 +65,13 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 			c.unreadPartitions++
 			c.unreadMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are unknown without a consumer
 		}
-		ids = appendIDs(ids, one.Consumers)
+		var namesakes bool
+		ids, namesakes = appendIDs(ids, one.Consumers)
+		c.namesakes = c.namesakes || namesakes
 		for _, consumer := range one.Consumers {
+			if consumer.UnackedMessages > 0 {
+				holding = append(holding, consumer.ID)
+			}
 			if one.MoreConsumers == 0 { // else the list may have other consumers, although all stay
 				connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
 			}
@@ -72,6 +81,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 		}
 	}
 	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
+	c.holding = distinct(holding, before.holding, cmp.Compare)
 	c.connections = distinct(connections, before.connections, connection.compare)
 	if before.known && slices.Equal(c.ids, before.ids) && slices.Equal(c.connections, before.connections) {
 		return false
@@ -95,7 +105,7 @@ func (s *subscriptionState) forgetConsumers() {
 
 // appendIDs adds the consumers of one partition. An instance counts once, however many consumers it opened. Plain
 // consumers with the same name are one replica each: a Deployment gives all its pods the same name.
-func appendIDs(ids []string, consumers []ConsumerSample) []string {
+func appendIDs(ids []string, consumers []ConsumerSample) (all []string, namesakes bool) {
 	var plain []string
 	for _, consumer := range consumers {
 		if consumer.ID == consumer.Name {
@@ -105,17 +115,18 @@ func appendIDs(ids []string, consumers []ConsumerSample) []string {
 		}
 	}
 	slices.Sort(plain)
-	namesakes := 0
+	nth := 0
 	for i, name := range plain {
-		if namesakes++; i == 0 || plain[i-1] != name {
-			namesakes = 1
+		if nth++; i == 0 || plain[i-1] != name {
+			nth = 1
 		}
-		if namesakes > 1 {
-			name += " " + strconv.Itoa(namesakes)
+		if nth > 1 {
+			namesakes = true
+			name += " " + strconv.Itoa(nth)
 		}
 		ids = append(ids, name)
 	}
-	return ids
+	return ids, namesakes
 }
 
 // plus is the union of the consumers of both topics; known only if both are known.
@@ -123,6 +134,7 @@ func (c consumers) plus(other consumers) consumers {
 	return consumers{
 		known: c.known && other.known,
 		ids:   union(c.ids, other.ids), components: union(c.components, other.components), most: max(c.most, other.most),
+		holding: union(c.holding, other.holding), namesakes: c.namesakes || other.namesakes,
 		unreadPartitions: c.unreadPartitions + other.unreadPartitions,
 		unreadMessages:   c.unreadMessages + other.unreadMessages,
 	}
@@ -132,10 +144,14 @@ func (c consumers) plus(other consumers) consumers {
 // of all.
 func (c consumers) count() int { return max(len(c.ids), c.most) }
 
-// countConsumers sets the consumers, and the partitions without one. While there is no consumer at all, no partition
+// countConsumers sets the consumers, those that hold messages, and the partitions without one. While there is no consumer at all, no partition
 // counts as unread.
 func (r *Reading) countConsumers() {
 	r.Components = r.consumers.components
+	r.Holding = Unknown(errNotToldApart)
+	if r.consumers.known && r.consumers.most == 0 && !r.consumers.namesakes && r.Unacked.Known() {
+		r.Holding = Known(float64(len(r.consumers.holding)))
+	}
 	switch {
 	case !r.consumers.known:
 		unknown := Unknown(ErrNotRequested)

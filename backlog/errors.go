@@ -90,6 +90,9 @@ func ReasonLabel(err error) string {
 // errDelaysUnknown is why Delayed is unknown without a consumer.
 var errDelaysUnknown = errors.New("pulsar reports delayed messages only while a consumer is connected")
 
+// errNotToldApart is why Holding is unknown.
+var errNotToldApart = errors.New("it is unknown which consumers hold unacknowledged messages")
+
 // errUnackedNotCounted is why Unacked is unknown for Exclusive and Failover.
 var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for Shared and Key_Shared only")
 

@@ -78,6 +78,9 @@ type Reading struct {
 	// is a backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At:
 	// by a minute, or by QuietInterval.
 	Consumers Measurement
+	// Holding is the number of these consumers that hold unacknowledged messages; unknown where Unacked is, and where
+	// consumers cannot be told apart.
+	Holding Measurement
 	// SteadyConsumers is true if the same consumers were connected throughout Window.
 	SteadyConsumers bool
 	// Components are the functions that the consumers name as theirs (tenant/namespace/name), sorted and distinct. Several

@@ -45,6 +45,7 @@ const (
 	ReasonDispatchThrottled = "DispatchThrottled" // a dispatch rate limit of Pulsar throttles messages
 	ReasonMessagesFail      = "MessagesFail"      // replicas do not process the messages that they receive
 	ReasonReplicasStarting  = "ReplicasStarting"  // replicas were decided that do not consume yet
+	ReasonReplicasStarved   = "ReplicasStarved"   // others hold nearly all messages in their receive queues
 	ReasonReplicasHeld      = "ReplicasHeld"      // status.decision.hold keeps the replicas
 	ReasonCatchingUp        = "CatchingUp"        // replicas drain the backlog
 )

@@ -128,6 +128,8 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
 	case unconnected(o):
 		return v1alpha1.ReasonMissingConsumers, "running replicas have too few consumers, see condition SubscriptionVerified"
+	case starved(o) != "":
+		return v1alpha1.ReasonReplicasStarved, starved(o)
 	case o.atLimit(limited):
 		return limited.Reason, limited.Message
 	case o.starting():

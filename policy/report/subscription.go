@@ -148,11 +148,16 @@ const maxMessage = 32 << 10
 // acknowledgementFix is how to make a window function acknowledge, in the configuration of Function Mesh or of Pulsar's
 // function worker.
 func acknowledgementFix(target *plan.Target) string {
-	if target.Scaling == plan.ByWorker || target.Ref.Kind == string(plan.KindStatefulSet) {
+	if fromWorker(target) {
 		return "update the function with windowConfig.processingGuarantees ATLEAST_ONCE, or with processingGuarantees " +
 			"ATLEAST_ONCE"
 	}
 	return "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
+}
+
+// fromWorker reports whether Pulsar's function worker has the configuration of the target, and not Function Mesh.
+func fromWorker(target *plan.Target) bool {
+	return target.Scaling == plan.ByWorker || target.Ref.Kind == string(plan.KindStatefulSet)
 }
 
 // sharers are the other functions of which the broker reports consumers.

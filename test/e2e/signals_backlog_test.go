@@ -87,6 +87,22 @@ func unackedAndUndispatchedAreToldApart(t *testing.T, g *ground) {
 	require.Equal(t, backlog.Shared, r.Type)
 }
 
+func consumersThatHoldMessagesAreCounted(t *testing.T, g *ground) {
+	topic := g.topic(t, "starved", 3)
+	g.producer(t, topic, 1).send(50)
+	w := g.watchTopics(t, topic)
+	first := g.consumer(t, pulsar.ConsumerOptions{
+		Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 1000, Name: "first",
+	})
+	w.await("all messages to be dispatched", func(r backlog.Reading) bool { return is(r.Unacked, 50) })
+	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 1000, Name: "second"})
+	r := w.await("another consumer", func(r backlog.Reading) bool { return is(r.Consumers, 2) })
+	requireSignal(t, "consumers that hold messages", 1, r.Holding, 0)
+	requireSignal(t, "undispatched", 0, r.Undispatched, 0)
+	first.ack(first.take(50))
+	requireSignal(t, "consumers that hold messages", 0, w.fresh().Holding, 0)
+}
+
 func blockedWhileTooMuchIsHeld(t *testing.T, g *ground) {
 	topic := g.topic(t, "blocked", 0)
 	g.policy(t, topic, "maxUnackedMessagesOnSubscription", "50")

@@ -39,6 +39,7 @@ func TestSignals(t *testing.T) {
 		"a backlog from before an unload is in messages":      aBacklogFromBeforeAnUnloadIsInMessages(0),
 		"a backlog from before an unload, 2 partitions":       aBacklogFromBeforeAnUnloadIsInMessages(2),
 		"unacked and undispatched are told apart":             unackedAndUndispatchedAreToldApart,
+		"consumers that hold messages are counted":            consumersThatHoldMessagesAreCounted,
 		"blocked while too much is held":                      blockedWhileTooMuchIsHeld,
 		"delayed messages are not ready":                      delayedMessagesAreNotReady,
 		"delays that pass make messages ready":                delaysThatPassMakeMessagesReady,

@@ -1,0 +1,55 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestConsumersThatHoldMessagesAreCountedOnce(t *testing.T) {
+	holds := func(name string, messages int64) backlog.ConsumerSample {
+		return backlog.ConsumerSample{ID: name, Name: name, UnackedMessages: messages}
+	}
+	for name, test := range map[string]struct {
+		kind       backlog.SubscriptionType
+		partitions [][]backlog.ConsumerSample
+		want       float64
+		unknown    bool
+	}{
+		"one of two": {backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 5), holds("b", 0)}}, 1, false},
+		"the same on several partitions": {
+			backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 5), holds("b", 0)}, {holds("a", 2), holds("b", 0)}}, 1, false,
+		},
+		"each on another partition": {
+			backlog.KeyShared, [][]backlog.ConsumerSample{{holds("a", 5), holds("b", 0)}, {holds("a", 0), holds("b", 1)}}, 2, false,
+		},
+		"none": {backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 0)}}, 0, false},
+		"consumers of one name": {
+			backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 5), holds("a", 0)}}, 0, true,
+		},
+		"a type without a count": {backlog.Failover, [][]backlog.ConsumerSample{{holds("a", 0)}}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			sample := partitioned(0, backlog.Full, make([]part, len(test.partitions))...)
+			for i, consumers := range test.partitions {
+				sample.Partitions[i].Subscriptions[0].Type, sample.Partitions[i].Subscriptions[0].Consumers = test.kind, consumers
+			}
+			store.Record(topic(orders), sample)
+			r, err := store.Read(subscription, second(1))
+			require.NoError(t, err)
+			if test.unknown {
+				require.False(t, r.Holding.Known())
+				return
+			}
+			require.InDelta(t, test.want, known(t, r.Holding), 0)
+		})
+	}
+}
