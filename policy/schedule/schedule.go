@@ -6,7 +6,7 @@ package schedule
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the images have no time zones
+	_ "time/tzdata" // time zones exist wherever this runs
 
 	"github.com/robfig/cron/v3"
 
