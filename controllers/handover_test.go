@@ -60,7 +60,7 @@ func TestNothingIsRestoredNextToAnotherPolicy(t *testing.T) {
 					users := env.autoscalerOf("users")
 					if conflicts == v1alpha1.ConflictRefuse {
 						require.Nil(t, users)
-						require.Equal(t, int64(5), env.maxReplicas(), "it is given back, and the user's policy says so")
+						require.Equal(t, int64(5), env.maxReplicas(), "it is restored, and the user's policy says so")
 						return
 					}
 					require.NotNil(t, users)

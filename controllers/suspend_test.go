@@ -224,7 +224,7 @@ func TestNothingIsSuspendedInVain(t *testing.T) {
 			objects: []client.Object{owned("Widget", "w")},
 			want:    "False/FunctionHasOwnAutoscaler", message: "Widget w created it",
 		},
-		"one is too large to be given back": {
+		"one is too large to be restored": {
 			objects: []client.Object{large}, want: "False/FunctionHasOwnAutoscaler",
 			message: "more than 16 KiB",
 		},

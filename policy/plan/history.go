@@ -117,8 +117,8 @@ func (h History) recreated(uid string) bool {
 	return h.target != "" && uid != "" && h.target != uid
 }
 
-// standingRefusal is the reason that the API server would refuse the autoscaler again; nil if it may accept it.
-func (h History) standingRefusal(o Observed) *Violation {
+// lastRefusal is the reason that the API server would refuse the autoscaler again; nil if it may accept it.
+func (h History) lastRefusal(o Observed) *Violation {
 	r := h.refusal
 	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o.Actuator.Type, o.Ours) ||
 		o.Now.Sub(r.at) >= retryRefusedEvery {

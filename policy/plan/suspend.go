@@ -15,7 +15,7 @@ import (
 )
 
 // Finalizer keeps a policy until what it took over is restored.
-const Finalizer = v1alpha1.Group + "/give-back"
+const Finalizer = v1alpha1.Group + "/restore"
 
 // AnnotationPausedBy names the policy on a ScaledObject that it paused.
 const AnnotationPausedBy = v1alpha1.Group + "/paused-by"

@@ -35,7 +35,7 @@ func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 	if result.isTransition() {
 		e.report(t, result, now)
 	}
-	if err != nil && result.standing == held {
+	if err != nil && result.state == held {
 		replicas, noReplicas := e.config.ScaledObjects.Replicas(t.Object)
 		result.sample, result.err = result.sample.atLeast(replicas, noReplicas, err)
 	}
@@ -119,7 +119,7 @@ func (e *evaluator) spec(t Trigger, now time.Time) (Spec, error) {
 // report logs when a trigger becomes known or unknown.
 func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
-	switch result.standing {
+	switch result.state {
 	case held:
 		log.Warn("trigger is unknown, holding replicas", "heldFor", e.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)

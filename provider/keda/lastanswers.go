@@ -25,12 +25,12 @@ const (
 	maxTriggers = 50_000
 )
 
-// standing is the state of a trigger.
-type standing int
+// state is the state of a trigger.
+type state int
 
 const (
 	// unseen: never known.
-	unseen standing = iota
+	unseen state = iota
 	// known now.
 	known
 	// held: the last known sample, or the running replicas, are served.
@@ -64,7 +64,7 @@ type lastAnswer struct {
 	misconfiguredSince time.Time
 	// spec is the last known one; without a metric for none.
 	spec     Spec
-	standing standing
+	state state
 }
 
 type clock func() time.Time
@@ -93,8 +93,8 @@ func (l *lastAnswers) keep(t Trigger, last lastAnswer, now time.Time) {
 type resolved struct {
 	sample Sample
 	err    error
-	// standing now and previously.
-	standing, before standing
+	// state now and previously.
+	state, before state
 	// since is when it was last known, and why is the reason since then; for held and expired.
 	since time.Time
 	why   string
@@ -102,7 +102,7 @@ type resolved struct {
 
 // isTransition reports whether the change should be logged.
 func (r resolved) isTransition() bool {
-	return r.standing != r.before && (r.standing != known || r.before != unseen)
+	return r.state != r.before && (r.state != known || r.before != unseen)
 }
 
 // resolve keeps a known sample. In place of an unknown one it returns the last known, up to holdFor after that, or
@@ -128,26 +128,26 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 	}
 	last, result := last.hold(found, err, now)
 	switch {
-	case result.standing != held:
+	case result.state != held:
 	case answer.IsMisconfigured(err) && now.Sub(last.misconfiguredSince) >= misconfiguredFor:
-		result.standing, result.sample, result.err = misconfigured, Sample{}, err
+		result.state, result.sample, result.err = misconfigured, Sample{}, err
 	case now.Sub(result.since) >= l.holdFor:
-		result.standing, result.sample = expired, Sample{}
+		result.state, result.sample = expired, Sample{}
 		result.err = answer.Errorf(answer.Unknown, "unknown for %s, longer than the last value is held (%s): %s; "+
 			"spec.fallback of the ScaledObject sets the replicas for this case",
 			now.Sub(result.since).Truncate(time.Second), l.holdFor, result.why)
 	}
-	result.before, last.standing = last.standingAt(now), result.standing
+	result.before, last.state = last.stateAt(now), result.state
 	l.keep(t, last, now)
 	return result
 }
 
-// standingAt is the state of the trigger; unseen if it was not requested for a while.
-func (a lastAnswer) standingAt(now time.Time) standing {
+// stateAt is the state of the trigger; unseen if it was not requested for a while.
+func (a lastAnswer) stateAt(now time.Time) state {
 	if now.Sub(a.requestedAt) >= requestedWithin {
 		return unseen
 	}
-	return a.standing
+	return a.state
 }
 
 // hold returns the entry to keep, and the result: the last known sample if the new one is unknown.
@@ -155,19 +155,19 @@ func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, re
 	switch {
 	case err != nil && a.knownAt.IsZero():
 		a.unknownSince = cmp.Or(a.unknownSince, now)
-		return a, resolved{sample: found, standing: held, since: a.unknownSince, why: err.Error()}
+		return a, resolved{sample: found, state: held, since: a.unknownSince, why: err.Error()}
 	case err != nil:
-		return a, resolved{sample: a.sample, standing: held, since: a.knownAt, why: err.Error()}
+		return a, resolved{sample: a.sample, state: held, since: a.knownAt, why: err.Error()}
 	case !found.HeldSince.IsZero() || found.Held != "":
 		since := cmp.Or(found.HeldSince, a.knownAt, now)
 		a.sample, a.spec = found, found.Spec // knownAt stays: it is not known again
 		if a.knownAt.IsZero() {
 			a.knownAt = since
 		}
-		return a, resolved{sample: found, standing: held, since: since, why: found.Held}
+		return a, resolved{sample: found, state: held, since: since, why: found.Held}
 	default:
 		a.sample, a.knownAt, a.spec = found, now, found.Spec
-		return a, resolved{sample: found, standing: known}
+		return a, resolved{sample: found, state: known}
 	}
 }
 
@@ -196,7 +196,7 @@ func (l *lastAnswers) held() (count int) {
 	now := l.now()
 	for _, key := range l.answers.Keys() {
 		value, _ := l.answers.Get(key)
-		if last, found := value.(lastAnswer); found && last.standingAt(now) == held {
+		if last, found := value.(lastAnswer); found && last.stateAt(now) == held {
 			count++
 		}
 	}

@@ -105,12 +105,12 @@ func (l *lastAnswers) shown(now time.Time) []shownTrigger {
 		value, _ := l.answers.Get(key)
 		last, found := value.(lastAnswer)
 		trigger, isTrigger := key.(Trigger)
-		if !found || !isTrigger || trigger.Subject.Policy != "" || last.standingAt(now) == unseen {
+		if !found || !isTrigger || trigger.Subject.Policy != "" || last.stateAt(now) == unseen {
 			continue
 		}
 		all = append(all, shownTrigger{
 			trigger.Object.Namespace, trigger.Object.Name, trigger.Subject.describe(), trigger.Subject,
-			last.standing == held,
+			last.state == held,
 		})
 	}
 	slices.SortStableFunc(all, func(a, b shownTrigger) int {

@@ -34,7 +34,7 @@ func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 	})
 }
 
-func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
+func TestTakeOverAndRestoreTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 	t.Parallel()
 	const entry, replicas, most = "taken-entry", 3, int64(7)
 	m := addMesh(t, "etl-taken", stage.FunctionConfig{

@@ -60,7 +60,7 @@ func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 	})
 }
 
-func TestCoreTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
+func TestCoreTakeOverAndRestoreTheAutoscalerOfFunctionMesh(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "taken", 3
 	ours, own, foreign := plan.AutoscalerName(name), name+"-function", name+"-by-hand"
