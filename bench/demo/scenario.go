@@ -18,13 +18,17 @@ import (
 // functionName is the name of the Function and of its policy, and a part of its topic.
 const functionName = "greeter"
 
+// patience is how long after the step down replicas may take to return to one. Where replicas start slowly, as on a busy
+// machine, a scale-down has to save more first.
+const patience = 5 * time.Minute
+
 // scenario is the course of a demo.
 type scenario struct {
 	// low and high are loads in messages per second: low, high, then low again.
 	low, high  float64
 	calm, busy time.Duration
-	// patience is how long after the step down replicas may take to return to one, and tail how long one is shown.
-	patience, tail time.Duration
+	// tail is how long one replica is shown at the end.
+	tail time.Duration
 	// serviceTime is the time to process a message.
 	serviceTime time.Duration
 	// objective, maxReplicas and window (in whole seconds) are the policy's. 0 is its default window.
@@ -41,7 +45,7 @@ type scenario struct {
 func full() scenario {
 	return scenario{
 		low: 5, high: 150, calm: 20 * time.Second, busy: 60 * time.Second,
-		patience: 5 * time.Minute, tail: 8 * time.Second,
+		tail:        8 * time.Second,
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, maxReplicas: 8,
 	}
 }
@@ -50,7 +54,7 @@ func full() scenario {
 func short() scenario {
 	return scenario{
 		low: 10, high: 80, calm: 5 * time.Second, busy: 15 * time.Second,
-		patience: 90 * time.Second, tail: time.Second,
+		tail:        time.Second,
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 2 * time.Second, maxReplicas: 4,
 		sync: 5 * time.Second, flags: []string{"--poll-interval=2s", "--rate-window=4s"},
 	}
@@ -82,7 +86,7 @@ func (s scenario) over(samples []sample) bool {
 		return false
 	}
 	now := samples[len(samples)-1].at
-	if now >= s.fall()+s.patience {
+	if now >= s.fall()+patience {
 		return true
 	}
 	for i := len(samples) - 1; i >= 0; i-- {

@@ -84,7 +84,7 @@ func TestOver(t *testing.T) {
 		"not while a second replica runs":  {last(back(s.tail), func(one *sample) { one.running = 2 }), false},
 		"not while there is backlog":       {last(back(s.tail), func(one *sample) { one.published = 1000 }), false},
 		"after patience, with any replicas": {
-			[]sample{{at: s.fall() + s.patience, current: known(5), running: 5}}, true,
+			[]sample{{at: s.fall() + patience, current: known(5), running: 5}}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, s.over(test.samples)) })
