@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"encoding/base64"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestARestartKeepsWhatTakesLongToMeasure(t *testing.T) {
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	p := capacityPolicy()
-	p.Status.Checkpoint = `{"v":1000,"mood":"good"}`
+	p.Status.Checkpoint = base64.StdEncoding.EncodeToString([]byte(`{"v":1000,"mood":"good"}`))
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})

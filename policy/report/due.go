@@ -4,10 +4,8 @@
 package report
 
 import (
-	"encoding/json"
 	"hash/fnv"
 	"math"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,7 +94,7 @@ func (h History) mayChangeReasons(now time.Time) bool {
 // learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
-		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
+		policy.CeilingIn(before.Checkpoint) != policy.CeilingIn(after.Checkpoint) ||
 		(before.Decision == nil) != (after.Decision == nil)
 }
 
@@ -129,17 +127,6 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 		}
 	}
 	return reasons
-}
-
-// ceilingIn is the ceiling in a checkpoint; 0 for none.
-func ceilingIn(checkpoint string) int32 {
-	var known struct {
-		Plateau policy.Plateau `json:"plateau"`
-	}
-	if !strings.Contains(checkpoint, `"stage"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
-		return 0
-	}
-	return known.Plateau.Ceiling()
 }
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.

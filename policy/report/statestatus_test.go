@@ -4,6 +4,7 @@
 package report_test
 
 import (
+	"encoding/base64"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 			status := written(t, policy.State{
 				Capacity: learned(98.5), Plateau: policy.Plateau{Stage: policy.Limited, Replicas: 5, Each: 100},
 			})
-			status.Checkpoint = text
+			status.Checkpoint = base64.StdEncoding.EncodeToString([]byte(text))
 			resumed, err := policy.Resume(status, 9, noon())
 			require.ErrorContains(t, err, "decoding the checkpoint: ")
 			require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
@@ -135,7 +136,7 @@ func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 		"a ceiling lasts":                 {written(t, capped), written(t, older), false},
 		"another version wrote the last status": {func() v1alpha1.AutoscalingPolicyStatus {
 			s := written(t, quiet)
-			s.Checkpoint = `{"v":9,"plateau":"flat"}`
+			s.Checkpoint = base64.StdEncoding.EncodeToString([]byte(`{"v":9,"plateau":"flat"}`))
 			return s
 		}(), written(t, quiet), false},
 	}
