@@ -18,7 +18,7 @@ import (
 const (
 	// stateVersion changes when a written field changes its meaning; that field then gets a new name.
 	stateVersion = 1
-	// maxEncodedBytes is the MaxLength of status.checkpoint. An encoded state has about half of it at most.
+	// maxEncodedBytes is the MaxLength of status.workingCheckpoint. An encoded state has about half of it at most.
 	maxEncodedBytes = 4096
 	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
 	maxEncodedEntries, maxDecodedEntries = 12, 64
@@ -40,9 +40,9 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state for status.checkpoint: compact JSON in base64, so that nothing but the controller reads it. It
-// has less than 4096 bytes, about 900 in use. Encode rounds numbers to five digits and times to tenths of a second, and
-// thins long lists. An invalid number is an error.
+// Encode writes the state for status.workingCheckpoint: compact JSON in base64, so that nothing but the controller reads
+// it. It has less than 4096 bytes, about 900 in use. Encode rounds numbers to five digits and times to tenths of a
+// second, and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
 	if s.Arrivals != nil {

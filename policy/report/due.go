@@ -94,13 +94,13 @@ func (h History) mayChangeReasons(now time.Time) bool {
 // learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
-		policy.CeilingIn(before.Checkpoint) != policy.CeilingIn(after.Checkpoint) ||
+		policy.CeilingIn(before.WorkingCheckpoint) != policy.CeilingIn(after.WorkingCheckpoint) ||
 		(before.Decision == nil) != (after.Decision == nil)
 }
 
 // outcomeOf is the part of a status that is written at every change.
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
-	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Checkpoint = nil, nil, nil, nil, ""
+	s.Conditions, s.Signals, s.Decision, s.Capacity, s.WorkingCheckpoint = nil, nil, nil, nil, ""
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
 		s.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}

@@ -53,8 +53,8 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		after.Signals = signalsStatus(*o.Reading, *decision)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
-	if policy.CeilingIn(before.Checkpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
-		after.Checkpoint = checkpoint(state)
+	if policy.CeilingIn(before.WorkingCheckpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
+		after.WorkingCheckpoint = checkpoint(state)
 	}
 	return after
 }
