@@ -40,9 +40,9 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state for status.workingCheckpoint: compact JSON in base64, so that nothing but the controller reads
-// it. It has less than 4096 bytes, about 900 in use. Encode rounds numbers to five digits and times to tenths of a
-// second, and thins long lists. An invalid number is an error.
+// Encode writes the state for status.workingCheckpoint: compact JSON in base64, which nothing but the controller reads.
+// It has less than 4096 bytes, about 900 in use. Encode rounds numbers to five digits and times to tenths of a second,
+// and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
 	if s.Arrivals != nil {

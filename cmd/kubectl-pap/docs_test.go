@@ -55,8 +55,8 @@ func TestThePageNamesAllSeries(t *testing.T) {
 
 const cliPageHead = `# kubectl pap
 
-The commands of the plugin, as ` + "`--help`" + ` shows them. [Install the plugin](simulate.md#install-the-plugin) first.
-This page is written by ` + "`go test ./cmd/kubectl-pap -update`" + `.
+The commands of the plugin, as ` + "`--help`" + ` shows them. [Install the
+plugin](simulate.md#install-the-plugin) first. This page is written by ` + "`go test ./cmd/kubectl-pap -update`" + `.
 
 | command | |
 |---|---|

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-const explainLong = `Explain the last decision of a policy: what was measured and learned, the equation with its numbers, holds
-and limits, what writes the replicas, what runs, and the conditions that are not as they should be.
+const explainLong = `Explain the last decision of a policy: what was measured and learned, the equation with its
+numbers, holds and limits, what writes the replicas, what runs, and the conditions that are not as they should be.
 
 All of it is in the spec and the status of the policy. A condition's message names the fix, and docs/runbook.md has
 more for each reason.

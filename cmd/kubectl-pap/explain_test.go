@@ -77,7 +77,9 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		Topics: 3, KnownTopics: 2,
 		Missing: []v1alpha1.MissingTopic{{Name: "persistent://public/default/in-3", Message: fix}},
 	}
-	p.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(7)), ScaledObjects: []v1alpha1.ObjectName{"resize-keda"}}
+	p.Status.TakenOver = &v1alpha1.TakenOver{
+		MaxReplicas: new(int32(7)), ScaledObjects: []v1alpha1.ObjectName{"resize-keda"},
+	}
 	text := explained(p)
 	for _, want := range []string{
 		"\n  status      it describes generation 1 of the spec, which has generation 4 by\n              now\n",

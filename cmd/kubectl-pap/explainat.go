@@ -25,13 +25,16 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, fmt.Errorf("--at is %q: it must be a time such as 2026-11-27T14:00:00Z, or how long ago, such as 10m", text)
+		return at, fmt.Errorf("--at is %q: it must be a time such as 2026-11-27T14:00:00Z, or how long ago, such as 10m",
+			text)
 	}
 	return at, nil
 }
 
 // eventsOf are the events of a policy until a time, the newest first.
-func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPolicy, until time.Time) (section, error) {
+func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPolicy,
+	until time.Time,
+) (section, error) {
 	var found corev1.EventList
 	err := from.List(ctx, &found, client.InNamespace(p.Namespace),
 		client.MatchingFields{"involvedObject.kind": "AutoscalingPolicy", "involvedObject.name": p.Name})

@@ -22,14 +22,20 @@ func TestExplainShowsTheEventsUntilATime(t *testing.T) {
 		}
 	}
 	limited := event(time.Minute, "TooManyReplicas", "the load needs more replicas than maxReplicas")
-	limited.Series = &corev1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(fixture.Noon().Add(4 * time.Minute))}
+	limited.Series = &corev1.EventSeries{
+		Count: 3, LastObservedTime: metav1.NewMicroTime(fixture.Noon().Add(4 * time.Minute)),
+	}
 	old := corev1.Event{Reason: "Stale", Message: "no good answer", FirstTimestamp: metav1.NewTime(fixture.Noon())}
 	server.events.Items = []corev1.Event{
 		event(2*time.Minute, "DesiredReplicasChanged", "8 -> 20: 900/s arriving / (0.93 x 61.3/s per replica) = 15.79"),
 		limited, old, event(6*time.Minute, "DesiredReplicasChanged", "20 -> 8"),
 	}
-	out, err := kubectlPap(t, "", "explain", "resize", "--at", "2026-11-21T12:05:00Z", "-n", "media", "--server", server.url)
-	require.NoError(t, err)
+	explainAt := func(at string) string {
+		out, err := kubectlPap(t, "", "explain", "resize", "--at", at, "-n", "media", "--server", server.url)
+		require.NoError(t, err)
+		return out
+	}
+	out := explainAt("2026-11-21T12:05:00Z")
 	require.Contains(t, out, `
 EVENTS        until 2026-11-21T12:05:00Z, the newest first
   12:02:00    DesiredReplicasChanged: 8 -> 20: 900/s arriving / (0.93 x 61.3/s
@@ -41,10 +47,7 @@ EVENTS        until 2026-11-21T12:05:00Z, the newest first
 	require.NotContains(t, out, "MEASURED", "the status is of now")
 	require.Contains(t, server.reads(), "/api/v1/namespaces/media/events?involvedObject.kind=AutoscalingPolicy,"+
 		"involvedObject.name=resize")
-
-	out, err = kubectlPap(t, "", "explain", "resize", "--at", "2026-11-21T11:59:59Z", "-n", "media", "--server", server.url)
-	require.NoError(t, err)
-	require.Contains(t, out, "\n  none        Kubernetes keeps events for an hour")
+	require.Contains(t, explainAt("2026-11-21T11:59:59Z"), "\n  none        Kubernetes keeps events for an hour")
 }
 
 func TestATimeIsATimeOrHowLongAgo(t *testing.T) {

@@ -53,7 +53,8 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == group:
 		_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "pulsar-autoscaler.io/v1alpha1", "resources": [
-			{"name": "autoscalingpolicies", "kind": "AutoscalingPolicy", "namespaced": true, "verbs": ["get", "list", "watch"]}]}`)
+			{"name": "autoscalingpolicies", "kind": "AutoscalingPolicy", "namespaced": true,
+			"verbs": ["get", "list", "watch"]}]}`)
 	case r.URL.Path == "/apis":
 		_, _ = io.WriteString(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "pulsar-autoscaler.io",
 			"versions": [{"groupVersion": "pulsar-autoscaler.io/v1alpha1", "version": "v1alpha1"}]}]}`)

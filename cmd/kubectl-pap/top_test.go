@@ -34,7 +34,9 @@ func scaledPolicy(name string, changes ...func(*v1alpha1.AutoscalingPolicy)) v1a
 			{Type: "BacklogKnown", Status: "True", Reason: "Measured"},
 		},
 		DesiredReplicas: new(int32(19)), SpecReplicas: new(int32(19)), RunningReplicas: new(int32(11)),
-		Actuator:                &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the first that the cluster supports"},
+		Actuator: &v1alpha1.ActuatorStatus{
+			Type: v1alpha1.ActuatorHPA, Reason: "the first that the cluster supports",
+		},
 		HorizontalPodAutoscaler: name,
 		Signals: &v1alpha1.Signals{
 			MeasuredAt: measured, ReadyMessages: new(int64(15060)), DiscountedMessages: new(int64(60)),
@@ -105,7 +107,8 @@ func fleetPolicies() []v1alpha1.AutoscalingPolicy {
 				p.Status.Signals.PublishRate = new(v1alpha1.NewRate(23_456))
 			}),
 		scaledPolicy("an-extraordinarily-long-name-of-a-policy",
-			setCondition("Ready", "False", "PulsarUnreachable", ""), setCondition("ObjectiveMet", "False", "PulsarUnreachable", ""),
+			setCondition("Ready", "False", "PulsarUnreachable", ""),
+			setCondition("ObjectiveMet", "False", "PulsarUnreachable", ""),
 			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Signals = nil }),
 	}
 }
@@ -141,21 +144,26 @@ func TestTopNamesOneReason(t *testing.T) {
 	late := setCondition("ObjectiveMet", "False", "CatchingUp", "")
 	held := hold("ReplicasNotStarting", "")
 	limited := setCondition("ScalingLimited", "True", "ExternalLimit", "")
+	type changes []func(*v1alpha1.AutoscalingPolicy)
+	bounded := func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision.CappedBy = "minReplicas" }
+	bare := func(p *v1alpha1.AutoscalingPolicy) { p.Status = v1alpha1.AutoscalingPolicyStatus{} }
 	for name, test := range map[string]struct {
-		changes []func(*v1alpha1.AutoscalingPolicy)
+		changes changes
 		want    string
 	}{
-		"nothing is wrong":                 {nil, ""},
-		"the autoscaler does not work":     {[]func(*v1alpha1.AutoscalingPolicy){setCondition("Ready", "False", "NotFollowed", ""), late}, "NotFollowed"},
-		"messages are late":                {[]func(*v1alpha1.AutoscalingPolicy){late, hold("WithinObjective", "")}, "CatchingUp"},
-		"they are late by a hold":          {[]func(*v1alpha1.AutoscalingPolicy){setCondition("ObjectiveMet", "False", "ReplicasHeld", ""), held}, "ReplicasNotStarting"},
-		"a hold while messages meet it":    {[]func(*v1alpha1.AutoscalingPolicy){held, limited}, "ReplicasNotStarting"},
-		"a limit while messages meet it":   {[]func(*v1alpha1.AutoscalingPolicy){limited}, "ExternalLimit"},
-		"a bound of a decision":            {[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision.CappedBy = "minReplicas" }}, "minReplicas"},
-		"at zero":                          {[]func(*v1alpha1.AutoscalingPolicy){setCondition("Ready", "True", "ScaledToZero", "")}, "ScaledToZero"},
-		"the controller has not read it":   {[]func(*v1alpha1.AutoscalingPolicy){unread}, "Pending"},
-		"an object of a bare API server":   {[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status = v1alpha1.AutoscalingPolicyStatus{} }}, ""},
-		"mode Recommend, which shows only": {[]func(*v1alpha1.AutoscalingPolicy){setCondition("Ready", "True", "Recommending", "")}, "Recommending"},
+		"nothing is wrong":             {nil, ""},
+		"the autoscaler does not work": {changes{setCondition("Ready", "False", "NotFollowed", ""), late}, "NotFollowed"},
+		"messages are late":            {changes{late, hold("WithinObjective", "")}, "CatchingUp"},
+		"they are late by a hold": {
+			changes{setCondition("ObjectiveMet", "False", "ReplicasHeld", ""), held}, "ReplicasNotStarting",
+		},
+		"a hold while messages meet it":    {changes{held, limited}, "ReplicasNotStarting"},
+		"a limit while messages meet it":   {changes{limited}, "ExternalLimit"},
+		"a bound of a decision":            {changes{bounded}, "minReplicas"},
+		"at zero":                          {changes{setCondition("Ready", "True", "ScaledToZero", "")}, "ScaledToZero"},
+		"the controller has not read it":   {changes{unread}, "Pending"},
+		"an object of a bare API server":   {changes{bare}, ""},
+		"mode Recommend, which shows only": {changes{setCondition("Ready", "True", "Recommending", "")}, "Recommending"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := scaledPolicy("resize", test.changes...)

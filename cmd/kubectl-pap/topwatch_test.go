@@ -32,11 +32,11 @@ func measuredAfter(d time.Duration) func(*v1alpha1.AutoscalingPolicy) {
 func TestAScreenHasTheTrendOfTheWaits(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out, table: topTable{namespaces: true}}
-	for i, wait := range []time.Duration{0, 5, 12, 12, 30, 90, 12, 5, 1} {
-		at := measuredAfter(time.Duration(i) * time.Minute)
+	for i, seconds := range []int{0, 5, 12, 12, 30, 90, 12, 5, 1} {
+		at, wait := measuredAfter(time.Duration(i)*time.Minute), setWait(time.Duration(seconds)*time.Second)
 		for range 2 { // one measurement counts once
 			require.NoError(t, s.draw([]v1alpha1.AutoscalingPolicy{
-				scaledPolicy("resize", setWait(wait*time.Second), at), scaledPolicy("audit", paused),
+				scaledPolicy("resize", wait, at), scaledPolicy("audit", paused),
 			}, fixture.Noon()))
 		}
 	}
