@@ -86,7 +86,7 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	}
 	var p v1alpha1.AutoscalingPolicy
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p); err != nil {
-		return fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, err)
+		return fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, withFix(err))
 	}
 	e := explanation{&p, now}
 	sections := e.sections()

@@ -39,7 +39,7 @@ func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPo
 	err := from.List(ctx, &found, client.InNamespace(p.Namespace),
 		client.MatchingFields{"involvedObject.kind": "AutoscalingPolicy", "involvedObject.name": p.Name})
 	if err != nil {
-		return section{}, fmt.Errorf("listing the events of policy %s: %w", p.Name, err)
+		return section{}, fmt.Errorf("listing the events of policy %s: %w", p.Name, withFix(err))
 	}
 	events := slices.DeleteFunc(found.Items, func(e corev1.Event) bool { return began(e).After(until) })
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return began(b).Compare(began(a)) })

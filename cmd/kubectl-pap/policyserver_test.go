@@ -23,6 +23,8 @@ type policyServer struct {
 	list   v1alpha1.AutoscalingPolicyList
 	events corev1.EventList
 	seen   chan string
+	// uninstalled is a cluster without the kind, and forbidden one that permits nothing.
+	uninstalled, forbidden bool
 	// changes are sent to a watch.
 	changes chan metav1.WatchEvent
 }
@@ -51,6 +53,10 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, name, one := strings.Cut(r.URL.Path, "/"+resource+"/")
 	switch {
+	case s.uninstalled && r.URL.Path == "/apis":
+		_, _ = io.WriteString(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`)
+	case s.uninstalled && r.URL.Path != "/api":
+		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	case r.URL.Path == group:
 		_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "pulsar-autoscaler.io/v1alpha1", "resources": [
 			{"name": "autoscalingpolicies", "kind": "AutoscalingPolicy", "namespaced": true,
@@ -66,7 +72,7 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(s.events)
 	case r.URL.Path == "/api":
 		_, _ = io.WriteString(w, `{"kind": "APIVersions", "versions": ["v1"]}`)
-	case !strings.HasPrefix(r.URL.Path, group+"/") || r.Method != http.MethodGet:
+	case s.forbidden || !strings.HasPrefix(r.URL.Path, group+"/") || r.Method != http.MethodGet:
 		s.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, r.Method+" "+r.URL.Path+" is not permitted")
 	case r.URL.Query().Get("sendInitialEvents") != "":
 		s.refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is not supported")

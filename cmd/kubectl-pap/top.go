@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,9 +94,21 @@ func (s selection) list(ctx context.Context, from client.Reader) ([]v1alpha1.Aut
 	var found v1alpha1.AutoscalingPolicyList
 	err := from.List(ctx, &found, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: s.labels})
 	if err != nil {
-		return nil, fmt.Errorf("listing the policies: %w", err)
+		return nil, fmt.Errorf("listing the policies: %w", withFix(err))
 	}
 	return found.Items, nil
+}
+
+// withFix adds the fix to an error of the API server.
+func withFix(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%w: install pulsar-autoscaler on this cluster, or select another one with --context", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: bind the ClusterRole view, or pulsar-autoscaler-view, to your user", err)
+	default:
+		return err
+	}
 }
 
 func (o *topOptions) run(ctx context.Context, out io.Writer) error {

@@ -245,3 +245,26 @@ func TestTopNamesTheFix(t *testing.T) {
 		})
 	}
 }
+
+func TestARefusedRequestNamesTheFix(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*policyServer)
+		want   string
+	}{
+		"the kind is not installed": {
+			func(s *policyServer) { s.uninstalled = true }, "install pulsar-autoscaler on this cluster",
+		},
+		"the user may not": {
+			func(s *policyServer) { s.forbidden = true }, "bind the ClusterRole view, or pulsar-autoscaler-view",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newPolicyServer(t)
+			test.change(server)
+			for _, args := range [][]string{{"top"}, {"explain", "resize"}} {
+				_, err := kubectlPap(t, "", append(args, "-n", "media", "--server", server.url)...)
+				require.ErrorContains(t, err, test.want)
+			}
+		})
+	}
+}

@@ -84,6 +84,7 @@ func TestAScreenIsRedrawnOnChangesAndEndsAtOnce(t *testing.T) {
 		synctest.Wait()
 		changed <- struct{}{} // is drawn together with the first
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		require.Len(t, drawn, 3, "at once, and after each change")
 		failures <- errors.New("refused")
 		time.Sleep(redrawAfter)
