@@ -26,11 +26,13 @@ func TestCLITopAndExplain(t *testing.T) {
 	const name, viewer = "cli-listed", "viewer"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
 	addPolicy(t, newPolicy(name))
-	place(t, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: viewer},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "pulsar-autoscaler-view"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: viewer}},
-	})
+	for role, parts := range map[string]string{"view": "system:aggregate-to-view", "policies": "pulsar-autoscaler-view"} {
+		place(t, &rbacv1.RoleBinding{ // of what ClusterRole view consists of
+			ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: viewer + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: parts},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: viewer}},
+		})
+	}
 	publish(t, f, load.Constant(90))
 	f.AwaitPolicy(t, "the wait and the capacity to be known", func(p *v1alpha1.AutoscalingPolicy) bool {
 		s := p.Status
@@ -50,6 +52,10 @@ func TestCLITopAndExplain(t *testing.T) {
 	require.Regexp(t, `\n  capacity +\d\S* messages/s by a replica that is busy`, string(out))
 	require.Regexp(t, `\n  equation +\S*\d`, string(out))
 	require.Regexp(t, `\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `, string(out))
+	awaitEvent(t, name, "DesiredReplicasChanged", "->")
+	out, err = papCommand("explain", name, "--at", "0s").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `\n  \d\d:\d\d:\d\d +DesiredReplicasChanged: \d+ -> \d+: `, string(out))
 
 	watch := papCommand("top", "--watch")
 	drawn, err := watch.StdoutPipe()
