@@ -32,7 +32,7 @@ func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1
 // reportForgotten reports what was not resumed: a checkpoint that cannot be read, or one of another subscription.
 func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
 	if unread != nil {
-		log.FromContext(ctx).Info("ignoring parts of status.checkpoint", "why", unread.Error())
+		log.FromContext(ctx).Info("ignoring parts of status.workingCheckpoint", "why", unread.Error())
 	}
 	if forgotten {
 		recordEvent(ctx, r.config.Recorder, observed.Policy, report.Event{

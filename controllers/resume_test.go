@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"encoding/base64"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestARestartKeepsWhatTakesLongToMeasure(t *testing.T) {
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	p := capacityPolicy()
-	p.Status.Checkpoint = `{"v":1000,"mood":"good"}`
+	p.Status.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(`{"v":1000,"mood":"good"}`))
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -44,7 +45,7 @@ func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "ignoring parts of status.checkpoint")
+	require.Contains(t, lines[0], "ignoring parts of status.workingCheckpoint")
 	require.Contains(t, lines[0], "is not 1")
 	require.InDelta(t, 10, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 const (
 	// stateVersion changes when a written field changes its meaning; that field then gets a new name.
 	stateVersion = 1
-	// maxEncodedBytes is the MaxLength of status.checkpoint. An encoded state has less than half of it.
+	// maxEncodedBytes is the MaxLength of status.workingCheckpoint. An encoded state has about half of it at most.
 	maxEncodedBytes = 4096
 	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
 	maxEncodedEntries, maxDecodedEntries = 12, 64
@@ -39,8 +40,9 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state as compact JSON for status.checkpoint: less than 4096 bytes, about 700 in use. It rounds
-// numbers to five digits and times to tenths of a second, and thins long lists. An invalid number is an error.
+// Encode writes the state for status.workingCheckpoint: compact JSON in base64, which nothing but the controller reads.
+// It has less than 4096 bytes, about 900 in use. Encode rounds numbers to five digits and times to tenths of a second,
+// and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
 	if s.Arrivals != nil {
@@ -52,14 +54,15 @@ func (s State) Encode() (string, error) {
 	if err = errors.Join(err, s.check()); err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
 	}
-	text, err := checkpoint{}.rounded(exact)
+	rounded, err := checkpoint{}.rounded(exact)
+	text := base64.StdEncoding.EncodeToString(rounded)
 	if err == nil && len(text) > maxEncodedBytes {
 		err = fmt.Errorf("it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
 	}
 	if err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
 	}
-	return string(text), nil
+	return text, nil
 }
 
 // DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
@@ -71,7 +74,11 @@ func DecodeState(text string, now time.Time) (State, error) {
 			maxEncodedBytes)
 	}
 	var parts map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(decoded, &parts)
+	}
+	if err != nil {
 		return State{}, fmt.Errorf("decoding the checkpoint: %w", err)
 	}
 	var state State
@@ -107,6 +114,18 @@ func (s State) withPart(name string, text json.RawMessage, now time.Time) (State
 		return s, err
 	}
 	return s, s.check()
+}
+
+// CeilingIn is the ceiling of a plateau in what Encode wrote; 0 for none.
+func CeilingIn(text string) int32 {
+	var known struct {
+		Plateau Plateau `json:"plateau"`
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || !bytes.Contains(decoded, []byte(`"stage"`)) || json.Unmarshal(decoded, &known) != nil {
+		return 0
+	}
+	return known.Plateau.Ceiling()
 }
 
 // checkpoint is when a checkpoint is read; zero while it is written. A number that is too large is limited when it is

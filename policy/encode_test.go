@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"encoding/base64"
 	"flag"
 	"math"
 	"os"
@@ -20,6 +21,9 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+// opaque is a checkpoint with this JSON.
+func opaque(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 	decisions, differing, short, ceilings, bytes := 0, 0, 0, 0, 0
@@ -46,7 +50,7 @@ func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 			require.Equal(t, wantState.Plateau.Ceiling(), haveState.Plateau.Ceiling())
 			require.Equal(t, wantState.Plateau.Stage, haveState.Plateau.Stage)
 			decisions++
-			bytes += len(text)
+			bytes += base64.StdEncoding.DecodedLen(len(text))
 			if want.Replicas != have.Replicas {
 				differing++
 				if len(l.state.Recommendations) <= 12 {
@@ -123,16 +127,18 @@ func TestEveryFieldOfAStateIsWrittenAndRead(t *testing.T) {
 // if a field has another meaning, raise the version.
 func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 	path := filepath.Join("testdata", "state-v1.json")
-	text, err := complete().Encode()
+	checkpoint, err := complete().Encode()
+	require.NoError(t, err)
+	text, err := base64.StdEncoding.DecodeString(checkpoint)
 	require.NoError(t, err)
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o600))
 	}
 	golden, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, strings.TrimSpace(string(golden)), text)
-	state, err := policy.DecodeState(string(golden), noon().AddDate(1, 0, 0))
+	require.Equal(t, strings.TrimSpace(string(golden)), strings.TrimSpace(string(text)))
+	state, err := policy.DecodeState(opaque(string(golden)), noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	require.Equal(t, complete(), state)
 }
@@ -190,11 +196,20 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			state, err := policy.DecodeState(test.text, noon().AddDate(1, 0, 0))
+			state, err := policy.DecodeState(opaque(test.text), noon().AddDate(1, 0, 0))
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, policy.State{}, state)
 		})
 	}
+}
+
+func TestACheckpointIsOpaque(t *testing.T) {
+	text, err := complete().Encode()
+	require.NoError(t, err)
+	require.Regexp(t, "^[A-Za-z0-9+/]+=*$", text)
+	_, err = policy.DecodeState(`{"v":1}`, noon())
+	require.ErrorContains(t, err, "decoding the checkpoint: illegal base64 data")
+	require.Zero(t, policy.CeilingIn(`{"v":1,"plateau":{"stage":"limited","replicas":3}}`))
 }
 
 // TestACheckpointIsReadAsFarAsItIsUnderstood: after a rollback it is that of a newer controller.
@@ -215,7 +230,7 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, err := policy.DecodeState(test.text, noon().AddDate(1, 0, 0))
+			state, err := policy.DecodeState(opaque(test.text), noon().AddDate(1, 0, 0))
 			require.Equal(t, known, state)
 			if test.leftOut == "" {
 				require.NoError(t, err)
@@ -290,15 +305,17 @@ func FuzzDecodeState(f *testing.F) {
 		for range 40 {
 			l.step()
 		}
-		text, err := l.state.Encode()
+		checkpoint, err := l.state.Encode()
 		require.NoError(f, err)
-		f.Add(text, seed)
+		text, err := base64.StdEncoding.DecodeString(checkpoint)
+		require.NoError(f, err)
+		f.Add(string(text), seed)
 	}
 	golden, err := os.ReadFile(filepath.Join("testdata", "state-v1.json"))
 	require.NoError(f, err)
 	f.Add(string(golden), uint64(7))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
-		state, _ := policy.DecodeState(text, noon().AddDate(1, 0, 0)) // the rest is valid in any case
+		state, _ := policy.DecodeState(opaque(text), noon().AddDate(1, 0, 0)) // the rest is valid in any case
 		_, err := state.Encode()
 		require.NoError(t, err, "a decoded state can be encoded")
 		l := newLife(seed)

@@ -54,14 +54,14 @@ const (
 	percent            = 100
 )
 
-// Resume continues from the last status: status.checkpoint has the whole state, status.capacity the capacity. It holds
-// the current replicas for one stabilization window, since the load meanwhile is unknown. The error names the unusable
-// parts of the checkpoint; the state is usable in any case.
+// Resume continues from the last status: status.workingCheckpoint has the whole state, status.capacity the capacity. It
+// holds the current replicas for one stabilization window, since the load meanwhile is unknown. The error names the
+// unusable parts of the checkpoint; the state is usable in any case.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
 	var state State
 	var unread error
-	if status.Checkpoint != "" {
-		state, unread = DecodeState(status.Checkpoint, now)
+	if status.WorkingCheckpoint != "" {
+		state, unread = DecodeState(status.WorkingCheckpoint, now)
 	}
 	if state.Capacity == nil {
 		state.Capacity = resumedCapacity(status.Capacity)

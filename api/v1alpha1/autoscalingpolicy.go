@@ -18,6 +18,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=autoscalingpolicies,shortName=pap
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Backlog",type=integer,JSONPath=`.status.signals.readyMessages`
 // +kubebuilder:printcolumn:name="Wait",type=string,JSONPath=`.status.signals.wait`
 // +kubebuilder:printcolumn:name="Met",type=string,JSONPath=`.status.conditions[?(@.type=="ObjectiveMet")].status`
@@ -25,8 +26,8 @@ import (
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.runningReplicas`
 // +kubebuilder:printcolumn:name="Hold",type=string,JSONPath=`.status.decision.hold.reason`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Mode",type=string,priority=1,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Spec",type=integer,priority=1,JSONPath=`.status.specReplicas`
 // +kubebuilder:printcolumn:name="Rate",type=string,priority=1,JSONPath=`.status.signals.publishRate`
 // +kubebuilder:printcolumn:name="Capacity",type=string,priority=1,JSONPath=`.status.capacity.messagesPerSecond`

@@ -77,11 +77,11 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
 
-	// checkpoint is the state that the controller resumes from after a restart, as of the last write of the status. It is
-	// not an API: its form changes without notice, and only the controller reads it.
+	// workingCheckpoint is the state that the controller resumes from after a restart, as of the last write of the status.
+	// It is not an API: its form changes without notice, and only the controller reads it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
-	Checkpoint string `json:"checkpoint,omitempty"`
+	WorkingCheckpoint string `json:"workingCheckpoint,omitempty"`
 }
 
 // Limits are minReplicas and maxReplicas as active schedules narrow them.

@@ -88,7 +88,7 @@ func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 		"Topic to publish the load to. The target must consume it. Required with --target.")
 	addAccess(f, &o.access)
 	o.cluster.addTo(f)
-	o.cluster.addNamespace(f)
+	o.cluster.addNamespace(f, "Namespace of the target.")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml")
 	return command
 }

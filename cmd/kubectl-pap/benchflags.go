@@ -32,8 +32,8 @@ func (c clusterFlags) addTo(flags *pflag.FlagSet) {
 }
 
 // addNamespace adds the namespace of existing objects.
-func (c clusterFlags) addNamespace(flags *pflag.FlagSet) {
-	flags.StringVarP(&c.overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", "Namespace of the target.")
+func (c clusterFlags) addNamespace(flags *pflag.FlagSet, usage string) {
+	flags.StringVarP(&c.overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", usage)
 }
 
 func (c clusterFlags) config() clientcmd.ClientConfig {

@@ -5,11 +5,15 @@
 //
 //	main.go      the process: signals, exit code
 //	root.go      the command tree
+//	top.go       kubectl pap top: lists policies, with toprow.go and toptable.go, and topwatch.go and topscreen.go for
+//	             --watch
+//	explain.go   kubectl pap explain: explains the last decision of a policy, with explanation.go
 //	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
 //	             benchconsume.go for the replicas of contenders without Function Mesh
 //
-// Each command is a file, with its flags, help and examples. The work is in packages below bench.
+// Each command is a file, with its flags, help and examples. simulate and bench do their work in packages below bench;
+// top and explain read policies and nothing else.
 //
 // Layer 3.
 package main

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
-var update = flag.Bool("update", false, "write the output into docs/simulate.md")
+var update = flag.Bool("update", false, "write docs/cli.md, and the output in docs/simulate.md")
 
 // The page has a command and its output. The test runs the command.
 func TestThePageShowsTheRealOutput(t *testing.T) {
@@ -49,4 +51,43 @@ func TestThePageNamesAllSeries(t *testing.T) {
 			require.Contains(t, string(text), name)
 		}
 	}
+}
+
+const cliPageHead = `# kubectl pap
+
+The commands of the plugin, as ` + "`--help`" + ` shows them. [Install the
+plugin](simulate.md#install-the-plugin) first. This page is written by ` + "`go test ./cmd/kubectl-pap -update`" + `.
+
+| command | |
+|---|---|
+`
+
+// commands are those that users call.
+func commands(parent *cobra.Command) (all []*cobra.Command) {
+	for _, command := range parent.Commands() {
+		if command.Runnable() && !command.Hidden {
+			all = append(all, command)
+		}
+		all = append(all, commands(command)...)
+	}
+	return all
+}
+
+func TestTheCLIPageHasTheHelpOfAllCommands(t *testing.T) {
+	const page = "../../docs/cli.md"
+	head, text := cliPageHead, ""
+	for _, command := range commands(newRoot(genericiooptions.NewTestIOStreamsDiscard())) {
+		path := command.CommandPath()
+		help, err := kubectlPap(t, "", append(strings.Fields(path)[2:], "--help")...)
+		require.NoError(t, err)
+		require.NotEmpty(t, command.Example, "%s has no example", path)
+		head += "| [`" + path + "`](#" + strings.ReplaceAll(path, " ", "-") + ") | " + command.Short + " |\n"
+		text += "\n## " + path + "\n\n```text\n" + strings.TrimSpace(help) + "\n```\n"
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(head+text), 0o600))
+	}
+	written, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, string(written), head+text, "update it with -update")
 }

@@ -16,8 +16,8 @@ import (
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-pap",
-		Short: "Try out autoscaling policies of Pulsar Functions",
-		Long: "Try out autoscaling policies of Pulsar Functions (AutoscalingPolicy, short name pap) " +
+		Short: "See and try out autoscaling policies of Pulsar Functions",
+		Long: "See what autoscaling policies of Pulsar Functions do (AutoscalingPolicy, short name pap), and try them out " +
 			"before they scale anything.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pap"},
 		SilenceErrors: true, // main prints them
@@ -30,6 +30,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newSimulate(streams), newBench(streams))
+	root.AddCommand(newTop(streams), newExplain(streams), newSimulate(streams), newBench(streams))
 	return root
 }

@@ -130,7 +130,7 @@ func TestPausedKeepsTheLearnedStateAndShowsNothingOld(t *testing.T) {
 	require.Nil(t, after.Decision)
 	require.Nil(t, after.Actuator)
 	require.Empty(t, after.HorizontalPodAutoscaler)
-	require.Equal(t, before.Checkpoint, after.Checkpoint)
+	require.Equal(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
 	require.Equal(t, before.Capacity, after.Capacity)
 	require.Equal(t, int32(3), *after.SpecReplicas)
 	require.True(t, statusDue(before, after, noon()))

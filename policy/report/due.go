@@ -4,10 +4,8 @@
 package report
 
 import (
-	"encoding/json"
 	"hash/fnv"
 	"math"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,13 +94,13 @@ func (h History) mayChangeReasons(now time.Time) bool {
 // learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
-		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) ||
+		policy.CeilingIn(before.WorkingCheckpoint) != policy.CeilingIn(after.WorkingCheckpoint) ||
 		(before.Decision == nil) != (after.Decision == nil)
 }
 
 // outcomeOf is the part of a status that is written at every change.
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
-	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Checkpoint = nil, nil, nil, nil, ""
+	s.Conditions, s.Signals, s.Decision, s.Capacity, s.WorkingCheckpoint = nil, nil, nil, nil, ""
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
 		s.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}
@@ -129,17 +127,6 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 		}
 	}
 	return reasons
-}
-
-// ceilingIn is the ceiling in a checkpoint; 0 for none.
-func ceilingIn(checkpoint string) int32 {
-	var known struct {
-		Plateau policy.Plateau `json:"plateau"`
-	}
-	if !strings.Contains(checkpoint, `"stage"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
-		return 0
-	}
-	return known.Plateau.Ceiling()
 }
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.

@@ -4,6 +4,7 @@
 package report_test
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,7 +36,7 @@ func learnedState(t testing.TB) policy.State {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "testdata", "state-v1.json"))
 	require.NoError(t, err)
-	state, err := policy.DecodeState(string(text), noon().AddDate(1, 0, 0))
+	state, err := policy.DecodeState(base64.StdEncoding.EncodeToString(text), noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	return state
 }

@@ -4,6 +4,7 @@
 package report_test
 
 import (
+	"encoding/base64"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	state := learnedState(t)
 	state.Arrivals.Past[0].At, state.Arrivals.Past[1].At = noon().Add(-20*time.Second), noon().Add(-10*time.Second)
 	status := written(t, state)
-	require.NotEmpty(t, status.Checkpoint)
+	require.NotEmpty(t, status.WorkingCheckpoint)
 	now := noon().Add(2 * time.Minute) // the times of the state are of the first minute
 	resumed, err := policy.Resume(status, 40, now)
 	require.NoError(t, err)
@@ -61,7 +62,7 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 			status := written(t, policy.State{
 				Capacity: learned(98.5), Plateau: policy.Plateau{Stage: policy.Limited, Replicas: 5, Each: 100},
 			})
-			status.Checkpoint = text
+			status.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(text))
 			resumed, err := policy.Resume(status, 9, noon())
 			require.ErrorContains(t, err, "decoding the checkpoint: ")
 			require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
@@ -74,7 +75,7 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 
 func TestAStatusOfAnOlderVersionIsValid(t *testing.T) {
 	status := written(t, policy.State{Capacity: learned(98.5)})
-	status.Checkpoint = ""
+	status.WorkingCheckpoint = ""
 	resumed, err := policy.Resume(status, 9, noon())
 	require.NoError(t, err)
 	require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
@@ -119,7 +120,7 @@ func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 	later.Arrivals, later.DecidedAt = arrivals(600), noon().Add(time.Minute)
 	later.Recommendations = []policy.ReplicasAt{{At: noon(), Replicas: 7}}
 	absent := func(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
-		s.Checkpoint = ""
+		s.WorkingCheckpoint = ""
 		return s
 	}
 	tests := map[string]struct {
@@ -135,7 +136,7 @@ func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 		"a ceiling lasts":                 {written(t, capped), written(t, older), false},
 		"another version wrote the last status": {func() v1alpha1.AutoscalingPolicyStatus {
 			s := written(t, quiet)
-			s.Checkpoint = `{"v":9,"plateau":"flat"}`
+			s.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(`{"v":9,"plateau":"flat"}`))
 			return s
 		}(), written(t, quiet), false},
 	}
@@ -151,7 +152,7 @@ func TestAStateStaysWhereNothingWasDecided(t *testing.T) {
 	w := world()
 	w.Target = nil
 	w.Violation = plan.Check(w)
-	require.Equal(t, before.Checkpoint, statusOf(before, w, nil).Checkpoint)
+	require.Equal(t, before.WorkingCheckpoint, statusOf(before, w, nil).WorkingCheckpoint)
 }
 
 func TestACoverageOfNearlyNothingIsShownAsOnePercent(t *testing.T) {
@@ -186,9 +187,9 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 			text, err := state.Encode()
 			require.NoError(t, err)
 			if test.renewed {
-				require.Equal(t, text, after.Checkpoint)
+				require.Equal(t, text, after.WorkingCheckpoint)
 			} else {
-				require.Equal(t, before.Checkpoint, after.Checkpoint)
+				require.Equal(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
 			}
 		})
 	}
@@ -199,7 +200,7 @@ func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {
 	after := written(t, policy.State{DecidedAt: noon().Add(5 * time.Minute), Arrivals: arrivals(501)})
 	after.Decision.Time = metav1.NewTime(noon().Add(5 * time.Minute))
 	require.True(t, statusDue(before, after, noon().Add(5*time.Minute)))
-	require.NotEqual(t, before.Checkpoint, after.Checkpoint)
+	require.NotEqual(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
 	resumed, err := policy.Resume(after, 3, noon().Add(5*time.Minute))
 	require.NoError(t, err)
 	require.InDelta(t, 501, resumed.Arrivals.Rate, 1e-9)

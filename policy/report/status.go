@@ -54,8 +54,8 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		after.Signals = signalsStatus(*o.Reading, *decision)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
-	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
-		after.Checkpoint = checkpoint(state)
+	if policy.CeilingIn(before.WorkingCheckpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
+		after.WorkingCheckpoint = checkpoint(state)
 	}
 	return after
 }

@@ -66,14 +66,15 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	table := tableOf(t, policiesPath+object.GetName())
 	narrow, wide := columns(table)
 	require.Equal(t, []string{
-		"Name", "Target", "Backlog", "Wait", "Met", "Desired", "Running", "Hold", "Ready", "Age",
+		"Name", "Target", "Mode", "Backlog", "Wait", "Met", "Desired", "Running", "Hold", "Ready", "Reason", "Age",
 	}, narrow)
-	require.Equal(t, append(narrow, "Mode", "Spec", "Rate", "Capacity", "Why", "Decision"), wide)
+	require.Equal(t, append(narrow, "Spec", "Rate", "Capacity", "Why", "Decision"), wide)
 
 	fresh := readRow(table)
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "<none>", "Backlog": "<none>", "Wait": "<none>", "Met": "<none>",
-		"Desired": "<none>", "Running": "<none>", "Hold": "<none>", "Ready": "Unknown", "Age": fresh.narrow["Age"],
+		"Name": "resize", "Target": "<none>", "Mode": "Auto", "Backlog": "<none>", "Wait": "<none>", "Met": "<none>",
+		"Desired": "<none>", "Running": "<none>", "Hold": "<none>", "Ready": "Unknown", "Reason": "Pending",
+		"Age": fresh.narrow["Age"],
 	}, fresh.narrow, "what is unknown is not 0")
 
 	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
@@ -102,8 +103,8 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	shown := readRow(tableOf(t, policiesPath+object.GetName()))
 	require.Equal(t, map[string]string{
 		"Name": "resize", "Target": "Function/resize", "Backlog": "1234567", "Wait": "3m25s", "Met": "False",
-		"Desired": "4", "Running": "2", "Hold": "RolloutPaused", "Ready": "True", "Age": shown.wide["Age"],
-		"Mode": "Auto", "Spec": "3", "Rate": "132", "Capacity": "47.3", "Why": "Function resize follows",
+		"Desired": "4", "Running": "2", "Hold": "RolloutPaused", "Ready": "True", "Reason": "Scaling",
+		"Age": shown.wide["Age"], "Mode": "Auto", "Spec": "3", "Rate": "132", "Capacity": "47.3", "Why": "Function resize follows",
 		"Decision": "ceil(132/s / 47.3/s) = 3",
 	}, shown.wide)
 	require.Regexp(t, `^\d+s$`, shown.wide["Age"])

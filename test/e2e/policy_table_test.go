@@ -36,13 +36,13 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	for column, want := range map[string]string{
 		"Name": `^listed$`, "Target": `^Function/listed$`, "Backlog": `^\d+$`, "Wait": `^(\d+(\.\d)?s|\d+m\d+s)$`,
 		"Met": `^(True|False|Unknown)$`, "Desired": `^\d+$`, "Running": `^\d+$`,
-		"Hold": `^(<none>|\w+)$`, "Ready": `^True$`, "Age": `^\d+[sm]`,
+		"Hold": `^(<none>|\w+)$`, "Ready": `^True$`, "Reason": `^Scaling$`, "Age": `^\d+[sm]`,
 		"Mode": `^Auto$`, "Spec": `^\d+$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`,
 		"Why": `\w+ \w+`, "Decision": `\d`,
 	} {
 		require.Regexp(t, want, cells[column], "column %s of %v", column, cells)
 	}
-	require.Len(t, cells, 16, "columns")
+	require.Len(t, cells, 17, "columns")
 	require.Equal(t, v1alpha1.ConditionReady, decided.Status.Conditions[0].Type, "the first condition")
 }
 

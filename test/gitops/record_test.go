@@ -80,7 +80,7 @@ func reconciled(o plan.Observed, h *report.History, d time.Duration) (*v1alpha1.
 		o.Policy.Status = report.Status(o, *h, decision, state, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
 	}
 	p := o.Policy.DeepCopy()
-	p.Status.Checkpoint = "" // is not part of the API
+	p.Status.WorkingCheckpoint = "" // is not part of the API
 	return p, o
 }
 

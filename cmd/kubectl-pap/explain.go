@@ -1,0 +1,123 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+const explainLong = `Explain the last decision of a policy: what was measured and learned, the equation with its
+numbers, holds and limits, what writes the replicas, what runs, and the conditions that are not as they should be.
+
+All of it is in the spec and the status of the policy. A condition's message names the fix, and docs/runbook.md has
+more for each reason.
+
+With --at it shows what the events of the policy say until then: each change of the desired replicas with its equation,
+and each problem and its end.
+
+Needed permissions: get of autoscalingpolicies, which the chart adds to the role "view"; with --at also list of events,
+which that role has.`
+
+const explainExample = `  # The last decision of policy resize
+  kubectl pap explain resize
+
+  # The decisions of the hour before 14:00
+  kubectl pap explain resize --at 2026-11-27T14:00:00Z
+
+  # Of the policy that is furthest from its objective
+  kubectl pap explain $(kubectl pap top -o json | jq -r '.items[0].name')`
+
+// explainOptions are the flags of kubectl pap explain.
+type explainOptions struct {
+	cluster clusterFlags
+	at      string
+}
+
+func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
+	o := explainOptions{cluster: newClusterFlags()}
+	command := &cobra.Command{
+		Use: "explain NAME", Short: "Explain the last decision of a policy",
+		Long: explainLong, Example: explainExample, Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return o.run(command.Context(), args[0], streams.Out)
+		},
+		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return o.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f := command.Flags()
+	f.StringVar(&o.at, "at", "", "Show the events of the policy until this time instead: a time such as "+
+		"2026-11-27T14:00:00Z, or how long ago, such as 10m.")
+	o.cluster.addTo(f)
+	o.cluster.addNamespace(f, "Namespace of the policy.")
+	return command
+}
+
+func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) error {
+	now := time.Now()
+	var until time.Time
+	if o.at != "" {
+		var err error
+		if until, err = parseTime(o.at, now); err != nil {
+			return err
+		}
+	}
+	namespace, err := o.cluster.namespace()
+	if err != nil {
+		return err
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return err
+	}
+	var p v1alpha1.AutoscalingPolicy
+	if err := kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p); err != nil {
+		return fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, withFix(err))
+	}
+	e := explanation{&p, now}
+	sections := e.sections()
+	if o.at != "" {
+		events, err := eventsOf(ctx, kube, &p, until)
+		if err != nil {
+			return err
+		}
+		sections = []section{e.head(), events}
+	}
+	width, _ := terminalSize(out)
+	_, err = io.WriteString(out, text(sections, width))
+	return err
+}
+
+// policyNames are for the completion of a shell, which shows no errors.
+func (o *explainOptions) policyNames(ctx context.Context) (names []string) {
+	namespace, err := o.cluster.namespace()
+	if err != nil {
+		return nil
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return nil
+	}
+	policies, err := selection{namespace: namespace, labels: labels.Everything()}.list(ctx, kube)
+	if err != nil {
+		return nil
+	}
+	for i := range policies {
+		names = append(names, policies[i].Name)
+	}
+	return names
+}

@@ -1,0 +1,164 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// explained is the text 12 s after noon.
+func explained(p v1alpha1.AutoscalingPolicy) string {
+	return text(explanation{&p, fixture.Noon().Add(12 * time.Second)}.sections(), 0)
+}
+
+func TestExplainGoesFromSignalsToReplicas(t *testing.T) {
+	require.Equal(t, `POLICY        media/resize
+  target      Function/resize
+  replicas    1 to 20
+  objective   30s
+  mode        Auto
+
+MEASURED      12s ago, at 2026-11-21T12:00:00Z
+  backlog     15060 messages, of which 60 do not count as work
+  arriving    412 messages/s
+  processed   61.3 messages/s
+  window      rates cover the --rate-window of the adapter until then
+  consumers   11 connected replicas
+  wait        22s for a message published now, 73% of the objective
+  topics      all are known
+
+LEARNED       3m12s ago, at 2026-11-21T11:57:00Z
+  capacity    61.3 messages/s by a replica that is busy, ±8% (one standard
+              deviation), from 12 observations
+  busy        a replica that always has work reports to be busy 98% of the time
+
+DECIDED       12s ago, at 2026-11-21T12:00:00Z
+  replicas    19
+  strategy    Capacity
+  equation    (412/s arriving + 13000 backlog / 18s) / 61.3/s per replica =
+              18.50
+  held by     nothing
+
+WRITTEN BY    HPA
+  object      HorizontalPodAutoscaler resize
+  reason      the first that the cluster supports
+
+REPLICAS
+  decided     19
+  in the spec 19
+  running     11
+  consuming   11
+
+ATTENTION     nothing: all conditions are as they should be
+`, explained(scaledPolicy("resize")))
+}
+
+func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
+	const fix = "grant consume on namespace public/default to the role of the credentials"
+	p := scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
+		setCondition("Ready", "False", "PartialAnswer", "1 topic is unknown: "+fix),
+		setCondition("BacklogKnown", "False", "PartialAnswer", "1 topic is unknown: "+fix),
+		setCondition("ScalingLimited", "True", "TooManyReplicas", "the load needs more replicas than maxReplicas"),
+		setCondition("ObjectiveMet", "Unknown", "NotChecked", "there is no decision"))
+	p.Generation = 4
+	p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(fixture.Noon().Add(-3 * time.Minute))
+	p.Status.Decision.CappedBy = "maxReplicas"
+	p.Status.Signals.Coverage = &v1alpha1.Coverage{
+		Topics: 3, KnownTopics: 2,
+		Missing: []v1alpha1.MissingTopic{{Name: "persistent://public/default/in-3", Message: fix}},
+	}
+	p.Status.TakenOver = &v1alpha1.TakenOver{
+		MaxReplicas: new(int32(7)), ScaledObjects: []v1alpha1.ObjectName{"resize-keda"},
+	}
+	text := explained(p)
+	for _, want := range []string{
+		"\n  status      it describes generation 1 of the spec, which has generation 4 by\n              now\n",
+		"\n  topics      2 of 3 are known, so the numbers are lower bounds\n",
+		"\n  missing     persistent://public/default/in-3: grant consume on namespace\n",
+		"\n  limited by  maxReplicas, which is 20\n",
+		"\n  held by     ReadingPartial: the load may be larger\n",
+		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
+		"\n  suspended   ScaledObject resize-keda\n",
+		"\nATTENTION\n  Ready       False for 3m12s (PartialAnswer): 1 topic is unknown: grant consume\n",
+		"\n  ScalingLimited\n              True (TooManyReplicas): the load needs more replicas than\n              maxReplicas\n",
+		"\n  not checked ObjectiveMet\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "BacklogKnown", "Ready says the same")
+	for _, line := range strings.Split(text, "\n") {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+	}
+}
+
+func TestExplainKeepsUnknownUnknown(t *testing.T) {
+	unmeasured := scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
+		p.Status.Signals.ReadyMessages, p.Status.Signals.PublishRate, p.Status.Signals.Wait = nil, nil, nil
+		p.Status.Signals.Consumers, p.Status.RunningReplicas = nil, nil
+	})
+	for name, test := range map[string]struct {
+		policy v1alpha1.AutoscalingPolicy
+		want   []string
+	}{
+		"single values": {
+			unmeasured,
+			[]string{
+				"backlog     unknown\n", "arriving    unknown\n", "wait        unknown\n", "running     unknown\n",
+				"consuming   unknown\n",
+			},
+		},
+		"a paused policy": {
+			scaledPolicy("resize", paused),
+			[]string{
+				"MEASURED      nothing\n", "LEARNED       nothing yet\n", "DECIDED       nothing\n",
+				"WRITTEN BY    nothing\n  reason      mode is Paused\n", "in the spec 3\n", "ATTENTION     nothing: ",
+			},
+		},
+		"a policy that the controller has not read": {
+			scaledPolicy("resize", unread), []string{"target      unknown\n", "Ready       Unknown (Pending):"},
+		},
+		"an object of a bare API server": {
+			scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) { p.Status = v1alpha1.AutoscalingPolicyStatus{} }),
+			[]string{"ATTENTION     the policy has no status: check that the adapter runs\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := explained(test.policy)
+			for _, want := range test.want {
+				require.Contains(t, text, want)
+			}
+		})
+	}
+}
+
+func TestExplainReadsOnePolicy(t *testing.T) {
+	server := newPolicyServer(t, fleetPolicies()...)
+	out, err := kubectlPap(t, "", "explain", "index", "-n", "media", "--server", server.url)
+	require.NoError(t, err)
+	require.Contains(t, out, "wait        2m30s for a message published now, 500% of the objective\n")
+	require.Equal(t, []string{"/apis/pulsar-autoscaler.io/v1alpha1/namespaces/media/autoscalingpolicies/index"},
+		server.reads())
+	_, err = kubectlPap(t, "", "explain", "absent", "-n", "media", "--server", server.url)
+	require.ErrorContains(t, err, `reading policy absent in namespace media: autoscalingpolicies "absent" not found`)
+	_, err = kubectlPap(t, "", "explain")
+	require.ErrorContains(t, err, "accepts 1 arg(s)")
+}
+
+func TestNamesOfPoliciesAreCompleted(t *testing.T) {
+	server := newPolicyServer(t, fleetPolicies()...)
+	args := []string{"explain", "-n", "media", "--server", server.url, ""}
+	require.Equal(t, args, arguments(append([]string{"/usr/bin/kubectl-pap"}, args...)))
+	out, err := kubectlPap(t, "", arguments(append([]string{"/usr/bin/kubectl_complete-pap"}, args...))...)
+	require.NoError(t, err)
+	require.Contains(t, out, "\nresize\n")
+}

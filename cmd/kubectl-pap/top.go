@@ -1,0 +1,196 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+const topLong = `List autoscaling policies, worst first: those that miss their latency objective, those for which it is
+unknown whether they do, and the others, each by their wait relative to the objective.
+
+  WAIT/OBJ   how long a message published now would wait, and the latency objective
+  TREND      with --watch: the last waits; the full height is the objective or more
+  BACKLOG    messages in the backlog, without delayed ones
+  IN/S       messages that arrive per second
+  OUT/S      messages that are processed per second
+  REPLICAS   replicas that were decided, that the target has in its spec, and that run
+  WHY        why messages are late or replicas are held or limited: a reason of docs/status.md
+
+An unknown value is "-". The numbers are those of the status, which has a decision at once, and other changes within a
+minute (5 minutes with more than 2,000 policies). On a terminal, long names and reasons are cut to fit.
+
+Needed permissions: get, list and watch of autoscalingpolicies, which the chart adds to the role "view".`
+
+const topExample = `  # The policies of the current namespace
+  kubectl pap top
+
+  # Those of all namespaces with a label, redrawn when they change
+  kubectl pap top -A -l team=media --watch
+
+  # With the target, the actuator, what one replica processes, and the age of the measurement
+  kubectl pap top -o wide
+
+  # The policies whose messages wait longer than the objective
+  kubectl pap top -A -o json | jq -r '.items[] | select(.waitPercent > 100) | .namespace + "/" + .name'`
+
+// Output formats.
+const (
+	formWide = "wide"
+	formJSON = "json"
+	formYAML = "yaml"
+)
+
+// topOptions are the flags of kubectl pap top.
+type topOptions struct {
+	cluster        clusterFlags
+	all, watch     bool
+	selector, form string
+}
+
+func newTop(streams genericiooptions.IOStreams) *cobra.Command {
+	o := topOptions{cluster: newClusterFlags()}
+	command := &cobra.Command{
+		Use: "top", Short: "List policies by how far messages are from their latency objective",
+		Long: topLong, Example: topExample, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams.Out) },
+	}
+	f := command.Flags()
+	f.BoolVarP(&o.all, "all-namespaces", "A", false, "List the policies of all namespaces.")
+	f.BoolVarP(&o.watch, "watch", "w", false, "Redraw the list when a policy changes.")
+	f.StringVarP(&o.selector, "selector", "l", "", "Label selector of the policies, such as team=media.")
+	f.StringVarP(&o.form, "output", "o", "", "Output format: wide, json or yaml, or a table of 80 columns when empty.")
+	o.cluster.addTo(f)
+	o.cluster.addNamespace(f, "Namespace of the policies.")
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]cobra.Completion{formWide, formJSON, formYAML}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+// selection are the policies to list.
+type selection struct {
+	// namespace is empty for all.
+	namespace string
+	labels    labels.Selector
+}
+
+func (s selection) list(ctx context.Context, from client.Reader) ([]v1alpha1.AutoscalingPolicy, error) {
+	var found v1alpha1.AutoscalingPolicyList
+	err := from.List(ctx, &found, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: s.labels})
+	if err != nil {
+		return nil, fmt.Errorf("listing the policies: %w", withFix(err))
+	}
+	return found.Items, nil
+}
+
+// withFix adds the fix to an error of the API server.
+func withFix(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%w: install pulsar-autoscaler on this cluster, or select another one with --context", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: bind the ClusterRole view, or pulsar-autoscaler-view, to your user", err)
+	default:
+		return err
+	}
+}
+
+func (o *topOptions) run(ctx context.Context, out io.Writer) error {
+	selected, err := o.selection()
+	if err != nil {
+		return err
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return err
+	}
+	policies, err := selected.list(ctx, kube)
+	if err != nil {
+		return err
+	}
+	if !o.watch {
+		return o.write(out, policies, time.Now())
+	}
+	config, err := o.cluster.config().ClientConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	watched, err := selected.watch(ctx, config, kube)
+	if err != nil {
+		return err
+	}
+	watched.first = policies
+	return watched.draw(ctx, &screen{out: out, table: o.table()})
+}
+
+// selection validates the flags.
+func (o *topOptions) selection() (selection, error) {
+	switch {
+	case o.form != "" && o.form != formWide && o.form != formJSON && o.form != formYAML:
+		return selection{}, fmt.Errorf("--output is %q: it must be wide, json or yaml, or empty for a table", o.form)
+	case o.watch && (o.form == formJSON || o.form == formYAML):
+		return selection{}, errors.New("--watch draws a table: leave out --output, or set it to wide")
+	case o.all && o.cluster.overrides.Context.Namespace != "":
+		return selection{}, errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
+	}
+	parsed, err := labels.Parse(o.selector)
+	if err != nil {
+		return selection{}, fmt.Errorf("--selector: %w", err)
+	}
+	selected := selection{labels: parsed}
+	if !o.all {
+		selected.namespace, err = o.cluster.namespace()
+	}
+	return selected, err
+}
+
+func (o *topOptions) table() topTable { return topTable{namespaces: o.all, wide: o.form == formWide} }
+
+// write writes the policies once.
+func (o *topOptions) write(out io.Writer, policies []v1alpha1.AutoscalingPolicy, now time.Time) error {
+	rows := topRows(policies)
+	list := map[string][]topRow{"items": rows}
+	switch o.form {
+	case formJSON:
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(list)
+	case formYAML:
+		text, err := yaml.Marshal(list)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	if len(rows) == 0 {
+		return nothingFound(out, o.all)
+	}
+	width, _ := terminalSize(out)
+	_, err := io.WriteString(out, o.table().text(rows, width, now))
+	return err
+}
+
+func nothingFound(out io.Writer, all bool) error {
+	text := "No policies found in this namespace: -A lists those of all namespaces.\n"
+	if all {
+		text = "No policies found.\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}

@@ -1,0 +1,171 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// topRow is what top shows of a policy. Absent is unknown.
+type topRow struct {
+	Namespace         string                 `json:"namespace"`
+	Name              string                 `json:"name"`
+	Target            string                 `json:"target,omitempty"`
+	Mode              v1alpha1.Mode          `json:"mode,omitempty"`
+	ObjectiveMet      metav1.ConditionStatus `json:"objectiveMet"`
+	Wait              *metav1.Duration       `json:"wait,omitempty"`
+	LatencyObjective  metav1.Duration        `json:"latencyObjective"`
+	WaitPercent       *float64               `json:"waitPercent,omitempty"`
+	ReadyMessages     *int64                 `json:"readyMessages,omitempty"`
+	PublishRate       *v1alpha1.Rate         `json:"publishRate,omitempty"`
+	ProcessRate       *v1alpha1.Rate         `json:"processRate,omitempty"`
+	DesiredReplicas   *int32                 `json:"desiredReplicas,omitempty"`
+	SpecReplicas      *int32                 `json:"specReplicas,omitempty"`
+	RunningReplicas   *int32                 `json:"runningReplicas,omitempty"`
+	Hold              string                 `json:"hold,omitempty"`
+	LimitedBy         string                 `json:"limitedBy,omitempty"`
+	Why               string                 `json:"why,omitempty"`
+	Actuator          v1alpha1.Actuator      `json:"actuator,omitempty"`
+	MessagesPerSecond *v1alpha1.Rate         `json:"messagesPerSecondPerReplica,omitempty"`
+	MeasuredAt        *metav1.Time           `json:"measuredAt,omitempty"`
+}
+
+// topRows are the rows of the policies, worst first.
+func topRows(policies []v1alpha1.AutoscalingPolicy) []topRow {
+	rows := make([]topRow, len(policies))
+	for i := range policies {
+		rows[i] = newTopRow(&policies[i])
+	}
+	slices.SortFunc(rows, func(a, b topRow) int {
+		return cmp.Or(
+			cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.percent(), a.percent()),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return rows
+}
+
+func newTopRow(p *v1alpha1.AutoscalingPolicy) topRow {
+	s := p.Status
+	row := topRow{
+		Namespace: p.Namespace, Name: p.Name, Target: s.Target, Mode: p.Spec.Mode,
+		ObjectiveMet:     conditionStatus(p, v1alpha1.ConditionObjectiveMet),
+		LatencyObjective: metav1.Duration{Duration: decide.LatencyObjective(p.Spec)},
+		DesiredReplicas:  s.DesiredReplicas, SpecReplicas: s.SpecReplicas, RunningReplicas: s.RunningReplicas,
+		LimitedBy: limitedBy(p), Why: why(p),
+	}
+	if signals := s.Signals; signals != nil {
+		row.Wait, row.ReadyMessages = signals.Wait, signals.ReadyMessages
+		row.PublishRate, row.ProcessRate = signals.PublishRate, signals.ProcessRate
+		row.MeasuredAt = &signals.MeasuredAt
+	}
+	if row.Wait != nil {
+		percent := math.Round(100 * row.Wait.Seconds() / row.LatencyObjective.Seconds())
+		row.WaitPercent = &percent
+	}
+	if s.Decision != nil && s.Decision.Hold != nil {
+		row.Hold = s.Decision.Hold.Reason
+	}
+	if s.Actuator != nil {
+		row.Actuator = s.Actuator.Type
+	}
+	if s.Capacity != nil {
+		row.MessagesPerSecond = &s.Capacity.MessagesPerSecond
+	}
+	return row
+}
+
+// The order of policies.
+const (
+	rankLate = iota
+	rankUnknown
+	rankMet
+	rankPaused
+)
+
+func (r topRow) rank() int {
+	switch {
+	case r.Mode == v1alpha1.ModePaused:
+		return rankPaused
+	case r.ObjectiveMet == metav1.ConditionFalse || r.WaitPercent != nil && *r.WaitPercent > 100:
+		return rankLate
+	case r.ObjectiveMet == metav1.ConditionUnknown || r.WaitPercent == nil:
+		return rankUnknown
+	default:
+		return rankMet
+	}
+}
+
+func (r topRow) key() client.ObjectKey { return client.ObjectKey{Namespace: r.Namespace, Name: r.Name} }
+
+// percent sorts an unknown wait as the longest.
+func (r topRow) percent() float64 {
+	if r.WaitPercent == nil {
+		return math.Inf(1)
+	}
+	return *r.WaitPercent
+}
+
+// measuredAgo is the age of the numbers.
+func (r topRow) measuredAgo(now time.Time) string {
+	if r.MeasuredAt == nil {
+		return unknown
+	}
+	return ago(r.MeasuredAt.Time, now)
+}
+
+// conditionStatus is Unknown without the condition.
+func conditionStatus(p *v1alpha1.AutoscalingPolicy, name string) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(p.Status.Conditions, name); c != nil {
+		return c.Status
+	}
+	return metav1.ConditionUnknown
+}
+
+// limitedBy is the reason of condition ScalingLimited while it is True, else the bound that changed the decision.
+func limitedBy(p *v1alpha1.AutoscalingPolicy) string {
+	limited := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionScalingLimited)
+	switch {
+	case limited != nil && limited.Status == metav1.ConditionTrue:
+		return limited.Reason
+	case p.Status.Decision != nil:
+		return p.Status.Decision.CappedBy
+	default:
+		return ""
+	}
+}
+
+// why is one reason: why the autoscaler does not do its job, why messages are late, why replicas are held, or what
+// limits them.
+func why(p *v1alpha1.AutoscalingPolicy) string {
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	met := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionObjectiveMet)
+	decision := p.Status.Decision
+	switch {
+	case ready == nil:
+		return ""
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason
+	case met != nil && met.Status == metav1.ConditionFalse && met.Reason != v1alpha1.ReasonReplicasHeld:
+		return met.Reason
+	case decision != nil && decision.Hold != nil:
+		return decision.Hold.Reason
+	case limitedBy(p) != "":
+		return limitedBy(p)
+	case ready.Reason != v1alpha1.ReasonScaling:
+		return ready.Reason // ScaledToZero, Recommending or Paused
+	default:
+		return ""
+	}
+}

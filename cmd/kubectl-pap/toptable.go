@@ -1,0 +1,183 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+)
+
+// unknown is the cell of an unknown value.
+const unknown = output.Unknown
+
+const (
+	// minName is how far names are cut, before reasons are.
+	minName = 16
+	// columnGap is the space between columns.
+	columnGap = 2
+)
+
+// topTable is the form of the list.
+type topTable struct {
+	// namespaces is true if names are shown with their namespace.
+	namespaces, wide bool
+	// trend returns the cell of column TREND; nil without that column.
+	trend func(topRow) string
+}
+
+// text is the list, in lines of at most width columns; of any width with 0.
+func (t topTable) text(rows []topRow, width int, now time.Time) string {
+	cells := [][]string{t.header()}
+	for _, row := range rows {
+		cells = append(cells, t.cells(row, now))
+	}
+	if width > 0 && !t.wide {
+		cells = cut(cells, width)
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, columnGap, ' ', 0)
+	for _, row := range cells {
+		output.Printf(table, "%s\n", strings.Join(row, "\t"))
+	}
+	_ = table.Flush() // a strings.Builder does not fail
+	return text.String()
+}
+
+func (t topTable) header() []string {
+	header := []string{"NAME", "WAIT/OBJ"}
+	if t.trend != nil {
+		header = append(header, "TREND")
+	}
+	header = append(header, "BACKLOG", "IN/S", "OUT/S", "REPLICAS")
+	if t.wide {
+		header = append(header, "MET", "MODE", "TARGET", "ACTUATOR", "CAPACITY", "HOLD", "LIMITED BY", "MEASURED")
+	}
+	return append(header, "WHY")
+}
+
+func (t topTable) cells(r topRow, now time.Time) []string {
+	name := r.Name
+	if t.namespaces {
+		name = r.Namespace + "/" + name
+	}
+	cells := []string{name, wait(r) + "/" + short(r.LatencyObjective.Duration)}
+	if t.trend != nil {
+		cells = append(cells, t.trend(r))
+	}
+	cells = append(cells, backlogCell(r.ReadyMessages), rateCell(r.PublishRate), rateCell(r.ProcessRate),
+		replicasCell(r.DesiredReplicas)+"/"+replicasCell(r.SpecReplicas)+"/"+replicasCell(r.RunningReplicas))
+	if t.wide {
+		cells = append(cells, string(r.ObjectiveMet), string(r.Mode), cmp.Or(r.Target, unknown),
+			cmp.Or(string(r.Actuator), unknown), rateCell(r.MessagesPerSecond), cmp.Or(r.Hold, unknown),
+			cmp.Or(r.LimitedBy, unknown), r.measuredAgo(now))
+	}
+	return append(cells, r.Why)
+}
+
+// cut cuts the first column, and then the last, so that lines have at most width columns.
+func cut(rows [][]string, width int) [][]string {
+	widths := make([]int, len(rows[0]))
+	over := (len(widths)-1)*columnGap - width
+	for column := range widths {
+		for _, row := range rows {
+			widths[column] = max(widths[column], utf8.RuneCountInString(row[column]))
+		}
+		over += widths[column]
+	}
+	last := len(widths) - 1
+	name := min(widths[0], max(minName, widths[0]-max(0, over)))
+	reason := max(1, widths[last]-max(0, over-(widths[0]-name)))
+	for _, row := range rows {
+		row[0], row[last] = shortened(row[0], name), shortened(row[last], reason)
+	}
+	return rows
+}
+
+// shortened is a text of at most length characters.
+func shortened(text string, length int) string {
+	runes := []rune(text)
+	if len(runes) <= length {
+		return text
+	}
+	return string(runes[:length-1]) + "…"
+}
+
+func wait(r topRow) string {
+	if r.Wait == nil {
+		return unknown
+	}
+	return short(r.Wait.Duration)
+}
+
+// short has tenths of a second below 10 s, as the status has.
+func short(d time.Duration) string {
+	if d < 10*time.Second {
+		return strconv.FormatFloat(d.Round(time.Second/10).Seconds(), 'f', -1, 64) + "s"
+	}
+	return duration.HumanDuration(d)
+}
+
+// ago is the age of something.
+func ago(at, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }
+
+func backlogCell(messages *int64) string {
+	if messages == nil {
+		return unknown
+	}
+	return compact(float64(*messages))
+}
+
+func rateCell(rate *v1alpha1.Rate) string {
+	if rate == nil {
+		return unknown
+	}
+	return compact(rate.AsApproximateFloat64())
+}
+
+func replicasCell(replicas *int32) string {
+	if replicas == nil {
+		return unknown
+	}
+	return strconv.Itoa(int(*replicas))
+}
+
+// compact has three digits from 10,000 on, such as 15.1k.
+func compact(value float64) string {
+	const exact, thousand = 10_000, 1000
+	suffix := ""
+	if value >= exact {
+		for _, next := range []string{"k", "M", "G", "T"} {
+			if value < thousand {
+				break
+			}
+			value, suffix = value/thousand, next
+		}
+	}
+	return v1alpha1.NewRate(value).String() + suffix
+}
+
+// terminalSize is 0, 0 if the output is no terminal.
+func terminalSize(out io.Writer) (width, height int) {
+	file, isFile := out.(*os.File)
+	if !isFile {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}

@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestCLITopAndExplain reads a policy as a user who may only view it.
+func TestCLITopAndExplain(t *testing.T) {
+	t.Parallel()
+	const name, viewer = "cli-listed", "viewer"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
+	addPolicy(t, newPolicy(name))
+	for role, parts := range map[string]string{"view": "system:aggregate-to-view", "policies": "pulsar-autoscaler-view"} {
+		place(t, &rbacv1.RoleBinding{ // of what ClusterRole view consists of
+			ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: viewer + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: parts},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: viewer}},
+		})
+	}
+	publish(t, f, load.Constant(90))
+	f.AwaitPolicy(t, "the wait and the capacity to be known", func(p *v1alpha1.AutoscalingPolicy) bool {
+		s := p.Status
+		return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil && s.SpecReplicas != nil && *s.SpecReplicas > 2
+	})
+	path := plugin(t)
+	papCommand := func(args ...string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), path, append(args,
+			"--kubeconfig", scene.Cluster.Kubeconfig(), "--as", viewer, "-n", stage.Namespace)...)
+	}
+
+	out, err := papCommand("top").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, name+` +\d\S*/\S+ +\S+ +\d\S* +\S+ +\d+/\d+/\d+ `, string(out))
+	out, err = papCommand("explain", name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `\n  capacity +\d\S* messages/s by a replica that is busy`, string(out))
+	require.Regexp(t, `\n  equation +\S*\d`, string(out))
+	require.Regexp(t, `\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `, string(out))
+	awaitEvent(t, name, "DesiredReplicasChanged", "->")
+	out, err = papCommand("explain", name, "--at", "0s").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `\n  \d\d:\d\d:\d\d +DesiredReplicasChanged: \d+ -> \d+: `, string(out))
+
+	watch := papCommand("top", "--watch")
+	drawn, err := watch.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, watch.Start())
+	titles := 0
+	for lines := bufio.NewScanner(drawn); lines.Scan(); {
+		if strings.Contains(lines.Text(), " policies: ") {
+			titles++
+		}
+		if titles == 3 { // the first list, the informer's, and a change
+			require.NoError(t, watch.Process.Signal(os.Interrupt))
+			titles++
+		}
+	}
+	require.NoError(t, watch.Wait(), "an interrupt ends it")
+}
