@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -161,4 +162,13 @@ func TestNamesOfPoliciesAreCompleted(t *testing.T) {
 	out, err := kubectlPap(t, "", arguments(append([]string{"/usr/bin/kubectl_complete-pap"}, args...))...)
 	require.NoError(t, err)
 	require.Contains(t, out, "\nresize\n")
+}
+
+func TestExplainShowsTheLimitsOfActiveSchedules(t *testing.T) {
+	p := v1alpha1.AutoscalingPolicy{}
+	p.Spec.MaxReplicas = 20
+	p.Status.Limits = &v1alpha1.Limits{MinReplicas: 4, MaxReplicas: 20, Schedules: []v1alpha1.ScheduleName{"day"}}
+	p.Status.Decision = &v1alpha1.Decision{CappedBy: policy.CappedByMin}
+	require.Contains(t, explained(p), "replicas    4 to 20\n  schedule    day is active\n")
+	require.Contains(t, explained(p), "limited by  minReplicas, which is 4\n")
 }

@@ -21,86 +21,33 @@ type explanation struct {
 	now    time.Time
 }
 
-// section is a part of an explanation.
-type section struct {
-	title, note string
-	lines       []line
-}
-
-// line is a labelled text.
-type line struct{ label, text string }
-
-func (s *section) add(label, format string, args ...any) {
-	s.lines = append(s.lines, line{label, fmt.Sprintf(format, args...)})
-}
-
-// Column widths of an explanation.
-const (
-	labelWidth   = 12
-	defaultWidth = 80
-	minWidth     = 40
-)
-
 func (e explanation) sections() []section {
 	return []section{e.head(), e.measured(), e.learned(), e.decided(), e.written(), e.running(), e.attention()}
-}
-
-// text wraps at width columns, and at 80 with 0.
-func text(sections []section, width int) string {
-	if width == 0 {
-		width = defaultWidth
-	}
-	var text strings.Builder
-	for _, s := range sections {
-		if text.Len() > 0 {
-			text.WriteByte('\n')
-		}
-		text.WriteString(row(line{s.title, s.note}, "", width))
-		for _, l := range s.lines {
-			text.WriteString(row(l, "  ", width))
-		}
-	}
-	return text.String()
-}
-
-// row is a line, with its text wrapped beside the label.
-func row(l line, indent string, width int) string {
-	margin := labelWidth + 2 // of the indent
-	begin := fmt.Sprintf("%-*s", margin, indent+l.label)
-	if len(strings.TrimRight(begin, " ")) >= margin {
-		begin += "\n" + strings.Repeat(" ", margin)
-	}
-	var text strings.Builder
-	text.WriteString(begin)
-	column, most := 0, max(minWidth, width)-margin
-	for _, word := range strings.Fields(l.text) {
-		length := len([]rune(word))
-		switch {
-		case column == 0:
-		case column+1+length > most:
-			text.WriteString("\n" + strings.Repeat(" ", margin))
-			column = 0
-		default:
-			text.WriteByte(' ')
-			column++
-		}
-		text.WriteString(word)
-		column += length
-	}
-	return strings.TrimRight(text.String(), " ") + "\n"
 }
 
 func (e explanation) head() section {
 	p := e.policy
 	s := section{title: "POLICY", note: p.Namespace + "/" + p.Name}
 	s.add("target", "%s", cmp.Or(p.Status.Target, "unknown"))
-	s.add("replicas", "%d to %d", decide.MinReplicas(p.Spec), p.Spec.MaxReplicas)
+	limits := e.limits()
+	s.add("replicas", "%d to %d", limits.MinReplicas, limits.MaxReplicas)
+	for _, name := range limits.Schedules {
+		s.add("schedule", "%s is active", name)
+	}
 	s.add("objective", "%s", short(decide.LatencyObjective(p.Spec)))
 	s.add("mode", "%s", p.Spec.Mode)
 	if seen := p.Status.ObservedGeneration; seen != 0 && seen != p.Generation {
 		s.add("status", "it describes generation %d of the spec, which has generation %d by now", seen, p.Generation)
 	}
 	return s
+}
+
+// limits of replicas: those of active schedules, or of the spec.
+func (e explanation) limits() v1alpha1.Limits {
+	if limits := e.policy.Status.Limits; limits != nil {
+		return *limits
+	}
+	return v1alpha1.Limits{MinReplicas: decide.MinReplicas(e.policy.Spec), MaxReplicas: e.policy.Spec.MaxReplicas}
 }
 
 func (e explanation) measured() section {
@@ -170,9 +117,9 @@ func (e explanation) decided() section {
 	switch d.CappedBy {
 	case "":
 	case decide.CappedByMax:
-		s.add("limited by", "maxReplicas, which is %d", e.policy.Spec.MaxReplicas)
+		s.add("limited by", "maxReplicas, which is %d", e.limits().MaxReplicas)
 	case decide.CappedByMin:
-		s.add("limited by", "minReplicas, which is %d", decide.MinReplicas(e.policy.Spec))
+		s.add("limited by", "minReplicas, which is %d", e.limits().MinReplicas)
 	default:
 		s.add("limited by", "%s", d.CappedBy)
 	}
