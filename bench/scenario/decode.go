@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,9 +26,14 @@ func Decode(from io.Reader) (Scenario, error) {
 	if len(text) > maxBytes {
 		return Scenario{}, errors.New("the scenario is larger than 1 MiB: put a recorded load into a separate CSV file")
 	}
-	var s Scenario
-	if err := yaml.UnmarshalStrict(text, &s); err != nil {
+	object, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
 		return Scenario{}, fmt.Errorf("decoding the scenario: %w", err)
+	}
+	var s Scenario
+	mistakes, err := json.UnmarshalStrict(object, &s) // names the whole path of a key
+	if err = cmp.Or(err, errors.Join(mistakes...)); err != nil {
+		return Scenario{}, fmt.Errorf("decoding the scenario, see docs/bench.md for its keys: %w", err)
 	}
 	s.setDefaults()
 	return s, s.validate()

@@ -43,6 +43,7 @@ func TestDefaultsAreSet(t *testing.T) {
 func TestDecodeSaysWhatToChange(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"an unknown key":            {"metadata:", "metadat:", `unknown field "metadat"`},
+		"an unknown key of a list":  {"policy: {}", "policy: {polling: 2s}", `unknown field "contenders[0].policy.polling"`},
 		"another kind":              {"kind: Scenario", "kind: Policy", "they must be"},
 		"a name that is none":       {"name: step", "name: Step", "metadata.name is"},
 		"a service time of days":    {"20ms", "48h", "function.serviceTime is 48h0m0s"},

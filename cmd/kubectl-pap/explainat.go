@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -36,8 +37,9 @@ func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPo
 	until time.Time,
 ) (section, error) {
 	var found corev1.EventList
-	err := from.List(ctx, &found, client.InNamespace(p.Namespace),
-		client.MatchingFields{"involvedObject.kind": "AutoscalingPolicy", "involvedObject.name": p.Name})
+	about := fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.kind", v1alpha1.KindAutoscalingPolicy),
+		fields.OneTermEqualSelector("involvedObject.name", p.Name))
+	err := from.List(ctx, &found, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{Selector: about})
 	if err != nil {
 		return section{}, fmt.Errorf("listing the events of policy %s: %w", p.Name, withFix(err))
 	}
