@@ -3,24 +3,21 @@
 
 package backlog
 
-import "time"
-
 // JobKind is a kind of job that a poller fetches for a Store.
 type JobKind uint8
 
-// The kinds: a topic, a namespace's listing, a workload's instances, a cluster's bulk answer.
+// The kinds: a topic, a namespace's listing, a workload's instances.
 const (
 	TopicKind JobKind = iota
 	NamespaceKind
 	WorkloadKind
-	BulkKind
 )
 
 // Job is a periodic fetch of a poller.
 type Job struct {
 	Kind    JobKind
 	Cluster Cluster // none for a workload
-	Name    string  // none for a bulk answer
+	Name    string
 }
 
 // TopicJob fetches a topic.
@@ -31,9 +28,6 @@ func NamespaceJob(n Namespace) Job { return Job{Kind: NamespaceKind, Cluster: n.
 
 // WorkloadJob reads the instances of a workload.
 func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
-
-// BulkJob reads the bulk answer of a cluster.
-func BulkJob(cluster Cluster) Job { return Job{Kind: BulkKind, Cluster: cluster} }
 
 // Topic is the topic that the job fetches.
 func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
@@ -48,21 +42,15 @@ type Change struct {
 	Wanted bool
 	// Soon is true if the job cannot wait until it is due.
 	Soon bool
-	// Tenants are the Kubernetes namespaces that ask for the job; none for a bulk answer.
+	// Tenants are the Kubernetes namespaces that ask for the job.
 	Tenants []string
 }
 
 // change records that a job was added, was removed, or cannot wait. mu is held.
 func (s *jobs) change(j Job, soon bool) {
-	unasked := j.Kind == WorkloadKind && !s.wanting.Instances || j.Kind == BulkKind && !s.wanting.Bulk
-	if s.changed != nil && !unasked {
+	if s.changed != nil && (j.Kind != WorkloadKind || s.instances) {
 		s.changed[j] = s.changed[j] || soon
 	}
-}
-
-// Extras are the jobs of a poller beyond topics and listings.
-type Extras struct {
-	Instances, Bulk bool
 }
 
 // Feed is the interface of a Store to its poller: the jobs, and what to request.
@@ -70,11 +58,12 @@ type Feed struct {
 	store *Store
 }
 
-// Feed starts to record changes for a poller; the first changes are all existing jobs.
-func (s *Store) Feed(wanting Extras) *Feed {
+// Feed starts to record changes for a poller, which reads instances or does not; the first changes are all existing
+// jobs.
+func (s *Store) Feed(instances bool) *Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanting = wanting
+	s.instances = instances
 	s.changed = make(map[Job]bool, len(s.topics))
 	for topic := range s.topics {
 		s.change(TopicJob(topic), true)
@@ -84,9 +73,6 @@ func (s *Store) Feed(wanting Extras) *Feed {
 	}
 	for workload := range s.workloads {
 		s.change(WorkloadJob(workload), true)
-	}
-	for cluster := range s.clusters {
-		s.change(BulkJob(cluster), false)
 	}
 	return &Feed{store: s}
 }
@@ -110,17 +96,6 @@ func (f *Feed) Changes() []Change {
 	return changes
 }
 
-// StaleAfter is the maximum age of an answer that is served.
-func (f *Feed) StaleAfter() time.Duration { return f.store.staleAfter }
-
-// Tracks reports whether the topic is tracked, by its name without partition suffix, or a pattern matches it. Other
-// topics of a bulk answer need not be kept.
-func (s *Store) Tracks(topic Topic) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.wants(TopicJob(topic))
-}
-
 // tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.
 func (s *jobs) tenantsOf(j Job) []string {
 	switch j.Kind {
@@ -136,7 +111,6 @@ func (s *jobs) tenantsOf(j Job) []string {
 		if state := s.namespaces[j.Namespace()]; state != nil {
 			return state.tenants()
 		}
-	case BulkKind:
 	}
 	return nil
 }
@@ -150,8 +124,6 @@ func (s *jobs) wants(j Job) (wanted bool) {
 		_, wanted = s.namespaces[j.Namespace()]
 	case WorkloadKind:
 		_, wanted = s.workloads[j.Name]
-	case BulkKind:
-		_, wanted = s.clusters[j.Cluster]
 	}
 	return wanted
 }

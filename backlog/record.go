@@ -19,15 +19,13 @@ type topicState struct {
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
 
-	answeredAt     time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
-	readAt         time.Time // last good answer
+	answeredAt     time.Time // last good answer; zero before the first
 	fullAt         time.Time // last one with consumers
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
 	// relistRequested is true if a listing was requested since the topic was found missing.
 	relistRequested bool
-	quiet           quiet
 	slow            slowAnswers
 }
 

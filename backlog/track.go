@@ -161,13 +161,12 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
-		s.acquireCluster(key.Cluster)
+		s.clusters[key.Cluster]++
 	}
 	state := topic.subscriptions[use.name]
 	if state == nil {
 		state = &subscriptionState{}
 		topic.subscriptions[use.name] = state
-		topic.quiet = quiet{} // it does not include this one
 		s.change(TopicJob(key), true)
 	}
 	if state.tenants.add(use.tenant) {
@@ -176,7 +175,6 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	}
 	if use.bytes {
 		if state.bytes++; state.bytes == 1 {
-			topic.quiet = quiet{} // it has no bytes to confirm
 			s.change(TopicJob(key), true)
 		}
 	}
@@ -200,25 +198,9 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	if len(topic.subscriptions) == 0 {
 		delete(s.topics, key)
 		s.change(TopicJob(key), false)
-		s.releaseCluster(key.Cluster)
-	}
-}
-
-func (s *jobs) acquireCluster(key Cluster) {
-	cluster := s.clusters[key]
-	if cluster == nil {
-		cluster = &clusterState{}
-		s.clusters[key] = cluster
-		s.change(BulkJob(key), false)
-	}
-	cluster.topics++
-}
-
-func (s *jobs) releaseCluster(key Cluster) {
-	cluster := s.clusters[key]
-	if cluster.topics--; cluster.topics == 0 {
-		delete(s.clusters, key)
-		s.change(BulkJob(key), false)
+		if s.clusters[key.Cluster]--; s.clusters[key.Cluster] == 0 {
+			delete(s.clusters, key.Cluster)
+		}
 	}
 }
 

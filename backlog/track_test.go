@@ -39,31 +39,6 @@ func BenchmarkRecordListing(b *testing.B) {
 	}
 }
 
-func BenchmarkRecordBulk(b *testing.B) {
-	now := time.Unix(1000, 0)
-	store, err := NewStore(10*time.Second, time.Minute)
-	require.NoError(b, err)
-	for i := range 100_000 {
-		store.Track(fmt.Sprint(i), NewSubscription(Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)))
-	}
-	store.Feed(Extras{Bulk: true})
-	bulk := BulkSample{At: now, Topics: map[string]BulkTopic{}}
-	for topic := range store.topics {
-		store.Record(topic, TopicSample{At: now, Partitions: []PartitionSample{
-			{Index: NotPartitioned, Subscriptions: []SubscriptionSample{{Name: "f"}}},
-		}})
-		bulk.Topics[topic.Name] = BulkTopic{Subscriptions: map[string]BulkSubscription{"f": {Consumers: 1}}}
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		bulk.At = bulk.At.Add(10 * time.Second)
-		confirmed := (&Feed{store: store}).RecordBulk(Cluster{AdminURL: "http://pulsar:8080"}, bulk)
-		if len(confirmed) != 100_000 {
-			b.Fatal(len(confirmed))
-		}
-	}
-}
-
 func TestInterestThatIsRenewedStays(t *testing.T) {
 	store, err := NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)

@@ -15,8 +15,6 @@ type schedule struct {
 	slots    map[backlog.Job]*slot
 	timeline backlog.Timeline[*slot] // all slots that are not busy
 	lines    map[lane]*line          // due jobs, and those that run
-	// postponed topics wait longer than the interval because a bulk answer confirmed them.
-	postponed map[backlog.Cluster]map[*slot]struct{}
 }
 
 // pace has the intervals of jobs. A job is due at times that are one interval apart, whenever it was fetched: it never
@@ -30,35 +28,30 @@ type pace struct {
 	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
-// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, all workloads, or the bulk
-// answers of an admin URL, each of which may take a minute.
+// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, or all workloads.
 type lane struct {
-	adminURL        string
-	workloads, bulk bool
+	adminURL  string
+	workloads bool
 }
 
 func laneOf(j backlog.Job) lane {
-	return lane{
-		adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind,
-	}
+	return lane{adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind}
 }
 
 // slot is one job in the schedule.
 type slot struct {
-	job          backlog.Job
-	tenants      []string
-	moment       backlog.Moment[*slot] // on the timeline
-	due          time.Time
-	failures     int       // in a row
-	goodAt       time.Time // end of the last good fetch
-	state        slotState
-	unwanted     bool    // no longer wanted, while busy
-	rerun        bool    // cannot wait, while running
-	wasPostponed bool    // before it became due
-	hastened     bool    // perhaps with others, so that it needs a row of its own
-	ticket       int     // its last one in a line
-	turn         *tenant // in the turn of which it runs
-	failing      bool    // it held a place of those that failed
+	job      backlog.Job
+	tenants  []string
+	moment   backlog.Moment[*slot] // on the timeline
+	due      time.Time
+	failures int // in a row
+	state    slotState
+	unwanted bool    // no longer wanted, while busy
+	rerun    bool    // cannot wait, while running
+	hastened bool    // perhaps with others, so that it needs a row of its own
+	ticket   int     // its last one in a line
+	turn     *tenant // in the turn of which it runs
+	failing  bool    // it held a place of those that failed
 }
 
 // slotState is the state of a slot.
@@ -71,10 +64,7 @@ const (
 )
 
 func newSchedule(pace pace) *schedule {
-	return &schedule{
-		pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{},
-		postponed: map[backlog.Cluster]map[*slot]struct{}{},
-	}
+	return &schedule{pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{}}
 }
 
 // apply updates the schedule with the changes.
@@ -104,7 +94,6 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
-	s.resume(one)
 	if one.state != onTimeline {
 		one.unwanted, one.rerun = true, false
 		return
@@ -131,7 +120,6 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 	counts := map[group]int{}
 	for _, one := range slots {
-		s.resume(one)
 		switch one.state {
 		case queued:
 		case running:
@@ -150,38 +138,11 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 }
 
-// postpone delays a job.
-func (s *schedule) postpone(j backlog.Job, due time.Time) {
-	one := s.slots[j]
-	if one == nil || one.state != onTimeline || !due.After(one.due) {
-		return
-	}
-	one.due = due
-	s.timeline.Set(&one.moment, one.due)
-	if s.postponed[j.Cluster] == nil {
-		s.postponed[j.Cluster] = map[*slot]struct{}{}
-	}
-	s.postponed[j.Cluster][one] = struct{}{}
-	one.wasPostponed = true
-}
-
-// resume ends a postponement.
-func (s *schedule) resume(one *slot) {
-	one.wasPostponed = false
-	slots := s.postponed[one.job.Cluster]
-	delete(slots, one)
-	if len(slots) == 0 {
-		delete(s.postponed, one.job.Cluster)
-	}
-}
-
 // enqueue adds due jobs to their lanes.
 func (s *schedule) enqueue(now time.Time) {
 	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
 		s.timeline.Remove(&one.moment)
-		wasPostponed := one.wasPostponed
-		s.resume(one)
-		one.state, one.wasPostponed = queued, wasPostponed
+		one.state = queued
 		lane := laneOf(one.job)
 		if s.lines[lane] == nil {
 			s.lines[lane] = newLine()
@@ -195,11 +156,8 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
 	for lane, line := range s.lines {
 		places := perCluster
-		switch {
-		case lane.workloads:
+		if lane.workloads {
 			places = workloads
-		case lane.bulk:
-			places = 1 // no decision depends on them
 		}
 		for one := line.next(places, s.remove); one != nil; one = line.next(places, s.remove) {
 			one.state = running
@@ -227,7 +185,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	}
 	switch {
 	case err == nil:
-		one.failures, one.goodAt = 0, now
+		one.failures = 0
 	case backlog.Authoritative(err):
 		one.failures = 0 // Pulsar answers: fetch again at the usual pace
 	default:

@@ -36,7 +36,7 @@ func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
 			backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
 			now.Add(100*365*24*time.Hour+time.Duration(i)))
 	}
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	s.apply(feed.Changes(), now)
 	return scheduled{schedule: s, store: store, feed: feed}
 }

@@ -34,14 +34,7 @@ type Options struct {
 	StaleAfter   time.Duration
 
 	InstanceMetrics target.InstanceMetrics
-	BulkSource      string
 }
-
-// Values of --bulk-source.
-const (
-	bulkNone        = "None"
-	bulkBrokerStats = "BrokerStats"
-)
 
 // NewOptions returns the defaults.
 func NewOptions() Options {
@@ -58,7 +51,6 @@ func NewOptions() Options {
 		StaleAfter:   time.Minute,
 
 		InstanceMetrics: target.PodInstanceMetrics,
-		BulkSource:      bulkNone,
 	}
 }
 
@@ -115,7 +107,4 @@ func (o *Options) AddMeasuringFlags(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.InstanceMetrics), "instance-metrics", string(o.InstanceMetrics),
 		"Where the instances' own counters (busy time, exceptions) are read: Pods, which needs the permission to watch pods "+
 			"and reads those of function workers too; or Off.")
-	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
-		"What confirms in bulk that idle topics are idle, so that they are polled less often: None or BrokerStats (needs a "+
-			"superuser). Needs --stale-after of at least 3m.")
 }
