@@ -3,6 +3,8 @@
 
 package backlog
 
+import "time"
+
 // JobKind is a kind of job that a poller fetches for a Store.
 type JobKind uint8
 
@@ -42,6 +44,8 @@ type Change struct {
 	Wanted bool
 	// Soon is true if the job cannot wait until it is due.
 	Soon bool
+	// AtRest is true if the job is a topic that all owners need every RestInterval only.
+	AtRest bool
 	// Tenants are the Kubernetes namespaces that ask for the job.
 	Tenants []string
 }
@@ -90,10 +94,24 @@ func (f *Feed) Changes() []Change {
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
-		changes = append(changes, Change{Job: j, Wanted: s.wants(j), Soon: soon, Tenants: s.tenantsOf(j)})
+		changes = append(changes, Change{
+			Job: j, Wanted: s.wants(j), Soon: soon, AtRest: s.isAtRest(j), Tenants: s.tenantsOf(j),
+		})
 	}
 	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
+}
+
+// RestInterval is the time between two answers about a topic at rest, if an answer stays valid for twice as long.
+const RestInterval = 30 * time.Second
+
+// RestInterval is the time between two answers about a topic at rest: if a fetch fails, the next one is still in time.
+func (f *Feed) RestInterval() time.Duration { return min(RestInterval, f.store.staleAfter/2) }
+
+// isAtRest reports whether no owner needs the topic of the job more often than every RestInterval. mu is held.
+func (s *jobs) isAtRest(j Job) bool {
+	topic := s.topics[j.Topic()]
+	return j.Kind == TopicKind && topic != nil && topic.active == 0
 }
 
 // tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.

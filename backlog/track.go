@@ -95,15 +95,15 @@ func (s *tracked) topicsOf(subscription Subscription) []string {
 func (s *jobs) replace(before, after tracks, tenant string) {
 	added, removed := after.since(before)
 	old, now := before.subscription, after.subscription
-	if old.Bytes != now.Bytes {
+	if old.Bytes != now.Bytes || old.AtRest != now.AtRest {
 		added, removed = after.topics, before.topics
 	}
 	for _, name := range added {
-		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, tenant})
+		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, now.AtRest, tenant})
 	}
 	s.acquireWorkload(now, tenant)
 	for _, name := range removed {
-		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, tenant})
+		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, old.AtRest, tenant})
 	}
 	s.releaseWorkload(old, tenant)
 }
@@ -151,6 +151,7 @@ func (s *Store) Expire(now time.Time) {
 type use struct {
 	name   string
 	bytes  bool // in bytes too
+	atRest bool
 	tenant string
 }
 
@@ -178,6 +179,11 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 			s.change(TopicJob(key), true)
 		}
 	}
+	if !use.atRest {
+		if topic.active++; topic.active == 1 {
+			s.change(TopicJob(key), false)
+		}
+	}
 }
 
 func (s *jobs) releaseTopic(key Topic, use use) {
@@ -185,6 +191,11 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	state := topic.subscriptions[use.name]
 	if use.bytes {
 		state.bytes--
+	}
+	if !use.atRest {
+		if topic.active--; topic.active == 0 {
+			s.change(TopicJob(key), false)
+		}
 	}
 	if state.tenants.remove(use.tenant) {
 		if s.pairs[use.tenant]--; s.pairs[use.tenant] == 0 {

@@ -32,8 +32,9 @@ type Poller struct {
 type Config struct {
 	Store  *backlog.Store
 	Source Source
-	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. New jobs are fetched at
-	// once; if a cluster has more than a hundred, the rest is spread over the first interval.
+	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m; topics at rest have the
+	// Feed's RestInterval if that is longer. New jobs are fetched at once; if a cluster has more than a hundred, the rest
+	// is spread over the first interval.
 	Interval time.Duration
 	// Timeout of one fetch, at most 1m.
 	Timeout time.Duration
@@ -82,12 +83,15 @@ const tick = 100 * time.Millisecond
 // Run polls until the context ends, and then returns nil.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s := newSchedule(pace{interval: p.config.Interval, jitter: p.config.Jitter, after: p.delay})
 	done := make(chan fetched)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	now := time.Now()
 	p.feed = p.config.Store.Feed(p.config.Instances != nil)
+	s := newSchedule(pace{
+		interval: p.config.Interval, rest: max(p.config.Interval, p.feed.RestInterval()), jitter: p.config.Jitter,
+		after: p.delay,
+	})
 	p.updateSchedule(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {

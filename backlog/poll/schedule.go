@@ -22,6 +22,8 @@ type schedule struct {
 type pace struct {
 	// interval between two fetches of a topic. The first fetches of many topics are spread over it.
 	interval time.Duration
+	// rest is the interval of topics at rest.
+	rest time.Duration
 	// jitter returns a number in [0,1).
 	jitter func() float64
 	// after returns the interval of a kind, or the delay of a job after a number of consecutive failures.
@@ -49,6 +51,8 @@ type slot struct {
 	unwanted bool    // no longer wanted, while busy
 	rerun    bool    // cannot wait, while running
 	hastened bool    // perhaps with others, so that it needs a row of its own
+	atRest   bool    // needed every pace.rest only
+	rested   bool    // the last wait was a rest
 	ticket   int     // its last one in a line
 	turn     *tenant // in the turn of which it runs
 	failing  bool    // it held a place of those that failed
@@ -84,12 +88,24 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
-		existing.unwanted, existing.tenants = false, c.Tenants
+		if existing.atRest && !c.AtRest {
+			s.wake(existing, now)
+		}
+		existing.unwanted, existing.atRest, existing.tenants = false, c.AtRest, c.Tenants
 		if c.Soon {
 			soon = append(soon, existing)
 		}
 	}
 	s.hasten(soon, now)
+}
+
+// wake makes a topic that was at rest due as if it had not been, so within an interval.
+func (s *schedule) wake(one *slot, now time.Time) {
+	if one.state != onTimeline || !one.rested || one.failures > 0 {
+		return
+	}
+	one.due = following(one.due.Add(s.pace.interval-s.pace.rest), s.pace.interval, now)
+	s.timeline.Set(&one.moment, one.due)
 }
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
@@ -201,19 +217,30 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 
 // next is the next due time of the job after now, whenever the last fetch was. A failure starts a new series of due
 // times. So does a hastened job, up to half a topic's interval early: many jobs may have been hastened at the same
-// time, and a rate over a shorter time is noisy.
+// time, and a rate over a shorter time is noisy. So does the first rest, since many topics may come to rest together.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
 	wait := s.pace.after(one.job.Kind, one.failures)
+	rested := one.rested
+	if one.rested = one.atRest && one.failures == 0; one.rested {
+		wait = s.pace.rest
+	}
 	due := one.due.Add(wait)
 	switch {
 	case one.failures > 0:
 		return now.Add(wait)
+	case one.rested && !rested:
+		due = due.Add(-time.Duration(s.pace.jitter() * float64(s.pace.rest-s.pace.interval)))
 	case one.hastened:
 		early := min(s.pace.interval/2, due.Sub(now))
 		due = due.Add(-time.Duration(s.pace.jitter() * float64(max(0, early))))
 	}
+	return following(due, wait, now)
+}
+
+// following is the first time after now in a series of due times, of which due is one.
+func following(due time.Time, wait time.Duration, now time.Time) time.Time {
 	if late := now.Sub(due); late >= 0 {
-		due = now.Add(wait - late%wait)
+		return now.Add(wait - late%wait)
 	}
 	return due
 }
