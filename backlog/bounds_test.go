@@ -121,7 +121,7 @@ func TestANamespaceTracksABoundedNumberOfTopics(t *testing.T) {
 
 func TestARefusedSubscriptionHasNoInstancesRead(t *testing.T) {
 	store := boundedStore(t)
-	feed := store.Feed(backlog.Extras{Instances: true})
+	feed := store.Feed(true)
 	wide := subscribed("a", 11)
 	wide.Workload = "Function/media/a"
 	store.Track("media/one", wide)
@@ -132,7 +132,7 @@ func TestARefusedSubscriptionHasNoInstancesRead(t *testing.T) {
 func TestAHugePatternTakesLittleMemory(t *testing.T) {
 	store, err := backlog.NewBoundedStore(rateWindow, staleAfter, backlog.Bounds{Subscription: 2000, Namespace: 5000})
 	require.NoError(t, err)
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	followed := matching(t, "wide-.*")
 	store.Track("media/one", followed)
 	before := heap()

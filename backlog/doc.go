@@ -42,18 +42,6 @@
 // count over the whole gap. A rate needs two answers about a partition: a partition that was loaded again keeps its
 // last rate for one answer, one without messages is quiet, and a new one is a lower bound (pairs.go).
 //
-// # Bulk answers
-//
-// A broker can answer for all its topics at once (broker-stats/topics), up to a minute late, and only for loaded
-// topics: a topic with a backlog and no client is absent (apache/pulsar#16284), so a function at zero replicas would
-// never wake up from such answers. Therefore nothing in a bulk answer becomes a value. It can only confirm the last
-// reading of a topic. It does if it has all partitions of the topic, the same published counters, no backlog then and
-// now in any tracked subscription, and a consumer for each on every partition. The reading then counts as of the bulk
-// answer, and the topic's own fetch may wait up to QuietInterval instead of Interval. Any other bulk answer, absence
-// included, only triggers an immediate fetch of a postponed topic. Since readings are older than usual meanwhile, which
-// delays decisions, a topic is postponed only after it was quiet for QuietInterval: by then there is nothing left to
-// decide. The price is that a topic wakes up as late as bulk answers are: their interval and age.
-//
 // Layer 0: it uses only the standard library. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
 // number, and has no clock and no goroutine: package poll has both.
 package backlog

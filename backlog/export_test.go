@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// AttachBulk attaches a Poller with a BulkSource.
-func AttachBulk(s *Store) { s.Feed(Extras{Bulk: true}).Changes() }
+// Attach attaches a Poller.
+func Attach(s *Store) { s.Feed(false).Changes() }
 
 // CannotWait reports whether a Poller would fetch the topic at its next tick.
 func CannotWait(s *Store, topic Topic) bool {
@@ -72,9 +72,4 @@ func List(s *Store, namespace Namespace, topics []string, at time.Time) {
 		listing.Add(topic)
 	}
 	s.RecordListing(listing, at)
-}
-
-// RecordBulk records a bulk answer as a poller does.
-func RecordBulk(s *Store, cluster Cluster, sample BulkSample) []Confirmation {
-	return (&Feed{store: s}).RecordBulk(cluster, sample)
 }

@@ -262,7 +262,7 @@ func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: "shop/resize"}
 	store.Track("me", subscription)
-	store.Feed(Extras{Instances: true})
+	store.Feed(true)
 	_, err = store.readInstances("shop/resize", midday()).Busy.Value()
 	require.ErrorIs(t, err, ErrNoData)
 

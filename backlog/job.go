@@ -8,19 +8,18 @@ import "time"
 // JobKind is a kind of job that a poller fetches for a Store.
 type JobKind uint8
 
-// The kinds: a topic, a namespace's listing, a workload's instances, a cluster's bulk answer.
+// The kinds: a topic, a namespace's listing, a workload's instances.
 const (
 	TopicKind JobKind = iota
 	NamespaceKind
 	WorkloadKind
-	BulkKind
 )
 
 // Job is a periodic fetch of a poller.
 type Job struct {
 	Kind    JobKind
 	Cluster Cluster // none for a workload
-	Name    string  // none for a bulk answer
+	Name    string
 }
 
 // TopicJob fetches a topic.
@@ -31,9 +30,6 @@ func NamespaceJob(n Namespace) Job { return Job{Kind: NamespaceKind, Cluster: n.
 
 // WorkloadJob reads the instances of a workload.
 func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
-
-// BulkJob reads the bulk answer of a cluster.
-func BulkJob(cluster Cluster) Job { return Job{Kind: BulkKind, Cluster: cluster} }
 
 // Topic is the topic that the job fetches.
 func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
@@ -48,21 +44,17 @@ type Change struct {
 	Wanted bool
 	// Soon is true if the job cannot wait until it is due.
 	Soon bool
-	// Tenants are the Kubernetes namespaces that ask for the job; none for a bulk answer.
+	// AtRest is true if the job is a topic that all owners need every RestInterval only.
+	AtRest bool
+	// Tenants are the Kubernetes namespaces that ask for the job.
 	Tenants []string
 }
 
 // change records that a job was added, was removed, or cannot wait. mu is held.
 func (s *jobs) change(j Job, soon bool) {
-	unasked := j.Kind == WorkloadKind && !s.wanting.Instances || j.Kind == BulkKind && !s.wanting.Bulk
-	if s.changed != nil && !unasked {
+	if s.changed != nil && (j.Kind != WorkloadKind || s.instances) {
 		s.changed[j] = s.changed[j] || soon
 	}
-}
-
-// Extras are the jobs of a poller beyond topics and listings.
-type Extras struct {
-	Instances, Bulk bool
 }
 
 // Feed is the interface of a Store to its poller: the jobs, and what to request.
@@ -70,11 +62,12 @@ type Feed struct {
 	store *Store
 }
 
-// Feed starts to record changes for a poller; the first changes are all existing jobs.
-func (s *Store) Feed(wanting Extras) *Feed {
+// Feed starts to record changes for a poller, which reads instances or does not; the first changes are all existing
+// jobs.
+func (s *Store) Feed(instances bool) *Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanting = wanting
+	s.instances = instances
 	s.changed = make(map[Job]bool, len(s.topics))
 	for topic := range s.topics {
 		s.change(TopicJob(topic), true)
@@ -84,9 +77,6 @@ func (s *Store) Feed(wanting Extras) *Feed {
 	}
 	for workload := range s.workloads {
 		s.change(WorkloadJob(workload), true)
-	}
-	for cluster := range s.clusters {
-		s.change(BulkJob(cluster), false)
 	}
 	return &Feed{store: s}
 }
@@ -104,21 +94,24 @@ func (f *Feed) Changes() []Change {
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
-		changes = append(changes, Change{Job: j, Wanted: s.wants(j), Soon: soon, Tenants: s.tenantsOf(j)})
+		changes = append(changes, Change{
+			Job: j, Wanted: s.wants(j), Soon: soon, AtRest: s.isAtRest(j), Tenants: s.tenantsOf(j),
+		})
 	}
 	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
 }
 
-// StaleAfter is the maximum age of an answer that is served.
-func (f *Feed) StaleAfter() time.Duration { return f.store.staleAfter }
+// RestInterval is the time between two answers about a topic at rest, if an answer stays valid for twice as long.
+const RestInterval = 30 * time.Second
 
-// Tracks reports whether the topic is tracked, by its name without partition suffix, or a pattern matches it. Other
-// topics of a bulk answer need not be kept.
-func (s *Store) Tracks(topic Topic) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.wants(TopicJob(topic))
+// RestInterval is the time between two answers about a topic at rest: if a fetch fails, the next one is still in time.
+func (f *Feed) RestInterval() time.Duration { return min(RestInterval, f.store.staleAfter/2) }
+
+// isAtRest reports whether no owner needs the topic of the job more often than every RestInterval. mu is held.
+func (s *jobs) isAtRest(j Job) bool {
+	topic := s.topics[j.Topic()]
+	return j.Kind == TopicKind && topic != nil && topic.active == 0
 }
 
 // tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.
@@ -136,7 +129,6 @@ func (s *jobs) tenantsOf(j Job) []string {
 		if state := s.namespaces[j.Namespace()]; state != nil {
 			return state.tenants()
 		}
-	case BulkKind:
 	}
 	return nil
 }
@@ -150,8 +142,6 @@ func (s *jobs) wants(j Job) (wanted bool) {
 		_, wanted = s.namespaces[j.Namespace()]
 	case WorkloadKind:
 		_, wanted = s.workloads[j.Name]
-	case BulkKind:
-		_, wanted = s.clusters[j.Cluster]
 	}
 	return wanted
 }

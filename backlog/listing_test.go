@@ -301,7 +301,7 @@ func TestATopicOfAnEarlierPatternKeepsItsHistory(t *testing.T) {
 
 func TestALaterPatternHasTheNamespaceListedAgain(t *testing.T) {
 	store := newStore(t)
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	store.Track("me", matching(t, "in-1"))
 	running := feed.NextListing(namespace())
 	running.Add(in1)

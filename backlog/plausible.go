@@ -108,7 +108,8 @@ func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 		return nil
 	}
 	implausible := state.checkPlausible(second)
-	if implausible == nil || !second.At.After(state.readAt) || len(first.Partitions) == 0 || !state.agree(first, second) {
+	newer := second.At.After(state.answeredAt)
+	if implausible == nil || !newer || len(first.Partitions) == 0 || !state.agree(first, second) {
 		return implausible
 	}
 	if !state.changeTo(second).shrunk {
@@ -126,9 +127,9 @@ func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 // checkPlausible returns why the answer needs a second one.
 func (t *topicState) checkPlausible(sample TopicSample) error {
 	c := t.changeTo(sample)
-	if !t.readAt.IsZero() && !sample.At.After(t.readAt) {
+	if !t.answeredAt.IsZero() && !sample.At.After(t.answeredAt) {
 		c.contradiction = fmt.Sprintf("it is of %s, and %s was answered before", sample.At.UTC().Format(time.RFC3339),
-			t.readAt.UTC().Format(time.RFC3339))
+			t.answeredAt.UTC().Format(time.RFC3339))
 	}
 	if reason := t.accepted.outside(c); reason != "" {
 		return Errorf(ErrImplausible, "%s: is there a proxy or a cache in between that alters answers?", reason)

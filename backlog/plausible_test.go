@@ -88,7 +88,7 @@ func TestCheckPlausible(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			feed := afterAnswers(t).Feed(backlog.Extras{})
+			feed := afterAnswers(t).Feed(false)
 			err := feed.CheckPlausible(topic(orders), tt.sample, tt.fetched)
 			if tt.reason == "" {
 				require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestCheckSecond(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := afterAnswers(t).Feed(backlog.Extras{}).CheckSecond(topic(orders), tt.first, tt.second)
+			err := afterAnswers(t).Feed(false).CheckSecond(topic(orders), tt.first, tt.second)
 			if tt.accepted {
 				require.NoError(t, err)
 				return
@@ -140,7 +140,7 @@ func TestCheckSecond(t *testing.T) {
 
 func TestFewerPartitionsCountOnceTheyStayMissing(t *testing.T) {
 	store := afterAnswers(t)
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	check := func(second int) error {
 		one := busyPartition(int64(second) / 10)
 		first, again := partitioned(second, backlog.Full, one), partitioned(second+1, backlog.Full, one)
@@ -155,7 +155,7 @@ func TestFewerPartitionsCountOnceTheyStayMissing(t *testing.T) {
 
 func TestAcceptedChangesStayPlausible(t *testing.T) {
 	store := afterAnswers(t)
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	expired := func(second int, backlogEntries int64) backlog.TopicSample {
 		p := busyPartition(5)
 		p.published += int64(40 * (second - 50))

@@ -75,8 +75,7 @@ type Reading struct {
 
 	// Consumers is the number of connected replicas, each counted once for all its topics and partitions, including
 	// standby ones of Failover and Exclusive. ErrNotRequested until the first full answer. Each fetch is full while there
-	// is a backlog, and otherwise one a minute; bulk answers are not. So for an idle subscription it may be older than At:
-	// by a minute, or by QuietInterval.
+	// is a backlog, and otherwise one a minute, so for an idle subscription it may be older than At.
 	Consumers Measurement
 	// Holding is the number of these consumers that hold unacknowledged messages; unknown where Unacked is, and where
 	// consumers cannot be told apart.

@@ -336,7 +336,7 @@ func TestMissingBytesAreNotTakenForUnrequested(t *testing.T) {
 
 func TestBytesAreFetchedAtOnceForTheirFirstOwner(t *testing.T) {
 	store := newStore(t)
-	confirming(t, store)
+	backlog.Attach(store)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
 	store.Record(topic(orders), partitioned(0, backlog.Full, part{}))
@@ -344,7 +344,7 @@ func TestBytesAreFetchedAtOnceForTheirFirstOwner(t *testing.T) {
 
 	subscription.Bytes = true
 	store.Track("me", subscription)
-	require.True(t, backlog.CannotWait(store, topic(orders)), "bulk answers could put it off for an hour")
+	require.True(t, backlog.CannotWait(store, topic(orders)), "it has no bytes yet")
 	store.Track("you", subscription)
 	require.False(t, backlog.CannotWait(store, topic(orders)), "they are requested already")
 }

@@ -18,16 +18,16 @@ type topicState struct {
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
+	// active counts the uses that are not at rest.
+	active int
 
-	answeredAt     time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
-	readAt         time.Time // last good answer
+	answeredAt     time.Time // last good answer; zero before the first
 	fullAt         time.Time // last one with consumers
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
 	// relistRequested is true if a listing was requested since the topic was found missing.
 	relistRequested bool
-	quiet           quiet
 	slow            slowAnswers
 }
 

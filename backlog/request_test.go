@@ -14,7 +14,7 @@ import (
 
 func TestARequestNamesTheTrackedSubscriptions(t *testing.T) {
 	store := newStore(t)
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 	store.Track("another", backlog.NewSubscription(cluster(), "audit", orders))
 	require.Equal(t, []string{"audit", function}, feed.NextRequest(topic(orders), start()).Subscriptions)

@@ -206,24 +206,3 @@ func (s InstanceSample) Finished() int64 { return s.Processed + s.UserExceptions
 // and two more that Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An
 // InstanceSource ensures that counters which were not read at the same time do not show more.
 const MostSynchronous = 3
-
-// BulkSample is the approximate state of many topics.
-type BulkSample struct {
-	// At is the oldest time at which any part may have been measured.
-	At time.Time
-	// Topics by complete name, each partition separately.
-	Topics map[string]BulkTopic
-}
-
-// BulkTopic is one topic or partition in a BulkSample.
-type BulkTopic struct {
-	// PublishedMessages is Pulsar's own counter of messages published since the topic was loaded.
-	PublishedMessages int64
-	Subscriptions     map[string]BulkSubscription
-}
-
-// BulkSubscription is one subscription in a BulkSample.
-type BulkSubscription struct {
-	BacklogEntries int64
-	Consumers      int
-}

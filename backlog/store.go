@@ -35,19 +35,13 @@ type jobs struct {
 	topics     map[Topic]*topicState
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
-	clusters   map[Cluster]*clusterState
-	pairs      map[string]int // of a topic and a subscription, for each tenant
+	clusters   map[Cluster]int // topics
+	pairs      map[string]int  // of a topic and a subscription, for each tenant
 	// changed are the jobs that were added, were removed or became due since the last call of Changes, and whether they
 	// are due at once; nil without a poller.
 	changed map[Job]bool
-	// wanting is what the poller fetches beyond topics and listings.
-	wanting Extras
-}
-
-// clusterState is a cluster with tracked topics.
-type clusterState struct {
-	topics int
-	bulkAt time.Time // of the last bulk answer
+	// instances is true if the poller reads the instances of workloads.
+	instances bool
 }
 
 // windowSlack is the share of rateWindow that a window may be too short. rateWindow is one poll interval by default,
@@ -68,7 +62,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		owners: map[string]*interest{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
-			workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
+			workloads: map[string]*workloadState{}, clusters: map[Cluster]int{},
 			pairs: map[string]int{},
 		},
 	}}, nil
@@ -156,11 +150,7 @@ func (s *jobs) interestsOf(tenant string, subscription Subscription, name string
 func (s *Store) CountTopics() map[Cluster]int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	counts := make(map[Cluster]int, len(s.clusters))
-	for cluster, state := range s.clusters {
-		counts[cluster] = state.topics
-	}
-	return counts
+	return maps.Clone(s.clusters)
 }
 
 // Record records a good answer. Answers older than the last one are dropped, and so are answers about topics that are
@@ -169,21 +159,14 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]
-	if state == nil || !sample.At.After(state.readAt) {
-		return
-	}
-	if !sample.At.After(state.answeredAt) {
-		s.change(TopicJob(topic), true) // a bulk answer is newer: fetch again
+	if state == nil || !sample.At.After(state.answeredAt) {
 		return
 	}
 	if sample.At.Sub(state.answeredAt) > s.staleAfter {
 		state.reset()
 	}
 	state.record(sample, s.rateWindow)
-	state.readAt, state.relistRequested = sample.At, false
-	if s.wanting.Bulk {
-		state.quiet.record(sample, state.subscriptions)
-	}
+	state.relistRequested = false
 }
 
 // Fail records why a fetch failed. The last answer stays in use until it is stale, unless Pulsar reports that the topic

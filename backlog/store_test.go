@@ -446,7 +446,7 @@ func TestRecordIgnoresOldAndUntrackedAnswers(t *testing.T) {
 	store.Record(topic(orders), answer{at: 0, published: 1, entries: 1}.sample())
 	store.Track("me", subscription)
 	store.Record(topic(orders), answer{at: 5, published: 20, entries: 20, backlogEntries: 20}.sample())
-	backlog.AttachBulk(store)
+	backlog.Attach(store)
 	store.Record(topic(orders), answer{at: 3, published: 10, entries: 10, backlogEntries: 10}.sample())
 	reading, err := store.Read(subscription, start().Add(5*time.Second))
 	require.NoError(t, err)

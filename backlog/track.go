@@ -95,15 +95,15 @@ func (s *tracked) topicsOf(subscription Subscription) []string {
 func (s *jobs) replace(before, after tracks, tenant string) {
 	added, removed := after.since(before)
 	old, now := before.subscription, after.subscription
-	if old.Bytes != now.Bytes {
+	if old.Bytes != now.Bytes || old.AtRest != now.AtRest {
 		added, removed = after.topics, before.topics
 	}
 	for _, name := range added {
-		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, tenant})
+		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, now.AtRest, tenant})
 	}
 	s.acquireWorkload(now, tenant)
 	for _, name := range removed {
-		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, tenant})
+		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, old.AtRest, tenant})
 	}
 	s.releaseWorkload(old, tenant)
 }
@@ -151,6 +151,7 @@ func (s *Store) Expire(now time.Time) {
 type use struct {
 	name   string
 	bytes  bool // in bytes too
+	atRest bool
 	tenant string
 }
 
@@ -161,13 +162,12 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
-		s.acquireCluster(key.Cluster)
+		s.clusters[key.Cluster]++
 	}
 	state := topic.subscriptions[use.name]
 	if state == nil {
 		state = &subscriptionState{}
 		topic.subscriptions[use.name] = state
-		topic.quiet = quiet{} // it does not include this one
 		s.change(TopicJob(key), true)
 	}
 	if state.tenants.add(use.tenant) {
@@ -176,8 +176,12 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	}
 	if use.bytes {
 		if state.bytes++; state.bytes == 1 {
-			topic.quiet = quiet{} // it has no bytes to confirm
 			s.change(TopicJob(key), true)
+		}
+	}
+	if !use.atRest {
+		if topic.active++; topic.active == 1 {
+			s.change(TopicJob(key), false)
 		}
 	}
 }
@@ -187,6 +191,11 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	state := topic.subscriptions[use.name]
 	if use.bytes {
 		state.bytes--
+	}
+	if !use.atRest {
+		if topic.active--; topic.active == 0 {
+			s.change(TopicJob(key), false)
+		}
 	}
 	if state.tenants.remove(use.tenant) {
 		if s.pairs[use.tenant]--; s.pairs[use.tenant] == 0 {
@@ -200,25 +209,9 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	if len(topic.subscriptions) == 0 {
 		delete(s.topics, key)
 		s.change(TopicJob(key), false)
-		s.releaseCluster(key.Cluster)
-	}
-}
-
-func (s *jobs) acquireCluster(key Cluster) {
-	cluster := s.clusters[key]
-	if cluster == nil {
-		cluster = &clusterState{}
-		s.clusters[key] = cluster
-		s.change(BulkJob(key), false)
-	}
-	cluster.topics++
-}
-
-func (s *jobs) releaseCluster(key Cluster) {
-	cluster := s.clusters[key]
-	if cluster.topics--; cluster.topics == 0 {
-		delete(s.clusters, key)
-		s.change(BulkJob(key), false)
+		if s.clusters[key.Cluster]--; s.clusters[key.Cluster] == 0 {
+			delete(s.clusters, key.Cluster)
+		}
 	}
 }
 

@@ -39,29 +39,40 @@ func BenchmarkRecordListing(b *testing.B) {
 	}
 }
 
-func BenchmarkRecordBulk(b *testing.B) {
-	now := time.Unix(1000, 0)
-	store, err := NewStore(10*time.Second, time.Minute)
-	require.NoError(b, err)
-	for i := range 100_000 {
-		store.Track(fmt.Sprint(i), NewSubscription(Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)))
-	}
-	store.Feed(Extras{Bulk: true})
-	bulk := BulkSample{At: now, Topics: map[string]BulkTopic{}}
-	for topic := range store.topics {
-		store.Record(topic, TopicSample{At: now, Partitions: []PartitionSample{
-			{Index: NotPartitioned, Subscriptions: []SubscriptionSample{{Name: "f"}}},
-		}})
-		bulk.Topics[topic.Name] = BulkTopic{Subscriptions: map[string]BulkSubscription{"f": {Consumers: 1}}}
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		bulk.At = bulk.At.Add(10 * time.Second)
-		confirmed := (&Feed{store: store}).RecordBulk(Cluster{AdminURL: "http://pulsar:8080"}, bulk)
-		if len(confirmed) != 100_000 {
-			b.Fatal(len(confirmed))
+func TestATopicIsAtRestWhileAllItsOwnersAre(t *testing.T) {
+	store, err := NewStore(10*time.Second, 40*time.Second)
+	require.NoError(t, err)
+	feed := store.Feed(true)
+	require.Equal(t, 20*time.Second, feed.RestInterval(), "answers that are 40 s old are stale")
+	atRest := NewSubscription(Cluster{}, "f", "orders", "returns")
+	atRest.Workload, atRest.AtRest = "shop/resize", true
+	active := NewSubscription(Cluster{}, "f", "orders")
+	changes := func() map[string]bool {
+		changed := map[string]bool{}
+		for _, c := range feed.Changes() {
+			changed[c.Job.Name] = c.AtRest
 		}
+		return changed
 	}
+	const orders, returns = "persistent://public/default/orders", "persistent://public/default/returns"
+	store.Track("shop/policy", atRest)
+	require.Equal(t, map[string]bool{orders: true, returns: true, "shop/resize": false}, changes())
+	store.Track("shop/hpa", active)
+	require.Equal(t, map[string]bool{orders: false}, changes())
+	store.Untrack("shop/hpa")
+	require.Equal(t, map[string]bool{orders: true}, changes())
+	atRest.AtRest = false
+	store.Track("shop/policy", atRest)
+	require.Equal(t, map[string]bool{orders: false, returns: false}, changes())
+	store.Track("shop/hpa", active)
+	store.Track("shop/policy", atRest)
+	require.Empty(t, changes(), "one is enough")
+	atRest.AtRest = true
+	store.Track("shop/policy", atRest)
+	require.Equal(t, map[string]bool{returns: true}, changes())
+	store.Untrack("shop/policy")
+	store.Untrack("shop/hpa")
+	require.Empty(t, store.topics)
 }
 
 func TestInterestThatIsRenewedStays(t *testing.T) {

@@ -76,7 +76,7 @@ func (s *tracked) readInstances(workload string, now time.Time) InstancesReading
 		return unknownInstances(fmt.Errorf("%w: instances of %s", ErrNotTracked, workload))
 	case state.history.at.IsZero() && state.failure != nil:
 		return unknownInstances(state.failure)
-	case state.history.at.IsZero() && !s.wanting.Instances:
+	case state.history.at.IsZero() && !s.instances:
 		return unknownInstances(ErrNotRequested)
 	case state.history.at.IsZero():
 		return unknownInstances(fmt.Errorf("%w: the first answer of the instances of %s is under way", ErrNoData, workload))

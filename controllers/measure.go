@@ -17,13 +17,21 @@ type Health interface {
 	Selected(namespace, selector string) (policy.Pods, error)
 }
 
-// measure reads the store and the health of the pods; nothing without a subscription.
-func (o observer) measure(observed plan.Observed) plan.Measured {
+// freshIntervals is the greatest age of a reading for scale-down, in poll intervals: one failed and one late fetch are
+// normal.
+const freshIntervals = 3
+
+// measure reads the store and the health of the pods; nothing without a subscription. Topics at rest are polled less
+// often.
+func (o observer) measure(observed plan.Observed, atRest bool) plan.Measured {
 	subscription := observed.Subscription()
 	if subscription == nil {
 		return plan.Measured{}
 	}
 	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed)}
+	if atRest {
+		measured.Rested = max(0, backlog.RestInterval-o.pollInterval)
+	}
 	reading, err := o.store.Read(*subscription, observed.Now)
 	if err != nil {
 		measured.Unknown = err

@@ -36,6 +36,8 @@ type policyMemory struct {
 	// followed is the subscription of the last target found, and followedAt the time.
 	followed   *backlog.Subscription
 	followedAt time.Time
+	// atRest is true if the last decision needs its topics less often.
+	atRest bool
 	// cleanupAttempts counts the attempts to restore after the policy was deleted, and cleanedUpAt is when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
@@ -67,13 +69,19 @@ const absentFor = 5 * time.Minute
 func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	if subscription := observed.Subscription(); subscription != nil {
 		m.followed, m.followedAt = subscription, observed.Now
-		return subscription
-	}
-	if v := observed.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound ||
+	} else if v := observed.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound ||
 		observed.Policy.Spec.Mode == v1alpha1.ModePaused || observed.Now.Sub(m.followedAt) >= absentFor {
 		return nil
 	}
-	return m.followed
+	followed := *m.followed
+	followed.AtRest = m.atRest
+	return &followed
+}
+
+// rest records whether the last decision needs its topics less often, and reports whether that changed.
+func (m *policyMemory) rest(atRest bool) (changed bool) {
+	changed, m.atRest = atRest != m.atRest, atRest
+	return changed
 }
 
 // state returns the state to continue from, of this process or of the status; and why the status could not be read.

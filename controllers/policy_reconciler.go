@@ -27,10 +27,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
-// freshIntervals is the greatest age of a reading for scale-down, in poll intervals: one failed and one late fetch are
-// normal.
-const freshIntervals = 3
-
 // PolicyReconciler reconciles AutoscalingPolicies. It runs on the leader only.
 type PolicyReconciler struct {
 	config   ReconcilerConfig
@@ -207,7 +203,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 		return observed, err
 	}
 	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
-	observed.Measured = r.observer.measure(observed)
+	observed.Measured = r.observer.measure(observed, memory.atRest)
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Invalidate(observed.Subscription().Cluster)
 	}
@@ -223,13 +219,17 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	*policy.Decision, policy.State,
 ) {
 	if observed.Subscription() == nil {
-		memory.paused = true
+		memory.paused, memory.atRest = true, false
 		return nil, policy.State{}
 	}
 	before, unread := memory.state(observed)
 	r.reportForgotten(ctx, observed, unread, before.Forgets(observed.Policy.Spec))
-	decision, after := policy.Decide(plan.Input(observed), before)
+	in := plan.Input(observed)
+	decision, after := policy.Decide(in, before)
 	memory.resume = &after
+	if memory.rest(after.Zero.AtRest(in)) {
+		r.interest.follow(client.ObjectKeyFromObject(observed.Policy), memory.follow(observed))
+	}
 	return &decision, after
 }
 

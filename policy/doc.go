@@ -10,7 +10,7 @@
 //	  evaluate      the strategies (strategies.go) and the formula (capacity.go); Failover is in partitions.go
 //	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and worthwhile, in holds.go
 //	  bound         minReplicas and maxReplicas (input.go)
-//	State         what the next decision needs (state.go, encode.go)
+//	State         what the next decision needs (state.go, encode.go), and how often to poll (rest.go)
 //
 // Layer 1: it knows the API and package backlog. It never reads a clock, speaks to a server, logs, or starts a
 // goroutine. The same input always gives the same decision, so every decision can be replayed.

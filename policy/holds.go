@@ -85,7 +85,7 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 
 // holdDown returns the reason not to remove replicas; nil for none.
 func holdDown(in Input, state State) *Hold {
-	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
+	if age := in.Now.Sub(in.Reading.At); age > in.freshFor() {
 		return &Hold{Reason: HoldStabilizing, Message: oldReading(age, in.Reading.Trouble)}
 	}
 	if !in.Reading.Coverage.Complete() {

@@ -34,7 +34,7 @@ func newIdlePattern(t *testing.T, topics int) *idlePattern {
 	pattern, err := backlog.ParsePattern("persistent://public/default/in-.*")
 	require.NoError(t, err)
 	p := &idlePattern{
-		store: store, feed: store.Feed(backlog.Extras{}),
+		store: store, feed: store.Feed(false),
 		subscription: backlog.NewSubscription(backlog.Cluster{}, "public/default/resize").WithPatterns(pattern),
 	}
 	for range topics {

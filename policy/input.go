@@ -43,9 +43,13 @@ type Input struct {
 	Own *int32
 	// Pods of the target; nil if the controller may not read them.
 	Pods *Pods
-	// FreshFor is the maximum age of a reading for a scale-down: three poll intervals.
-	FreshFor time.Duration
+	// FreshFor is the maximum age of a reading for a scale-down: three poll intervals. Readings may be older by Rested,
+	// since the topics were at rest and polled less often.
+	FreshFor, Rested time.Duration
 }
+
+// freshFor is the maximum age of this reading.
+func (in Input) freshFor() time.Duration { return in.FreshFor + in.Rested }
 
 // SubscriptionType is the type that the broker reports, or the promised one if the broker reports none.
 func (in Input) SubscriptionType() backlog.SubscriptionType {

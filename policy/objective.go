@@ -110,7 +110,7 @@ func (o Oldest) learn(r backlog.Reading) Oldest {
 
 // late reports whether messages have missed the objective, and not only one that is stuck.
 func (o Oldest) late(in Input) bool {
-	return !o.Stuck && !o.Published.IsZero() && in.Now.Sub(o.At) <= ageLooks*in.FreshFor &&
+	return !o.Stuck && !o.Published.IsZero() && in.Now.Sub(o.At) <= ageLooks*in.freshFor() &&
 		o.At.Sub(o.Published) > LatencyObjective(in.Spec)
 }
 

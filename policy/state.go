@@ -183,7 +183,7 @@ func (s State) manualScale(in Input) int32 {
 // unseenLoad is the current number if no rate of all topics was learned for some time, 0 otherwise. It is held for a
 // stabilization window once all rates are known again.
 func (s State) unseenLoad(in Input) int32 {
-	if in.Reading.Coverage.Complete() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.FreshFor {
+	if in.Reading.Coverage.Complete() || s.Arrivals != nil && in.Reading.At.Sub(s.Arrivals.At) <= in.freshFor() {
 		return 0
 	}
 	return in.CurrentReplicas

@@ -12,11 +12,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Zero is the state of scaling to zero and back, for policies with minReplicas 0.
+// Zero is the state of scaling to zero and back, for policies with minReplicas 0; IdleSince is for all.
 type Zero struct {
 	// IdleSince is when the Function became idle: no arrivals, no processing, no backlog. Zero while it is not idle.
 	IdleSince time.Time `json:"idle,omitzero"`
-	// IdleAt is when it was last seen idle. It counts as idle for FreshFor after that, unless a reading shows work: a new
+	// IdleAt is when it was last seen idle. It counts as idle for freshFor after that, unless a reading shows work: a new
 	// topic, or one that was loaded again, is counted exactly at the next poll.
 	IdleAt time.Time `json:"idleAt,omitzero"`
 	// Worked is true if replicas have processed messages since they woke.
@@ -56,7 +56,7 @@ func (z Zero) learn(in Input, before State) Zero {
 
 // learnIdle learns whether the Function is idle. quiet means that all rates are 0, busy that one is above 0.
 func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
-	unseen := in.Now.Sub(z.IdleAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
+	unseen := in.Now.Sub(z.IdleAt) > in.freshFor() || in.Reading.At.Sub(before.ReadAt) > in.freshFor()
 	contradicted := contradiction(in) != nil
 	switch idle := quiet && empty(in, before.Floor) && !contradicted; {
 	case idle && (z.IdleSince.IsZero() || unseen):
@@ -101,7 +101,8 @@ func (z Zero) atZero(in Input) Zero {
 // held by a replica that may hang.
 func empty(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Value()
-	if err != nil || in.Reading.Trouble != nil || in.Reading.ExactAt.IsZero() || in.Now.Sub(in.Reading.At) > in.FreshFor {
+	old := in.Now.Sub(in.Reading.At) > in.freshFor()
+	if err != nil || in.Reading.Trouble != nil || in.Reading.ExactAt.IsZero() || old {
 		return false
 	}
 	unacked, err := in.Reading.Unacked.Value()

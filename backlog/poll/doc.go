@@ -1,14 +1,14 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poll fetches what a backlog.Store tracks: each topic once an interval, however many owners track it, and with
-// their own intervals the listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
+// Package poll fetches what a backlog.Store tracks: each topic once an interval, or less often while all its owners are
+// at rest, and with their own intervals the listings of the namespaces that patterns need and the instances of
+// workloads.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
 //
-// Due jobs stand in a line for each admin URL, in one for its bulk answers, and in one for all workloads. There the
-// Kubernetes namespaces that ask for them take turns, see line.go: a topic that two of them need is fetched in the turn
-// that comes first.
+// Due jobs stand in a line for each admin URL, and in one for all workloads. There the Kubernetes namespaces that ask
+// for them take turns, see line.go: a topic that two of them need is fetched in the turn that comes first.
 //
 // Layer 0, and the only package there with a context, a clock and goroutines. It uses package backlog, the standard
 // library and errgroup, and fetches through the interfaces of source.go. The Store interprets the answers.

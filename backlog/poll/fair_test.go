@@ -23,10 +23,9 @@ import (
 type street struct {
 	topics []string // of every listing
 
-	// mu guards good, the times of the victim's good answers, and the number of bulk answers under way and its maximum.
-	mu               sync.Mutex
-	good             []time.Time
-	bulks, mostBulks int
+	// mu guards good, the times of the victim's good answers.
+	mu   sync.Mutex
+	good []time.Time
 }
 
 func (s *street) answer(ctx context.Context, name string, within time.Duration) error {
@@ -67,18 +66,6 @@ func (s *street) List(_ context.Context, _ backlog.Namespace, add func(topic str
 		add(topic)
 	}
 	return nil
-}
-
-func (s *street) FetchBulk(ctx context.Context, _ backlog.Cluster) (backlog.BulkSample, error) {
-	count := func(by int) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.bulks += by
-		s.mostBulks = max(s.mostBulks, s.bulks)
-	}
-	count(1)
-	defer count(-1)
-	return backlog.BulkSample{At: time.Now()}, s.answer(ctx, "bulk", 0)
 }
 
 func (s *street) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
@@ -180,23 +167,4 @@ func TestNoNeighbourMakesReadingsRare(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Each holds one of the host's connections for up to a minute.
-func TestBulkAnswersForManyCredentialsComeOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, s := newStore(t), &street{}
-		run(t, poll.Config{
-			Store: store, Source: s, Interval: 10 * time.Second, Timeout: 9 * time.Second, PerCluster: 16,
-			Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {},
-			Bulk: s, BulkInterval: time.Minute, QuietInterval: time.Minute,
-		}, func(*poll.Poller) {
-			credentials(100)(t, s, store)
-			time.Sleep(3 * time.Minute)
-			s.mu.Lock()
-			most := s.mostBulks
-			s.mu.Unlock()
-			require.Equal(t, 1, most)
-		})
-	})
 }

@@ -5,7 +5,6 @@ package poll_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// fakeCluster answers requests for listings, instances and bulk answers from memory.
+// fakeCluster answers requests for listings and instances from memory.
 type fakeCluster struct {
 	// mu guards the rest.
 	mu         sync.Mutex
@@ -31,8 +30,6 @@ type fakeCluster struct {
 	scrapes    map[string][]time.Time
 	scraping   int
 	most       int
-	bulk       func(at time.Time) (backlog.BulkSample, error)
-	bulks      []time.Time
 	updated    map[string]int
 	listedName backlog.Namespace
 }
@@ -47,7 +44,7 @@ func (f *fakeCluster) set(change func()) {
 	change()
 }
 
-// listed, scraped, bulked and updates count the calls.
+// listed, scraped and updates count the calls.
 func (f *fakeCluster) listed() (n int) {
 	f.set(func() { n = len(f.lists) })
 	return n
@@ -55,11 +52,6 @@ func (f *fakeCluster) listed() (n int) {
 
 func (f *fakeCluster) scraped(workload string) (n int) {
 	f.set(func() { n = len(f.scrapes[workload]) })
-	return n
-}
-
-func (f *fakeCluster) bulked() (n int) {
-	f.set(func() { n = len(f.bulks) })
 	return n
 }
 
@@ -93,14 +85,6 @@ func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (back
 		return backlog.InstancesSample{}, fmt.Errorf("%w: timed out", backlog.ErrUnreachable)
 	}
 	return backlog.InstancesSample{At: at, Instances: []backlog.InstanceSample{{ID: "0", Processed: 7}}}, err
-}
-
-func (f *fakeCluster) FetchBulk(context.Context, backlog.Cluster) (backlog.BulkSample, error) {
-	f.mu.Lock()
-	f.bulks = append(f.bulks, time.Now())
-	bulk := f.bulk
-	f.mu.Unlock()
-	return bulk(time.Now())
 }
 
 // config is that of a poller with all sources, an interval of ten seconds and no jitter.
@@ -304,120 +288,6 @@ func TestPollerFetchesATopicAtOnceForANewSubscription(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			_, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
-		})
-	})
-}
-
-// quietTopic has a quiet topic, bulk answers every minute, and a store that lets readings become old enough for them to
-// help.
-func quietTopic(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.Config) {
-	t.Helper()
-	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
-	require.NoError(t, err)
-	source, pulsar := newFakeSource(), newFakeCluster()
-	pulsar.bulk = func(at time.Time) (backlog.BulkSample, error) {
-		return backlog.BulkSample{At: at.Add(-30 * time.Second), Topics: map[string]backlog.BulkTopic{
-			orders: {Subscriptions: map[string]backlog.BulkSubscription{function: {Consumers: 1}}},
-		}}, nil
-	}
-	config := pulsar.config(store, source)
-	config.Bulk, config.BulkInterval, config.QuietInterval = pulsar, time.Minute, 5*time.Minute
-	return store, source, pulsar, config
-}
-
-func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, source, pulsar, config := quietTopic(t)
-		run(t, config, func(*poll.Poller) {
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			time.Sleep(5 * time.Minute)
-			require.InDelta(t, 30, source.count(topic(orders)), 1, "quiet for less than QuietInterval: decisions may be pending")
-			require.InDelta(t, 5, pulsar.bulked(), 1)
-
-			before, news := source.count(topic(orders)), pulsar.updates(orders)
-			time.Sleep(30 * time.Minute)
-			fetches := source.count(topic(orders)) - before
-			require.Less(t, fetches, 15, "instead of 180")
-			require.Greater(t, fetches, 4, "QuietInterval is the longest wait")
-			require.Greater(t, pulsar.updates(orders)-news, 30, "each confirmation is an update")
-			r, err := store.Read(subscription, time.Now())
-			require.NoError(t, err)
-			require.LessOrEqual(t, time.Since(r.At), 91*time.Second)
-		})
-	})
-}
-
-func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
-	tests := map[string]backlog.BulkTopic{
-		"something was published": {
-			PublishedMessages: 1,
-			Subscriptions:     map[string]backlog.BulkSubscription{function: {Consumers: 1}},
-		},
-		"the last consumer left":             {Subscriptions: map[string]backlog.BulkSubscription{function: {}}},
-		"the topic is not loaded any longer": {},
-	}
-	for name, change := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, source, pulsar, config := quietTopic(t)
-				run(t, config, func(*poll.Poller) {
-					store.Track("me", backlog.NewSubscription(cluster(), function, orders))
-					time.Sleep(6*time.Minute + time.Second) // just confirmed and put off
-					before := source.count(topic(orders))
-					time.Sleep(50 * time.Second)
-					require.Equal(t, before, source.count(topic(orders)), "it is postponed")
-					pulsar.set(func() {
-						pulsar.bulk = func(at time.Time) (backlog.BulkSample, error) {
-							return backlog.BulkSample{At: at, Topics: map[string]backlog.BulkTopic{orders: change}}, nil
-						}
-					})
-					time.Sleep(11 * time.Second)
-					require.Equal(t, before+1, source.count(topic(orders)))
-					time.Sleep(time.Minute)
-					require.InDelta(t, before+7, source.count(topic(orders)), 1, "and continues at the usual interval")
-				})
-			})
-		})
-	}
-}
-
-func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, err := backlog.NewStore(rateWindow, 4*time.Minute)
-		require.NoError(t, err)
-		_, source, pulsar, config := quietTopic(t)
-		config.Store = store
-		run(t, config, func(*poll.Poller) {
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			time.Sleep(6*time.Minute + time.Second)
-			pulsar.set(func() {
-				pulsar.bulk = func(time.Time) (backlog.BulkSample, error) { return backlog.BulkSample{}, errors.New("forbidden") }
-			})
-			before := source.count(topic(orders))
-			for range 60 {
-				time.Sleep(5 * time.Second)
-				_, err := store.Read(subscription, time.Now())
-				require.NoError(t, err)
-			}
-			require.Greater(t, source.count(topic(orders)), before+10, "from then on at the usual pace")
-		})
-	})
-}
-
-func TestABulkAnswerTakesNoTopicsPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, source, pulsar, config := quietTopic(t)
-		pulsar.bulk = func(time.Time) (backlog.BulkSample, error) {
-			time.Sleep(50 * time.Second)
-			return backlog.BulkSample{}, backlog.ErrUnreachable
-		}
-		config.PerCluster = 1
-		run(t, config, func(*poll.Poller) {
-			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
-			time.Sleep(10 * time.Minute)
-			require.InDelta(t, 60, source.count(topic(orders)), 2)
 		})
 	})
 }

@@ -32,13 +32,13 @@ type Poller struct {
 type Config struct {
 	Store  *backlog.Store
 	Source Source
-	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. New jobs are fetched at
-	// once; if a cluster has more than a hundred, the rest is spread over the first interval.
+	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m; topics at rest have the
+	// Feed's RestInterval if that is longer. New jobs are fetched at once; if a cluster has more than a hundred, the rest
+	// is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch, at most 1m. A bulk answer, which may have some 25 MB from each broker, has 1m.
+	// Timeout of one fetch, at most 1m.
 	Timeout time.Duration
-	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances
-	// and the bulk answer, which takes longer than the others can wait.
+	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
@@ -55,14 +55,6 @@ type Config struct {
 	Instances InstanceSource
 	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
 	Workloads int
-	// Bulk saves fetches of topics without work; nil for none.
-	Bulk BulkSource
-	// BulkInterval between two bulk answers of a cluster, from 10s to 10m; with Bulk.
-	BulkInterval time.Duration
-	// QuietInterval between two fetches of a topic that has been without work for this long and that bulk answers confirm,
-	// from Interval to 1h; with Bulk. The topic is fetched earlier if it would become stale: bulk answers save nothing
-	// unless the Store's staleAfter exceeds the sum of their interval and their age.
-	QuietInterval time.Duration
 }
 
 // New validates the configuration.
@@ -76,32 +68,14 @@ func New(config Config) (*Poller, error) {
 		return nil, fmt.Errorf("poller: Timeout is %s, must be above 0 and at most 1m", config.Timeout)
 	case config.PerCluster < 1 || config.PerCluster > 1000:
 		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
-	}
-	if err := config.checkSources(); err != nil {
-		return nil, err
+	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
+		return nil, fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
 	}
 	return &Poller{config: config}, nil
 }
 
-// checkSources validates the settings of the optional sources.
-func (config *Config) checkSources() error {
-	switch {
-	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
-		return fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
-	case config.Bulk != nil && (config.BulkInterval < 10*time.Second || config.BulkInterval > 10*time.Minute):
-		return fmt.Errorf("poller: BulkInterval is %s, must be from 10s to 10m", config.BulkInterval)
-	case config.Bulk != nil && (config.QuietInterval < config.Interval || config.QuietInterval > time.Hour):
-		return fmt.Errorf("poller: QuietInterval is %s, must be from Interval (%s) to 1h", config.QuietInterval,
-			config.Interval)
-	}
-	return nil
-}
-
 // maxBackoff bounds the backoff of a failing job, so that a recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
-
-// bulkTimeout bounds a bulk answer. No decision depends on it.
-const bulkTimeout = time.Minute
 
 // tick is how often the schedule is updated, and the maximum delay of a fetch by the schedule.
 const tick = 100 * time.Millisecond
@@ -109,12 +83,15 @@ const tick = 100 * time.Millisecond
 // Run polls until the context ends, and then returns nil.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s := newSchedule(pace{interval: p.config.Interval, jitter: p.config.Jitter, after: p.delay})
 	done := make(chan fetched)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	now := time.Now()
-	p.feed = p.config.Store.Feed(backlog.Extras{Instances: p.config.Instances != nil, Bulk: p.config.Bulk != nil})
+	p.feed = p.config.Store.Feed(p.config.Instances != nil)
+	s := newSchedule(pace{
+		interval: p.config.Interval, rest: max(p.config.Interval, p.feed.RestInterval()), jitter: p.config.Jitter,
+		after: p.delay,
+	})
 	p.updateSchedule(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
@@ -136,7 +113,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		case now := <-ticker.C:
 			p.updateSchedule(s, now)
 		case result := <-done:
-			p.finish(s, result, time.Now())
+			s.finish(result.job, result.err, time.Now())
 		}
 	}
 }
@@ -151,18 +128,13 @@ func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 
 // fetched is the result of one fetch.
 type fetched struct {
-	job       backlog.Job
-	err       error
-	confirmed []backlog.Confirmation // by a bulk answer
+	job backlog.Job
+	err error
 }
 
 // fetch runs one job, and notifies the store and Updated. A fetch that ends because the program does notifies neither.
 func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
-	timeout := p.config.Timeout
-	if j.Kind == backlog.BulkKind {
-		timeout = bulkTimeout
-	}
-	timed, cancel := context.WithTimeout(ctx, timeout)
+	timed, cancel := context.WithTimeout(ctx, p.config.Timeout)
 	defer cancel()
 	result := fetched{job: j}
 	var news []backlog.Topic
@@ -175,14 +147,6 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 		news = p.feed.PatternsIn(j.Namespace())
 	case backlog.WorkloadKind:
 		result.err = p.fetchInstances(ctx, timed, j.Name) // the next answer of a topic is news for both
-	case backlog.BulkKind:
-		sample, err := p.config.Bulk.FetchBulk(timed, j.Cluster)
-		if result.err = err; err == nil {
-			result.confirmed = p.feed.RecordBulk(j.Cluster, sample)
-		}
-		for _, confirmation := range result.confirmed {
-			news = append(news, confirmation.Topic)
-		}
 	}
 	if ctx.Err() != nil {
 		return result
@@ -248,38 +212,22 @@ func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) err
 	return err
 }
 
-// finish records the result of a fetch.
-func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
-	s.finish(result.job, result.err, now)
-	switch {
-	case result.err != nil:
-	case result.job.Kind == backlog.BulkKind:
-		p.postpone(s, result, now)
-	case result.job.Kind == backlog.TopicKind:
-		p.postponeAgain(s, result.job, now)
-	}
-}
-
 // delay is the time until a job's next fetch after a number of consecutive failures: its interval without a failure.
 // After failures it is the interval of topics, doubled for each failure after the first, bounded, and spread by ±10 %,
 // since many jobs fail at the same time.
 func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
-	case kind == backlog.BulkKind:
-		wait = p.config.BulkInterval // no decision depends on it
-	case kind == backlog.NamespaceKind && failures == 0:
-		wait = backlog.ListInterval
-	default:
-		for range failures - 1 {
-			if wait*2 > max(maxBackoff, p.config.Interval) {
-				break
-			}
-			wait *= 2
-		}
-	}
-	if failures == 0 {
+	case failures == 0 && kind == backlog.NamespaceKind:
+		return backlog.ListInterval
+	case failures == 0:
 		return wait
+	}
+	for range failures - 1 {
+		if wait*2 > max(maxBackoff, p.config.Interval) {
+			break
+		}
+		wait *= 2
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*p.config.Jitter()))
 }

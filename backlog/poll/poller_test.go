@@ -245,13 +245,6 @@ func TestNewPollerNamesTheViolatedBound(t *testing.T) {
 		"no place for instances": {
 			func(c *poll.Config) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
 		},
-		"bulk answers without a pause": {
-			func(c *poll.Config) { c.Bulk = newFakeCluster() }, "poller: BulkInterval is 0s, must be from 10s to 10m",
-		},
-		"quiet topics fetched more often than others": {
-			func(c *poll.Config) { c.Bulk, c.BulkInterval = newFakeCluster(), time.Minute },
-			"poller: QuietInterval is 0s, must be from Interval (1s) to 1h",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,6 @@ type schedule struct {
 	slots    map[backlog.Job]*slot
 	timeline backlog.Timeline[*slot] // all slots that are not busy
 	lines    map[lane]*line          // due jobs, and those that run
-	// postponed topics wait longer than the interval because a bulk answer confirmed them.
-	postponed map[backlog.Cluster]map[*slot]struct{}
 }
 
 // pace has the intervals of jobs. A job is due at times that are one interval apart, whenever it was fetched: it never
@@ -24,41 +22,40 @@ type schedule struct {
 type pace struct {
 	// interval between two fetches of a topic. The first fetches of many topics are spread over it.
 	interval time.Duration
+	// rest is the interval of topics at rest.
+	rest time.Duration
 	// jitter returns a number in [0,1).
 	jitter func() float64
 	// after returns the interval of a kind, or the delay of a job after a number of consecutive failures.
 	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
-// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, all workloads, or the bulk
-// answers of an admin URL, each of which may take a minute.
+// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, or all workloads.
 type lane struct {
-	adminURL        string
-	workloads, bulk bool
+	adminURL  string
+	workloads bool
 }
 
 func laneOf(j backlog.Job) lane {
-	return lane{
-		adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind,
-	}
+	return lane{adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind}
 }
 
 // slot is one job in the schedule.
 type slot struct {
-	job          backlog.Job
-	tenants      []string
-	moment       backlog.Moment[*slot] // on the timeline
-	due          time.Time
-	failures     int       // in a row
-	goodAt       time.Time // end of the last good fetch
-	state        slotState
-	unwanted     bool    // no longer wanted, while busy
-	rerun        bool    // cannot wait, while running
-	wasPostponed bool    // before it became due
-	hastened     bool    // perhaps with others, so that it needs a row of its own
-	ticket       int     // its last one in a line
-	turn         *tenant // in the turn of which it runs
-	failing      bool    // it held a place of those that failed
+	job      backlog.Job
+	tenants  []string
+	moment   backlog.Moment[*slot] // on the timeline
+	due      time.Time
+	failures int // in a row
+	state    slotState
+	unwanted bool    // no longer wanted, while busy
+	rerun    bool    // cannot wait, while running
+	hastened bool    // perhaps with others, so that it needs a row of its own
+	atRest   bool    // needed every pace.rest only
+	rested   bool    // the last wait was a rest
+	ticket   int     // its last one in a line
+	turn     *tenant // in the turn of which it runs
+	failing  bool    // it held a place of those that failed
 }
 
 // slotState is the state of a slot.
@@ -71,10 +68,7 @@ const (
 )
 
 func newSchedule(pace pace) *schedule {
-	return &schedule{
-		pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{},
-		postponed: map[backlog.Cluster]map[*slot]struct{}{},
-	}
+	return &schedule{pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{}}
 }
 
 // apply updates the schedule with the changes.
@@ -94,7 +88,10 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
-		existing.unwanted, existing.tenants = false, c.Tenants
+		if existing.atRest && !c.AtRest {
+			s.wake(existing, now)
+		}
+		existing.unwanted, existing.atRest, existing.tenants = false, c.AtRest, c.Tenants
 		if c.Soon {
 			soon = append(soon, existing)
 		}
@@ -102,9 +99,17 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	s.hasten(soon, now)
 }
 
+// wake makes a topic that was at rest due as if it had not been, so within an interval.
+func (s *schedule) wake(one *slot, now time.Time) {
+	if one.state != onTimeline || !one.rested || one.failures > 0 {
+		return
+	}
+	one.due = following(one.due.Add(s.pace.interval-s.pace.rest), s.pace.interval, now)
+	s.timeline.Set(&one.moment, one.due)
+}
+
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
-	s.resume(one)
 	if one.state != onTimeline {
 		one.unwanted, one.rerun = true, false
 		return
@@ -131,7 +136,6 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 	counts := map[group]int{}
 	for _, one := range slots {
-		s.resume(one)
 		switch one.state {
 		case queued:
 		case running:
@@ -150,38 +154,11 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 }
 
-// postpone delays a job.
-func (s *schedule) postpone(j backlog.Job, due time.Time) {
-	one := s.slots[j]
-	if one == nil || one.state != onTimeline || !due.After(one.due) {
-		return
-	}
-	one.due = due
-	s.timeline.Set(&one.moment, one.due)
-	if s.postponed[j.Cluster] == nil {
-		s.postponed[j.Cluster] = map[*slot]struct{}{}
-	}
-	s.postponed[j.Cluster][one] = struct{}{}
-	one.wasPostponed = true
-}
-
-// resume ends a postponement.
-func (s *schedule) resume(one *slot) {
-	one.wasPostponed = false
-	slots := s.postponed[one.job.Cluster]
-	delete(slots, one)
-	if len(slots) == 0 {
-		delete(s.postponed, one.job.Cluster)
-	}
-}
-
 // enqueue adds due jobs to their lanes.
 func (s *schedule) enqueue(now time.Time) {
 	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
 		s.timeline.Remove(&one.moment)
-		wasPostponed := one.wasPostponed
-		s.resume(one)
-		one.state, one.wasPostponed = queued, wasPostponed
+		one.state = queued
 		lane := laneOf(one.job)
 		if s.lines[lane] == nil {
 			s.lines[lane] = newLine()
@@ -195,11 +172,8 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
 	for lane, line := range s.lines {
 		places := perCluster
-		switch {
-		case lane.workloads:
+		if lane.workloads {
 			places = workloads
-		case lane.bulk:
-			places = 1 // no decision depends on them
 		}
 		for one := line.next(places, s.remove); one != nil; one = line.next(places, s.remove) {
 			one.state = running
@@ -227,7 +201,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	}
 	switch {
 	case err == nil:
-		one.failures, one.goodAt = 0, now
+		one.failures = 0
 	case backlog.Authoritative(err):
 		one.failures = 0 // Pulsar answers: fetch again at the usual pace
 	default:
@@ -243,19 +217,30 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 
 // next is the next due time of the job after now, whenever the last fetch was. A failure starts a new series of due
 // times. So does a hastened job, up to half a topic's interval early: many jobs may have been hastened at the same
-// time, and a rate over a shorter time is noisy.
+// time, and a rate over a shorter time is noisy. So does the first rest, since many topics may come to rest together.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
 	wait := s.pace.after(one.job.Kind, one.failures)
+	rested := one.rested
+	if one.rested = one.atRest && one.failures == 0; one.rested {
+		wait = s.pace.rest
+	}
 	due := one.due.Add(wait)
 	switch {
 	case one.failures > 0:
 		return now.Add(wait)
+	case one.rested && !rested:
+		due = due.Add(-time.Duration(s.pace.jitter() * float64(s.pace.rest-s.pace.interval)))
 	case one.hastened:
 		early := min(s.pace.interval/2, due.Sub(now))
 		due = due.Add(-time.Duration(s.pace.jitter() * float64(max(0, early))))
 	}
+	return following(due, wait, now)
+}
+
+// following is the first time after now in a series of due times, of which due is one.
+func following(due time.Time, wait time.Duration, now time.Time) time.Time {
 	if late := now.Sub(due); late >= 0 {
-		due = now.Add(wait - late%wait)
+		return now.Add(wait - late%wait)
 	}
 	return due
 }

@@ -4,6 +4,7 @@
 package poll
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -26,19 +27,27 @@ func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
 	store, err := backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 1))
-	s := newSchedule(
-		pace{interval: 10 * time.Second, jitter: random.Float64, after: func(backlog.JobKind, int) time.Duration {
-			return 10 * time.Second
-		}},
-	)
+	s := newSchedule(pace{
+		interval: 10 * time.Second, rest: 30 * time.Second, jitter: random.Float64,
+		after: func(backlog.JobKind, int) time.Duration { return 10 * time.Second },
+	})
 	for i := range topics {
-		store.TrackUntil(fmt.Sprint(i),
-			backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
-			now.Add(100*365*24*time.Hour+time.Duration(i)))
+		store.TrackUntil(fmt.Sprint(i), subscriptionOf(i), now.Add(100*365*24*time.Hour+time.Duration(i)))
 	}
-	feed := store.Feed(backlog.Extras{})
+	feed := store.Feed(false)
 	s.apply(feed.Changes(), now)
 	return scheduled{schedule: s, store: store, feed: feed}
+}
+
+func subscriptionOf(i int) backlog.Subscription {
+	return backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i))
+}
+
+// rest lets the owner of a topic need it less often, or as usual again.
+func (s scheduled) rest(i int, atRest bool) {
+	subscription := subscriptionOf(i)
+	subscription.AtRest = atRest
+	s.store.Track(fmt.Sprint(i), subscription)
 }
 
 // turn is one tick of the Poller's loop, with fetches that take no time.
@@ -130,6 +139,93 @@ func TestEveryTopicIsFetchedOnceAnIntervalHoweverTheyComeAndGo(t *testing.T) {
 	s.turn(now)
 	require.Empty(t, s.slots, "interest that was not renewed is over")
 	require.Zero(t, s.timeline.Len())
+}
+
+func TestTopicsAtRestAreFetchedEveryHalfMinute(t *testing.T) {
+	const topics, moving = 100_000, 10_000
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, topics, now)
+	for i := moving; i < topics; i++ {
+		s.rest(i, true)
+	}
+	last, longest := make(map[backlog.Job]time.Time, topics), map[bool]time.Duration{}
+	slow := make(map[backlog.Job]bool, topics)
+	for i := range topics {
+		subscription := subscriptionOf(i)
+		slow[backlog.TopicJob(backlog.Topic{Cluster: subscription.Cluster, Name: subscription.Topics[0]})] = i >= moving
+	}
+	fetches := 0
+	for turn := range 1000 { // 100 s
+		now = now.Add(tick)
+		s.apply(s.feed.Changes(), now)
+		s.enqueue(now)
+		started := s.start(1_000_000, 1)
+		for _, j := range started {
+			if at, fetched := last[j]; fetched {
+				longest[slow[j]] = max(longest[slow[j]], now.Sub(at))
+			}
+			last[j] = now
+			s.finish(j, nil, now)
+		}
+		if turn >= 400 { // all have their moments
+			fetches += len(started)
+			require.Less(t, len(started), topics/100*2/3, "topics that come to rest together are spread")
+		}
+	}
+	require.LessOrEqual(t, float64(fetches)/topics/6, 0.4, "for each topic in ten seconds")
+	require.LessOrEqual(t, longest[false], 10*time.Second+tick)
+	require.LessOrEqual(t, longest[true], 30*time.Second+tick)
+}
+
+func TestATopicThatWakesIsFetchedAsIfItHadNotBeenAtRest(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, 1, now)
+	s.rest(0, true)
+	fetchedAt := func(limit time.Duration) time.Time {
+		t.Helper()
+		for end := now.Add(limit); now.Before(end); {
+			now = now.Add(tick)
+			if s.turn(now) > 0 {
+				return now
+			}
+		}
+		require.FailNow(t, "no fetch", "within %s", limit)
+		return now
+	}
+	for range 5 {
+		fetchedAt(30*time.Second + tick)
+	}
+	for after := time.Duration(0); after < 30*time.Second; after += 700 * time.Millisecond {
+		last := fetchedAt(30*time.Second + tick)
+		now = now.Add(after)
+		woke := now
+		s.rest(0, false)
+		next := fetchedAt(10*time.Second + tick)
+		require.LessOrEqual(t, next.Sub(woke), 10*time.Second+tick)
+		require.Zero(t, next.Sub(last)%(10*time.Second), "%s", next.Sub(last))
+		require.Equal(t, 10*time.Second, fetchedAt(10*time.Second+tick).Sub(next), "and then as usual")
+		s.rest(0, true)
+		fetchedAt(10*time.Second + tick)
+	}
+}
+
+func TestAFailedTopicAtRestIsFetchedAsSoonAsOthers(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, 1, now)
+	s.rest(0, true)
+	for range 3 {
+		now = now.Add(30 * time.Second)
+		s.turn(now)
+	}
+	now = now.Add(30 * time.Second)
+	s.enqueue(now)
+	jobs := s.start(1, 1)
+	require.Len(t, jobs, 1)
+	s.finish(jobs[0], errors.New("connection refused"), now)
+	require.Equal(t, 10*time.Second, s.slots[jobs[0]].due.Sub(now))
+	s.rest(0, false)
+	s.apply(s.feed.Changes(), now)
+	require.Equal(t, 10*time.Second, s.slots[jobs[0]].due.Sub(now), "its pause stays")
 }
 
 func TestAFetchThatWaitsForAPlaceIsLate(t *testing.T) {

@@ -30,9 +30,3 @@ type Lister interface {
 type InstanceSource interface {
 	FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
 }
-
-// BulkSource reads the approximate state of many topics at once. A topic that is not in it is unknown, never 0: brokers
-// leave out topics that are not loaded.
-type BulkSource interface {
-	FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error)
-}

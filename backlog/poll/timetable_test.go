@@ -29,7 +29,6 @@ type timetable struct {
 	hastened map[backlog.Job]time.Time // since it began the last time
 	rested   map[backlog.Job]time.Time // since when it could be waited for
 	back     map[backlog.Job]bool      // wanted again, so it may stand in line still
-	mayWait  map[backlog.Job]time.Time // postponed until
 	row      map[backlog.Job]time.Time // not before, unless hastened
 }
 
@@ -53,7 +52,6 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 		ends:     map[backlog.Job]time.Time{},
 		hastened: map[backlog.Job]time.Time{},
 		rested:   map[backlog.Job]time.Time{},
-		mayWait:  map[backlog.Job]time.Time{},
 		back:     map[backlog.Job]bool{},
 		row:      map[backlog.Job]time.Time{},
 	}
@@ -76,8 +74,6 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 		)
 	}
 	w.touched = w.jobs[0]
-	w.jobs = append(w.jobs, backlog.BulkJob(w.jobs[0].Cluster),
-		backlog.BulkJob(w.jobs[3].Cluster))
 	return w
 }
 
@@ -107,9 +103,6 @@ func (w *timetable) turn() {
 		require.LessOrEqual(w, places[laneOf(j)], timetablePlaces)
 	}
 	for j, since := range w.rested {
-		if until := w.mayWait[j]; since.Before(until) {
-			since = until
-		}
 		require.LessOrEqual(w, w.now.Sub(since), timetablePatience, "%v is forgotten", j)
 		if soon, hastened := w.hastened[j]; hastened {
 			require.LessOrEqual(w, w.now.Sub(soon), timetableQueue, "%v could not wait", j)
@@ -148,7 +141,6 @@ func (w *timetable) start(j backlog.Job) {
 		require.False(w, w.now.Before(until), "%v is early", j)
 	}
 	delete(w.rested, j)
-	delete(w.mayWait, j)
 	delete(w.hastened, j)
 	delete(w.back, j)
 	w.ends[j] = w.now.Add(time.Duration(w.random.Int64N(int64(1500 * time.Millisecond))))
@@ -167,13 +159,8 @@ func (w *timetable) finish(j backlog.Job) {
 	slot := *w.schedule.slots[j]
 	w.schedule.finish(j, err, w.now)
 	w.follow(slot, err)
-	if !w.wanted[j] {
-		return
-	}
-	w.rested[j] = w.now
-	if _, soon := w.hastened[j]; !soon && w.random.IntN(5) == 0 {
-		w.mayWait[j] = w.now.Add(2 * timetableInterval)
-		w.schedule.postpone(j, w.mayWait[j])
+	if w.wanted[j] {
+		w.rested[j] = w.now
 	}
 }
 
@@ -219,7 +206,6 @@ func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
 			require.Empty(t, w.schedule.slots)
 			require.Zero(t, w.schedule.timeline.Len())
 			require.Empty(t, w.schedule.lines)
-			require.Empty(t, w.schedule.postponed)
 		})
 	}
 }

@@ -152,8 +152,6 @@ const (
 	callComponent                callName = "component "
 	callComponentStatus          callName = "component-status status"
 	callParallelism              callName = "parallelism "
-	callBrokers                  callName = "brokers "
-	callBrokerStats              callName = "broker-stats topics"
 )
 
 func (c callName) label() string {

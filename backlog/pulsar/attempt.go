@@ -86,8 +86,8 @@ type openState struct {
 //
 //	no connection, no name, connection lost          fails
 //	no answer in time                                fails, unless the limit was the caller's, or short, or the answer a
-//	                                                 slow one: a worker's, a bulk one, one with consumers, or one with an
-//	                                                 age, which hangs with the storage; the third in a row
+//	                                                 slow one: a worker's, one with consumers, or one with an age, which
+//	                                                 hangs with the storage; the third in a row
 //	                                                 answers if the host answers a check, see breaker.go: the topic hangs
 //	429                                              fails: the limit is the broker's
 //	502, 503, 504 without Pulsar's JSON              fails: a load balancer without brokers, a broker without handlers

@@ -20,9 +20,9 @@
 // without waits.
 //
 // The limiter is a semaphore without an order between owners: those take turns before they come here. Topics, listings
-// and instances come from the lines of package poll and bulk answers one by one; requests of policies to function
-// workers come from target.Background, and those for triggers from the queue of informer.Signals. A check of a host
-// belongs to a request that had its turn.
+// and instances come from the lines of package poll; requests of policies to function workers come from
+// target.Background, and those for triggers from the queue of informer.Signals. A check of a host belongs to a request
+// that had its turn.
 //
 // One Fetch is one call, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker; one
 // with entry counters also reads `/internalStats`. A sample's Detail is what was answered. An age that the broker
@@ -34,9 +34,8 @@
 // requested: a huge answer costs time, not memory. The memory of all answers that are being decoded is bounded
 // together, see body.go.
 //
-// Worker reads functions, sinks and sources from the function worker, in the brokers or apart (poll.InstanceSource);
-// BrokerStats reads all loaded topics of all brokers at once, approximately (poll.BulkSource). Both use the Source's
-// client.
+// Worker reads functions, sinks and sources from the function worker, in the brokers or apart (poll.InstanceSource). It
+// uses the Source's client.
 //
 // Every error wraps one reason of package backlog, see errors.go for the table, and its text is for users.
 //
@@ -61,9 +60,9 @@
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
 // call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest
-// message), internal-stats, position, topics, partitioned-topics, component, component-status, parallelism (a change),
-// brokers or broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated,
-// forbidden, unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are
-// not read yet), held_back (not sent, to protect the host) or moved (a broker that no longer owns the topic; the admin
-// URL is next). A request that was not sent has no duration.
+// message), internal-stats, position, topics, partitioned-topics, component, component-status or parallelism (a
+// change); result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated, forbidden,
+// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are not read
+// yet), held_back (not sent, to protect the host) or moved (a broker that no longer owns the topic; the admin URL is
+// next). A request that was not sent has no duration.
 package pulsar

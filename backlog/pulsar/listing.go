@@ -62,14 +62,11 @@ func (l listing) decode(r io.Reader) error {
 	return s.finish(err)
 }
 
-// withoutPartition removes the partition from a name, as Pulsar's clients do, even if there is no such partitioned
-// topic.
+// baseLength is the length of a name without the partition, as Pulsar's clients read it, even if there is no such
+// partitioned topic: all of it if there is none. An index has up to 9 digits.
 //
 // Source: org.apache.pulsar.common.naming.TopicName.getPartitionedTopicName.
-func withoutPartition(name string) string { return name[:baseLength(name)] }
-
-// baseLength is the length of a name without the partition: all of it if there is none. An index has up to 9 digits.
-func baseLength[T string | []byte](name T) int {
+func baseLength(name []byte) int {
 	index := len(name)
 	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {
 		index--

@@ -104,13 +104,6 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--instance-metrics=Service",
 			`--instance-metrics is "Service": it must be one of Pods, Off`,
 		},
-		"a source in bulk is known": {
-			"--bulk-source=Kafka --stale-after=5m",
-			`--bulk-source is "Kafka": it must be one of None, BrokerStats`,
-		},
-		"bulk responses are not stale at once": {
-			"--bulk-source=BrokerStats", "--stale-after is 1m0s: it must be at least 3m0s with --bulk-source=BrokerStats",
-		},
 		"workers are shown one of two": {
 			"--worker-credentials=None",
 			`--worker-credentials is "None": it must be one of Policy, Own`,

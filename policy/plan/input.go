@@ -15,7 +15,7 @@ import (
 func Input(o Observed) policy.Input {
 	in := policy.Input{
 		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
-		Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
+		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
 		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
 		Own:       o.OwnReplicas(o.Pods),
 		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),

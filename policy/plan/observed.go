@@ -97,8 +97,8 @@ type Measured struct {
 	Partitions []backlog.PartitionReading
 	// Pods of the target; nil while their health is unknown.
 	Pods *policy.Pods
-	// FreshFor is the maximum age of a reading for a scale-down.
-	FreshFor time.Duration
+	// FreshFor is the maximum age of a reading for a scale-down; older by Rested if its topics were at rest.
+	FreshFor, Rested time.Duration
 }
 
 // Target is the scale target of a policy, by its own fields.

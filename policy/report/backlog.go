@@ -82,11 +82,12 @@ func partlyKnown(r *backlog.Reading) bool {
 }
 
 // outdated is why the last two polls failed, such as a broker that hangs; nil if they did not. Decisions use the last
-// answer for longer. The second poll fails when the answer is two poll intervals old, and after a timeout.
+// answer for longer. The second poll fails when the answer is two poll intervals old, and after a timeout; later if the
+// topics were at rest.
 func outdated(m plan.Measured, now time.Time) error {
 	const polls = 2.25
 	if m.Reading == nil || m.Reading.Trouble == nil ||
-		now.Sub(m.Reading.At).Seconds() < polls*pollInterval(m).Seconds() {
+		now.Sub(m.Reading.At).Seconds() < polls*pollInterval(m).Seconds()+m.Rested.Seconds() {
 		return nil
 	}
 	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, m.Reading.At.UTC().Format(time.RFC3339),

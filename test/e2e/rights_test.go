@@ -25,8 +25,6 @@ func testRights(t *testing.T, s *secured) {
 		named[role] = backlog.Credentials{Plugin: "token", Params: s.token(t, role, time.Hour)}
 	}
 	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
-	bulk, err := source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: func(backlog.Topic) bool { return true }})
-	require.NoError(t, err)
 	describe := func(kind function.Kind) func(backlog.Cluster) error {
 		return func(cluster backlog.Cluster) error {
 			_, err := source.Worker().Describe(t.Context(), function.Component{
@@ -61,10 +59,6 @@ func testRights(t *testing.T, s *secured) {
 		"a function": {"functions", "functions on namespace private/work", describe(function.KindFunction)},
 		"a sink":     {"sinks", "sinks on namespace private/work", describe(function.KindSink)},
 		"a source":   {"sources", "sources on namespace private/work", describe(function.KindSource)},
-		"all topics of a broker": {"", "superuser rights", func(cluster backlog.Cluster) error {
-			_, err := bulk.FetchBulk(t.Context(), cluster)
-			return err
-		}},
 	}
 	for what, r := range reads {
 		for _, role := range roles {

@@ -17,15 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 )
 
-const (
-	// maxWorkloads is the number of workloads that are requested at once; requests to their instances are bounded
-	// separately.
-	maxWorkloads = 16
-	// bulkInterval is how often a broker updates its bulk response.
-	bulkInterval = time.Minute
-	// quietIntervals is how many poll intervals an idle topic is skipped while bulk responses confirm that it is idle.
-	quietIntervals = 12
-)
+// maxWorkloads is the number of workloads that are requested at once; requests to their instances are bounded
+// separately.
+const maxWorkloads = 16
 
 // Config configures New; all fields but Pods are required.
 type Config struct {
@@ -71,9 +65,8 @@ func New(config Config) (*Parts, error) {
 	polling := poll.Config{
 		Store: config.Store, Source: source, Lister: source,
 		Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
-		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval,
-		QuietInterval: quietIntervals * o.PollInterval,
-		Jitter:        rand.Float64, Updated: config.Updated,
+		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads,
+		Jitter: rand.Float64, Updated: config.Updated,
 	}
 	fetches, err := newFetches(config.Registerer, config.Store)
 	if err != nil {
@@ -88,12 +81,6 @@ func New(config Config) (*Parts, error) {
 		}
 		// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
-	}
-	if o.BulkSource == bulkBrokerStats {
-		polling.Bulk, err = source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: config.Store.Tracks})
-		if err != nil {
-			return nil, err
-		}
 	}
 	poller, err := poll.New(polling)
 	if err != nil {

@@ -82,26 +82,10 @@ func (o *Options) checkMeasuring() []error {
 		p.Add("--stale-after is %s: it must be at least %s, which is %d times --poll-interval (%s)", o.StaleAfter, least,
 			pollsUntilStale, o.PollInterval)
 	}
-	p = append(p, o.checkBulk()...)
 	p.OneOf("instance-metrics", string(o.InstanceMetrics), string(target.PodInstanceMetrics),
 		string(target.NoInstanceMetrics))
 	if o.StaleAfter < o.RateWindow {
 		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
-	}
-	return p
-}
-
-// leastStaleWithBulk allows for a bulk response that is a minute old when it arrives, for the minute until the next,
-// and for one that is lost: otherwise bulk responses save no request.
-const leastStaleWithBulk = 3 * time.Minute
-
-func (o *Options) checkBulk() []error {
-	var p flags.Problems
-	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats)
-	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
-		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s: its answers are up to a minute old and "+
-			"come once a minute",
-			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
 	}
 	return p
 }
