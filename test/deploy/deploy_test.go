@@ -43,6 +43,7 @@ const ofChart, ofGitOps = "chart", "gitops"
 // Files for what not every cluster has, and what not every adapter may.
 const (
 	ofKEDA     = "rbac/keda.yaml"
+	ofMeshes   = "rbac/functionmeshes.yaml"
 	ofRollouts = "rbac/rollouts.yaml"
 	ofSecrets  = "rbac/secrets.yaml"
 	ofTakeOver = "rbac/takeover.yaml"
@@ -155,7 +156,7 @@ func TestTheKustomizationsListEveryManifest(t *testing.T) {
 	adapters := slices.DeleteFunc(files(t),
 		func(name string) bool {
 			return isScalers(name) || slices.Contains(handwritten(), name) ||
-				slices.Contains([]string{ofKEDA, ofRollouts, ofSecrets, ofTakeOver}, name)
+				slices.Contains([]string{ofKEDA, ofMeshes, ofRollouts, ofSecrets, ofTakeOver}, name)
 		})
 	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is granted on demand")
 	scalers := slices.DeleteFunc(files(t),
