@@ -70,6 +70,9 @@ func (d *bulkDecoder) topic() (topic backlog.BulkTopic, ok bool, err error) {
 			published, err = d.integer("msgInCount")
 			return err
 		case "subscriptions":
+			if err := d.once("subscriptions"); err != nil {
+				return err
+			}
 			topic.Subscriptions = map[string]backlog.BulkSubscription{}
 			return d.object(func(key []byte) error {
 				name := validText(key)
@@ -99,7 +102,9 @@ func (d *bulkDecoder) subscription() (subscription backlog.BulkSubscription, ok 
 			entries, err = d.integer("msgBacklog")
 			return err
 		case "consumers":
-			subscription.Consumers = 0
+			if err := d.once("consumers"); err != nil {
+				return err
+			}
 			return d.array(func() error {
 				subscription.Consumers++
 				return d.skip()

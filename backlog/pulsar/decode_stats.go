@@ -98,6 +98,9 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 			bytes, err = d.integer("bytesInCounter")
 			return err
 		case "subscriptions":
+			if err := d.once("subscriptions"); err != nil {
+				return err
+			}
 			sample.Subscriptions, err = d.subscriptions(sample.Subscriptions)
 			return err
 		default:
@@ -171,8 +174,11 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
 			"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
 			"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit":
+			var name string
 			var events number
-			events, err = d.integer("dispatchThrottled...EventsBy...Limit")
+			if name, err = d.share(key); err == nil {
+				events, err = d.integer(name)
+			}
 			s.throttled = sum(s.throttled, events.value)
 		default:
 			field, name := s.number(key)
@@ -223,6 +229,9 @@ func (d *statsDecoder) sharedText(name string) (string, error) {
 func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 	if !d.request.Detail.Has(backlog.Consumers) {
 		return d.skip()
+	}
+	if err := d.once("consumers"); err != nil {
+		return err
 	}
 	if null, err := d.null(); null || err != nil {
 		return err
@@ -280,6 +289,9 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 }
 
 func (d *statsDecoder) consumerMetadata(c *consumerAnswer) error {
+	if err := d.once("metadata"); err != nil {
+		return err
+	}
 	if null, err := d.null(); null || err != nil {
 		return err
 	}

@@ -41,8 +41,13 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 		Consumers:         s.consumers,
 		MoreConsumers:     s.moreConsumers,
 	}
-	if s.kind == "" {
+	switch sample.Type {
+	case backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared, backlog.NoType:
+	case "":
 		sample.Type = backlog.NoType
+	default:
+		return backlog.SubscriptionSample{}, fmt.Errorf("type is %s, which is no subscription type of Pulsar",
+			backlog.Quote(s.kind))
 	}
 	d.addBytes(&sample, s.bytes)
 	d.addAge(&sample, s.earliest)

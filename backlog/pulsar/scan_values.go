@@ -32,6 +32,9 @@ type number struct {
 
 // integer reads an integer or null.
 func (s *scanner) integer(name string) (number, error) {
+	if err := s.once(name); err != nil {
+		return number{}, err
+	}
 	if null, err := s.null(); null || err != nil {
 		return number{}, err
 	}
@@ -81,9 +84,17 @@ func isInteger(text []byte) bool {
 	return len(bytes.Trim(bytes.TrimPrefix(text, []byte("-")), "0123456789")) == 0
 }
 
+// peekOnce is peek for the value of a name that may come once.
+func (s *scanner) peekOnce(name string) (byte, error) {
+	if err := s.once(name); err != nil {
+		return 0, err
+	}
+	return s.peek()
+}
+
 // boolean reads true, false or null, which is false.
 func (s *scanner) boolean(name string) (bool, error) {
-	c, err := s.peek()
+	c, err := s.peekOnce(name)
 	switch {
 	case err != nil:
 		return false, err
@@ -100,7 +111,7 @@ func (s *scanner) boolean(name string) (bool, error) {
 
 // textOrNull reads a string or null, which is empty. It is only valid until the next string.
 func (s *scanner) textOrNull(name string) ([]byte, error) {
-	c, err := s.peek()
+	c, err := s.peekOnce(name)
 	switch {
 	case err != nil:
 		return nil, err
