@@ -92,7 +92,7 @@ func valueFiles(t *testing.T) map[string]string {
 	for _, path := range paths {
 		files[strings.TrimSuffix(filepath.Base(path), "-values.yaml")] = path
 	}
-	require.Len(t, files, 6)
+	require.Len(t, files, 7)
 	return files
 }
 
