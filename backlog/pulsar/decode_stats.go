@@ -98,9 +98,6 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 			bytes, err = d.integer("bytesInCounter")
 			return err
 		case "subscriptions":
-			if err := d.once("subscriptions"); err != nil {
-				return err
-			}
 			sample.Subscriptions, err = d.subscriptions(sample.Subscriptions)
 			return err
 		default:
@@ -128,7 +125,7 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 }
 
 func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlog.SubscriptionSample, error) {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("subscriptions"); null || err != nil {
 		return all, err
 	}
 	if all == nil {
@@ -230,10 +227,7 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 	if !d.request.Detail.Has(backlog.Consumers) {
 		return d.skip()
 	}
-	if err := d.once("consumers"); err != nil {
-		return err
-	}
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("consumers"); null || err != nil {
 		return err
 	}
 	return d.array(func() error {
@@ -253,15 +247,6 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 		s.consumers = append(s.consumers, sample)
 		return err
 	})
-}
-
-// timestamp reads a time; the zero time if its format is unknown.
-func (d *statsDecoder) timestamp(name string) (moment time.Time, err error) {
-	words, err := d.textOrNull(name)
-	if err != nil || moment.UnmarshalText(words) != nil {
-		return time.Time{}, err
-	}
-	return moment.UTC(), nil
 }
 
 func (d *statsDecoder) consumer() (consumerAnswer, error) {
@@ -289,10 +274,7 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 }
 
 func (d *statsDecoder) consumerMetadata(c *consumerAnswer) error {
-	if err := d.once("metadata"); err != nil {
-		return err
-	}
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("metadata"); null || err != nil {
 		return err
 	}
 	return d.object(func(key []byte) (err error) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 )
 
 // maxExact is the largest number that a float64 represents exactly. No counter of Pulsar reaches it.
@@ -15,9 +16,17 @@ const maxExact = 1 << 53
 
 var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
 
-// null consumes a null, and reports whether there was one.
-func (s *scanner) null() (bool, error) {
-	c, err := s.peek()
+// peekOnce is peek for the value of a name that may come once.
+func (s *scanner) peekOnce(name string) (byte, error) {
+	if err := s.once(name); err != nil {
+		return 0, err
+	}
+	return s.peek()
+}
+
+// null consumes a null for the value of a name, and reports whether there was one.
+func (s *scanner) null(name string) (bool, error) {
+	c, err := s.peekOnce(name)
 	if err != nil || c != 'n' {
 		return false, err
 	}
@@ -32,10 +41,7 @@ type number struct {
 
 // integer reads an integer or null.
 func (s *scanner) integer(name string) (number, error) {
-	if err := s.once(name); err != nil {
-		return number{}, err
-	}
-	if null, err := s.null(); null || err != nil {
+	if null, err := s.null(name); null || err != nil {
 		return number{}, err
 	}
 	c, err := s.peek()
@@ -84,14 +90,6 @@ func isInteger(text []byte) bool {
 	return len(bytes.Trim(bytes.TrimPrefix(text, []byte("-")), "0123456789")) == 0
 }
 
-// peekOnce is peek for the value of a name that may come once.
-func (s *scanner) peekOnce(name string) (byte, error) {
-	if err := s.once(name); err != nil {
-		return 0, err
-	}
-	return s.peek()
-}
-
 // boolean reads true, false or null, which is false.
 func (s *scanner) boolean(name string) (bool, error) {
 	c, err := s.peekOnce(name)
@@ -122,4 +120,13 @@ func (s *scanner) textOrNull(name string) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%s is %s", name, kindOf(c))
 	}
+}
+
+// timestamp reads a time; the zero time if its format is unknown.
+func (s *scanner) timestamp(name string) (moment time.Time, err error) {
+	words, err := s.textOrNull(name)
+	if err != nil || moment.UnmarshalText(words) != nil {
+		return time.Time{}, err
+	}
+	return moment.UTC(), nil
 }
