@@ -130,8 +130,8 @@ func TestTheAdapterMayChangeReplicasOfAMeshAndNothingElse(t *testing.T) {
 	}
 }
 
-// enforceMeshPolicy creates the admission policy of the chart until the test ends. It waits until the API server enforces
-// it, and in the end until that no longer does.
+// enforceMeshPolicy creates the admission policy of the chart until the test ends. It waits until the API server
+// enforces it, and in the end until that no longer does.
 func enforceMeshPolicy(t *testing.T, people, adapter client.Client, mesh *unstructured.Unstructured, flags []string) {
 	t.Helper()
 	relabeled := mesh.DeepCopy()

@@ -67,7 +67,7 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a directory of temporary files
+	defer os.RemoveAll(dir)
 	meshes, err := mesh.WriteCRDs(dir)
 	if err != nil {
 		return nil, err

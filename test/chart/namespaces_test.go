@@ -27,25 +27,28 @@ func TestWithWatchNamespacesPermissionsEndThere(t *testing.T) {
 		require.NoError(t, people.Create(t.Context(), object))
 		t.Cleanup(func() { require.NoError(t, people.Delete(context.WithoutCancel(t.Context()), object)) })
 	}
+	const ours = "pulsar-autoscaler.io"
 	for name, test := range map[string]struct {
 		account, verb, group, resource string
 		// everywhere is for what is of the whole cluster, own for what is granted in the release's namespace alone.
 		everywhere, own bool
 	}{
-		"policies":  {account: "adapter", verb: "list", group: "pulsar-autoscaler.io", resource: "autoscalingpolicies"},
-		"statuses":  {account: "adapter", verb: "patch", group: "pulsar-autoscaler.io", resource: "autoscalingpolicies/status"},
+		"policies":  {account: "adapter", verb: "list", group: ours, resource: "autoscalingpolicies"},
+		"statuses":  {account: "adapter", verb: "patch", group: ours, resource: "autoscalingpolicies/status"},
 		"Functions": {account: "adapter", verb: "watch", group: "compute.functionmesh.io", resource: "functions"},
 		"entries of FunctionMeshes": {
 			account: "adapter", verb: "patch", group: "compute.functionmesh.io", resource: "functionmeshes",
 		},
-		"StatefulSets":        {account: "adapter", verb: "patch", group: "apps", resource: "statefulsets/scale"},
-		"Deployments":         {account: "adapter", verb: "patch", group: "apps", resource: "deployments/scale"},
-		"autoscalers":         {account: "adapter", verb: "delete", group: "autoscaling", resource: "horizontalpodautoscalers"},
+		"StatefulSets": {account: "adapter", verb: "patch", group: "apps", resource: "statefulsets/scale"},
+		"Deployments":  {account: "adapter", verb: "patch", group: "apps", resource: "deployments/scale"},
+		"autoscalers": {
+			account: "adapter", verb: "delete", group: "autoscaling", resource: "horizontalpodautoscalers",
+		},
 		"ScaledObjects":       {account: "adapter", verb: "create", group: "keda.sh", resource: "scaledobjects"},
 		"pods":                {account: "adapter", verb: "list", resource: "pods"},
 		"Secrets":             {account: "adapter", verb: "get", resource: "secrets"},
 		"ConfigMaps":          {account: "adapter", verb: "get", resource: "configmaps"},
-		"the scaler":          {account: "scaler", verb: "list", group: "pulsar-autoscaler.io", resource: "autoscalingpolicies"},
+		"the scaler":          {account: "scaler", verb: "list", group: ours, resource: "autoscalingpolicies"},
 		"pods, the scaler":    {account: "scaler", verb: "watch", resource: "pods"},
 		"Secrets, the scaler": {account: "scaler", verb: "get", resource: "secrets"},
 		"APIServices": {
