@@ -168,16 +168,13 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
 		case "consumers":
 			err = d.consumers(&s)
-		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
-			"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
-			"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit":
-			var name string
-			var events number
-			if name, err = d.share(key); err == nil {
-				events, err = d.integer(name)
-			}
-			s.throttled = sum(s.throttled, events.value)
 		default:
+			if name := throttledBy(key); name != "" {
+				var events number
+				events, err = d.integer(name)
+				s.throttled = sum(s.throttled, events.value)
+				return err
+			}
 			field, name := s.number(key)
 			if field == nil {
 				return d.skip()

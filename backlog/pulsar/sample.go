@@ -100,6 +100,20 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.Consumer
 	return sample, err
 }
 
+// throttledBy is a key that counts events of a limit; empty for other keys.
+func throttledBy(key []byte) string {
+	for _, name := range [...]string{
+		"dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
+		"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
+		"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit",
+	} {
+		if string(key) == name {
+			return name
+		}
+	}
+	return ""
+}
+
 // counter returns a number that must exist and must not be negative.
 func (n number) counter(name string) (int64, error) {
 	if !n.present {

@@ -16,6 +16,8 @@ import (
 const (
 	// maxDepth bounds nested values; Pulsar's answers have less than 10 levels.
 	maxDepth = 100
+	// openNames is more than the known values of all open objects of a topic.
+	openNames = 32
 )
 
 var (
@@ -42,7 +44,10 @@ type scanner struct {
 
 func newScanner(r io.Reader) *scanner {
 	charged, _ := r.(*answer)
-	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}, answer: charged, first: -1}
+	return &scanner{
+		lexer:  lexer{input: input{from: r, buffer: make([]byte, scanBytes)}},
+		answer: charged, names: make([]string, 0, openNames), first: -1,
+	}
 }
 
 // finish checks that nothing follows a value, which was read with this error.
