@@ -43,7 +43,7 @@ func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, f
 			return err
 		}
 		if err := s.client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
-			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, err)
+			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, namingGrant(err, ref.Kind))
 		}
 		return nil
 	})

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -257,6 +259,51 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	env.restart()
 	env.reconcile()
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
+}
+
+func TestAForbiddenPatchNamesTheValueThatGrantsIt(t *testing.T) {
+	tests := map[string]struct {
+		env          func(t *testing.T) *testEnv
+		want, grants string
+	}{
+		"replicas of a component": {
+			env: func(t *testing.T) *testEnv {
+				t.Helper()
+				return newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+			},
+			want:   "Unknown/ScaleFailed",
+			grants: ": set rbac.functionMeshes=true of the chart, or apply deploy/rbac/functionmeshes.yaml",
+		},
+		"maxReplicas of a component": {
+			env: func(t *testing.T) *testEnv {
+				t.Helper()
+				mesh, p := fixture.Mesh(), fixture.ComponentPolicy()
+				fixture.EntryAt(mesh, 1)["maxReplicas"] = int64(5)
+				p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+				return newTestEnv(t, mesh, fixture.MeshChild(), p, fixture.ConfigMap())
+			},
+			want:   "False/TakeOverFailed",
+			grants: ": set rbac.functionMeshes=true of the chart, or apply deploy/rbac/functionmeshes.yaml",
+		},
+		"maxReplicas of a Function": {
+			env:    func(t *testing.T) *testEnv { t.Helper(); return takingOver(t) },
+			want:   "False/TakeOverFailed",
+			grants: ": set rbac.takeOver=true of the chart, or apply deploy/rbac/takeover.yaml",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := test.env(t)
+			env.patchFails = apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "y", nil)
+			for range 2 {
+				env.answer(700, 10_000)
+				_, _ = env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+			}
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, status, message)
+			require.Contains(t, message, test.grants)
+		})
+	}
 }
 
 func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {

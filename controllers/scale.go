@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -87,6 +88,18 @@ func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas
 		}
 	}
 	return err
+}
+
+// namingGrant adds to a forbidden patch of a kind what grants it.
+func namingGrant(err error, kind string) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	value, file := "rbac.takeOver", "takeover"
+	if kind == cluster.KindFunctionMesh {
+		value, file = "rbac.functionMeshes", "functionmeshes"
+	}
+	return fmt.Errorf("%w: set %s=true of the chart, or apply deploy/rbac/%s.yaml", err, value, file)
 }
 
 // replicasPatch sets spec.replicas and nothing else.

@@ -51,7 +51,7 @@ func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas
 	written.SetName(mesh.GetName())
 	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
-			entry.List, entry.Index, ref.Name, err)
+			entry.List, entry.Index, ref.Name, namingGrant(err, cluster.KindFunctionMesh))
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ const (
 	reportTimeout = 5 * time.Second
 )
 
-// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.
+// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and Namespaces are
+// required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the poller, from 1s to 5m.
@@ -58,6 +59,8 @@ type Config struct {
 	WorkerCredentials target.WorkerCredentials
 	// InstanceMetrics selects how instances are found.
 	InstanceMetrics target.InstanceMetrics
+	// Namespaces are those that the manager's cache has; none for all.
+	Namespaces []string
 	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
 	Worker interface {
 		target.Worker
@@ -119,7 +122,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := informer.WatchPods(mgr, config.InstanceMetrics)
+	pods, err := informer.WatchPods(mgr, config.InstanceMetrics, config.Namespaces)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

@@ -147,8 +147,9 @@ func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.Autoscaling
 		if equality.Semantic.DeepEqual(before.GetAnnotations(), live.GetAnnotations()) {
 			return nil
 		}
-		return s.client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
-			client.FieldOwner(plan.FieldManager))
+		return namingGrant(s.client.Patch(ctx, live,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+			client.FieldOwner(plan.FieldManager)), cluster.KindScaledObject)
 	})
 }
 

@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,19 +79,23 @@ func drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
 }
 
-// decodeJSON reads exactly one value, for small answers; a scanner reads large ones.
+// decodeJSON reads exactly one value without repeated keys, for small answers; a scanner reads large ones.
 func decodeJSON(r io.Reader, into any) error {
 	if a, charged := r.(*answer); charged {
 		r = wholeReader{a}
 	}
-	decoder := json.NewDecoder(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	if err := decoder.Decode(into); err != nil {
 		return plainJSONError(err)
 	}
-	_, err := decoder.Token()
+	_, err = decoder.Token()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil
+		return newScanner(bytes.NewReader(text)).distinct()
 	case err == nil:
 		return errTwoValues
 	default:

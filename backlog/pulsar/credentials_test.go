@@ -175,7 +175,8 @@ func TestInvalidNamedCredentialsSendNothing(t *testing.T) {
 		"an issuer that is not allowed": {
 			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`},
 			backlog.ErrHostNotAllowed,
-			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
+			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers (value " +
+				"pulsar.allowedOAuth2Issuers of the chart)",
 		},
 		"a plugin that is not known": {
 			backlog.Credentials{Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationAthenz", Params: "s3cret"},

@@ -116,6 +116,9 @@ func eachPartition(s *scanner, read func(key []byte) error) (partitions number, 
 	err = s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "metadata":
+			if err := s.once("metadata"); err != nil {
+				return err
+			}
 			partitions, err = readMetadata(s)
 			return err
 		case "partitions":

@@ -125,7 +125,7 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 }
 
 func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlog.SubscriptionSample, error) {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("subscriptions"); null || err != nil {
 		return all, err
 	}
 	if all == nil {
@@ -168,13 +168,13 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
 		case "consumers":
 			err = d.consumers(&s)
-		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
-			"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
-			"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit":
-			var events number
-			events, err = d.integer("dispatchThrottled...EventsBy...Limit")
-			s.throttled = sum(s.throttled, events.value)
 		default:
+			if name := throttledBy(key); name != "" {
+				var events number
+				events, err = d.integer(name)
+				s.throttled = sum(s.throttled, events.value)
+				return err
+			}
 			field, name := s.number(key)
 			if field == nil {
 				return d.skip()
@@ -224,7 +224,7 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 	if !d.request.Detail.Has(backlog.Consumers) {
 		return d.skip()
 	}
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("consumers"); null || err != nil {
 		return err
 	}
 	return d.array(func() error {
@@ -244,15 +244,6 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 		s.consumers = append(s.consumers, sample)
 		return err
 	})
-}
-
-// timestamp reads a time; the zero time if its format is unknown.
-func (d *statsDecoder) timestamp(name string) (moment time.Time, err error) {
-	words, err := d.textOrNull(name)
-	if err != nil || moment.UnmarshalText(words) != nil {
-		return time.Time{}, err
-	}
-	return moment.UTC(), nil
 }
 
 func (d *statsDecoder) consumer() (consumerAnswer, error) {
@@ -280,7 +271,7 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 }
 
 func (d *statsDecoder) consumerMetadata(c *consumerAnswer) error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.null("metadata"); null || err != nil {
 		return err
 	}
 	return d.object(func(key []byte) (err error) {

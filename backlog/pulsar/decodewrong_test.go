@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -92,9 +93,10 @@ func TestDecodeOddNumbers(t *testing.T) {
 			map[string]any{"type": nil},
 			with(func(s *backlog.SubscriptionSample) { s.Type = backlog.NoType }), "",
 		},
-		"a type of a later Pulsar is kept": {
+		"a type that Pulsar does not have": {
 			map[string]any{"type": "Queue"},
-			with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), "",
+			good,
+			"subscription a/b/c: type is Queue, which is no subscription type of Pulsar",
 		},
 		"negative replays become 0": {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
 		"reports why dispatch is stopped": {
@@ -159,6 +161,79 @@ func TestDecodeOddNumbers(t *testing.T) {
 			}}, answer.Partitions)
 		})
 	}
+}
+
+// TestDecodeRefusesRepeatedKeys: encoding/json would take the last value, and which one is true is not known.
+func TestDecodeRefusesRepeatedKeys(t *testing.T) {
+	const counters = `"msgBacklog":1,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0`
+	topic := func(subscription string) string {
+		return `{"msgInCounter":0,"subscriptions":{"a":{` + subscription + `}}}`
+	}
+	consumer := func(more string) string { return topic(counters + `,"consumers":[{"consumerName":"x",` + more + `}]`) }
+	stats := func(r io.Reader) error {
+		_, err := decodeStats(r, backlog.Request{Detail: backlog.Full})
+		return err
+	}
+	partitions := func(r io.Reader) error { _, err := decodePartitions(r); return err }
+	whole := func(r io.Reader) error { _, err := decodePartitionedStats(r, "a", 0, backlog.Request{}); return err }
+	entries := func(r io.Reader) error { _, err := decodeAddedEntries(r); return err }
+	bulk := func(r io.Reader) error {
+		_, err := decodeBrokerStats(r, func(string) bool { return true })
+		return err
+	}
+	small := func(r io.Reader) error { var into map[string]any; return decodeJSON(r, &into) }
+	for name, test := range map[string]struct {
+		decode    func(io.Reader) error
+		body, err string
+	}{
+		"a counter of the topic": {stats, `{"msgInCounter":1,"msgInCounter":2,"subscriptions":{}}`, "msgInCounter comes twice"},
+		"subscriptions":          {stats, `{"msgInCounter":1,"subscriptions":{},"subscriptions":{}}`, "subscriptions comes twice"},
+		"a backlog":              {stats, topic(counters + `,"msgBacklog":0`), "subscription a: msgBacklog comes twice"},
+		"a null, and a backlog":  {stats, topic(`"msgBacklog":null,` + counters), "subscription a: msgBacklog comes twice"},
+		"a type": {
+			stats, topic(counters + `,"type":"Shared","type":"Failover"`), "subscription a: type comes twice",
+		},
+		"a flag": {
+			stats, topic(counters + `,"blockedSubscriptionOnUnackedMsgs":true,"blockedSubscriptionOnUnackedMsgs":false`),
+			"subscription a: blockedSubscriptionOnUnackedMsgs comes twice",
+		},
+		"a cause of throttling": {
+			stats, topic(counters + `,"dispatchThrottledMsgEventsByTopicLimit":1,"dispatchThrottledMsgEventsByTopicLimit":1`),
+			"subscription a: dispatchThrottledMsgEventsByTopicLimit comes twice",
+		},
+		"consumers": {stats, topic(counters + `,"consumers":[],"consumers":[]`), "subscription a: consumers comes twice"},
+		"a counter of a consumer": {
+			stats, consumer(`"unackedMessages":1,"unackedMessages":2`), "subscription a: unackedMessages comes twice",
+		},
+		"an instance": {
+			stats, consumer(`"metadata":{"instance_id":"0","instance_id":"1"}`), "subscription a: instance_id comes twice",
+		},
+		"partitions": {partitions, `{"partitions":1,"partitions":2}`, "the number of partitions comes twice"},
+		"metadata": {
+			whole, `{"metadata":{"partitions":1},"metadata":{"partitions":0},"partitions":{}}`, "metadata comes twice",
+		},
+		"entries": {entries, `{"entriesAddedCounter":1,"entriesAddedCounter":1}`, "entriesAddedCounter comes twice"},
+		"a backlog in bulk": {
+			bulk, `{"n":{"b":{"persistent":{"t":{"msgInCount":1,"subscriptions":{"a":{"msgBacklog":1,"msgBacklog":0}}}}}}}`,
+			"msgBacklog comes twice",
+		},
+		"subscriptions in bulk": {
+			bulk, `{"n":{"b":{"persistent":{"t":{"msgInCount":1,"subscriptions":{},"subscriptions":{}}}}}}`,
+			"subscriptions comes twice",
+		},
+		"a key of a function worker": {small, `{"instances":[{"status":{"running":true,"running":false}}]}`, "running comes twice"},
+	} {
+		t.Run(name, func(t *testing.T) { require.EqualError(t, test.decode(strings.NewReader(test.body)), test.err) })
+	}
+	t.Run("but not in two partitions", func(t *testing.T) {
+		two := `{"metadata":{"partitions":2},"partitions":{"a-partition-0":` + topic(counters) + `,"a-partition-1":` +
+			topic(counters) + `}}`
+		require.NoError(t, whole(strings.NewReader(two)))
+	})
+	t.Run("nor in two consumers", func(t *testing.T) {
+		two := topic(counters + `,"consumers":[{"consumerName":"x","unackedMessages":1},{"consumerName":"y","unackedMessages":1}]`)
+		require.NoError(t, stats(strings.NewReader(two)))
+	})
 }
 
 func TestDecodeRefusesOtherAnswers(t *testing.T) {

@@ -21,8 +21,9 @@ import (
 // AllowedHostsFlag is the flag of the programs that sets Config.AllowedHosts; messages name it.
 const AllowedHostsFlag = "--allowed-pulsar-hosts"
 
-// allowedHostsFix names the Deployments with the flag.
-const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deployment scaler, for triggers of KEDA)"
+// allowedHostsFix names the Deployments with the flag, and the value of the chart, which sets it for both.
+const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deployment scaler, for triggers of KEDA), " +
+	"which is value pulsar.allowedHosts of the chart"
 
 // The table of errors with the reason and the function that makes the text. JSON means Pulsar's own {"reason": "..."}:
 // a broker answers 401 both for invalid credentials (a Jetty page in HTML) and for a missing permission (JSON), as

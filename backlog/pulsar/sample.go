@@ -41,8 +41,13 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 		Consumers:         s.consumers,
 		MoreConsumers:     s.moreConsumers,
 	}
-	if s.kind == "" {
+	switch sample.Type {
+	case backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared, backlog.NoType:
+	case "":
 		sample.Type = backlog.NoType
+	default:
+		return backlog.SubscriptionSample{}, fmt.Errorf("type is %s, which is no subscription type of Pulsar",
+			backlog.Quote(s.kind))
 	}
 	d.addBytes(&sample, s.bytes)
 	d.addAge(&sample, s.earliest)
@@ -93,6 +98,20 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.Consumer
 		sample.Component = c.component
 	}
 	return sample, err
+}
+
+// throttledBy is a key that counts events of a limit; empty for other keys.
+func throttledBy(key []byte) string {
+	for _, name := range [...]string{
+		"dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
+		"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
+		"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit",
+	} {
+		if string(key) == name {
+			return name
+		}
+	}
+	return ""
 }
 
 // counter returns a number that must exist and must not be negative.

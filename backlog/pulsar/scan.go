@@ -7,12 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 const (
 	// maxDepth bounds nested values; Pulsar's answers have less than 10 levels.
 	maxDepth = 100
+	// openNames is more than the known values of all open objects of a topic.
+	openNames = 32
 )
 
 var (
@@ -31,11 +36,18 @@ type scanner struct {
 	depth  int
 	// text has the last string.
 	text []byte
+	// names are those of the known values that were read of all open objects, from first on of the innermost object;
+	// first is -1 directly in a list, and outside of all objects.
+	names []string
+	first int
 }
 
 func newScanner(r io.Reader) *scanner {
 	charged, _ := r.(*answer)
-	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}, answer: charged}
+	return &scanner{
+		lexer:  lexer{input: input{from: r, buffer: make([]byte, scanBytes)}},
+		answer: charged, names: make([]string, 0, openNames), first: -1,
+	}
 }
 
 // finish checks that nothing follows a value, which was read with this error.
@@ -72,6 +84,42 @@ func (s *scanner) object(read func(key []byte) error) error {
 	})
 }
 
+// once fails if the innermost object had a value of this name before: it is not known which of the two is true.
+func (s *scanner) once(name string) error {
+	if s.first < 0 {
+		return nil
+	}
+	if slices.Contains(s.names[s.first:], name) {
+		return comesTwice(name)
+	}
+	s.names = append(s.names, name)
+	return nil
+}
+
+func comesTwice(name string) error { return fmt.Errorf("%s comes twice", name) }
+
+// distinct skips a value, and fails if an object in it has a key twice.
+func (s *scanner) distinct() error {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return err
+	case c == '[':
+		return s.array(s.distinct)
+	case c != '{':
+		return s.skip()
+	}
+	keys := map[string]bool{}
+	return s.object(func(key []byte) error {
+		name := validText(key)
+		if keys[name] {
+			return comesTwice(backlog.Quote(name))
+		}
+		keys[name] = true
+		return s.distinct()
+	})
+}
+
 // array reads an array; read must consume each value.
 func (s *scanner) array(read func() error) error { return s.list('[', ']', "a list", read) }
 
@@ -87,7 +135,11 @@ func (s *scanner) list(opening, closing byte, kind string, read func() error) er
 	if s.depth++; s.depth > maxDepth {
 		return errTooDeep
 	}
-	defer func() { s.depth-- }()
+	outer, names := s.first, len(s.names)
+	if s.first = -1; opening == '{' {
+		s.first = names
+	}
+	defer func() { s.depth, s.first, s.names = s.depth-1, outer, s.names[:names] }()
 	if c, err = s.peek(); err != nil {
 		return err
 	}

@@ -41,8 +41,10 @@ func scanAny(s *scanner) (any, error) {
 	case '"':
 		text, err := s.string()
 		return string(text), err
-	case 't', 'f':
-		return s.boolean("")
+	case 't':
+		return true, s.word("true")
+	case 'f':
+		return false, s.word("false")
 	case 'n':
 		return nil, s.word("null")
 	default:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 )
 
 // maxExact is the largest number that a float64 represents exactly. No counter of Pulsar reaches it.
@@ -15,9 +16,17 @@ const maxExact = 1 << 53
 
 var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
 
-// null consumes a null, and reports whether there was one.
-func (s *scanner) null() (bool, error) {
-	c, err := s.peek()
+// peekOnce is peek for the value of a name that may come once.
+func (s *scanner) peekOnce(name string) (byte, error) {
+	if err := s.once(name); err != nil {
+		return 0, err
+	}
+	return s.peek()
+}
+
+// null consumes a null for the value of a name, and reports whether there was one.
+func (s *scanner) null(name string) (bool, error) {
+	c, err := s.peekOnce(name)
 	if err != nil || c != 'n' {
 		return false, err
 	}
@@ -32,7 +41,7 @@ type number struct {
 
 // integer reads an integer or null.
 func (s *scanner) integer(name string) (number, error) {
-	if null, err := s.null(); null || err != nil {
+	if null, err := s.null(name); null || err != nil {
 		return number{}, err
 	}
 	c, err := s.peek()
@@ -83,7 +92,7 @@ func isInteger(text []byte) bool {
 
 // boolean reads true, false or null, which is false.
 func (s *scanner) boolean(name string) (bool, error) {
-	c, err := s.peek()
+	c, err := s.peekOnce(name)
 	switch {
 	case err != nil:
 		return false, err
@@ -100,7 +109,7 @@ func (s *scanner) boolean(name string) (bool, error) {
 
 // textOrNull reads a string or null, which is empty. It is only valid until the next string.
 func (s *scanner) textOrNull(name string) ([]byte, error) {
-	c, err := s.peek()
+	c, err := s.peekOnce(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -111,4 +120,13 @@ func (s *scanner) textOrNull(name string) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%s is %s", name, kindOf(c))
 	}
+}
+
+// timestamp reads a time; the zero time if its format is unknown.
+func (s *scanner) timestamp(name string) (moment time.Time, err error) {
+	words, err := s.textOrNull(name)
+	if err != nil || moment.UnmarshalText(words) != nil {
+		return time.Time{}, err
+	}
+	return moment.UTC(), nil
 }

@@ -186,11 +186,17 @@ func TestStatusHasTheCountersOfStats(t *testing.T) {
 	}
 }
 
-// instance is one instance of a function's status.
-func instance(id int, changes string) string {
-	return `{"instanceId":` + strconv.Itoa(id) +
-		`,"status":{"running":true,"error":"","numReceived":12,"numSuccessfullyProcessed":10,` +
-		`"numUserExceptions":2,"numSystemExceptions":1,"averageLatency":5.5` + changes + `}}`
+// instance is one instance of a function's status, with other fields of the status.
+func instance(t *testing.T, id int, changes string) string {
+	t.Helper()
+	status := map[string]any{
+		"running": true, "error": "", "numReceived": 12, "numSuccessfullyProcessed": 10, "numUserExceptions": 2,
+		"numSystemExceptions": 1, "averageLatency": 5.5,
+	}
+	require.NoError(t, json.Unmarshal([]byte("{"+changes+"}"), &status))
+	text, err := json.Marshal(map[string]any{"instanceId": id, "status": status})
+	require.NoError(t, err)
+	return string(text)
 }
 
 func TestInstancesThatDidNotAnswerAreSilent(t *testing.T) {
@@ -200,26 +206,26 @@ func TestInstancesThatDidNotAnswerAreSilent(t *testing.T) {
 		silent int
 	}{
 		"all answer": {
-			`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`,
+			`{"numInstances":2,"instances":[` + instance(t, 1, "") + "," + instance(t, 0, "") + `]}`,
 			[]string{"1", "0"},
 			0,
 		},
-		"one is down": {`{"numInstances":2,"instances":[` + instance(1, "") + "," +
-			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"one is down": {`{"numInstances":2,"instances":[` + instance(t, 1, "") + "," +
+			instance(t, 0, `"running":false`) + `]}`, []string{"1"}, 1},
 		"one was never scheduled": {
-			`{"numInstances":3,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`,
+			`{"numInstances":3,"instances":[` + instance(t, 1, "") + "," + instance(t, 0, "") + `]}`,
 			[]string{"1", "0"},
 			1,
 		},
 		"one failed before it could run": {`{"numInstances":1,"instances":[` +
-			instance(0, `,"error":"boom","numReceived":0`) + `]}`, nil, 1},
+			instance(t, 0, `"error":"boom","numReceived":0`) + `]}`, nil, 1},
 		"one works and had a failure": {
-			`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom"`) + `]}`,
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"error":"boom"`) + `]}`,
 			[]string{"0"},
 			0,
 		},
-		"more run than were requested": {`{"numInstances":1,"instances":[` + instance(1, "") + "," +
-			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"more run than were requested": {`{"numInstances":1,"instances":[` + instance(t, 1, "") + "," +
+			instance(t, 0, `"running":false`) + `]}`, []string{"1"}, 1},
 		"no instance is known": {`{"numInstances":2,"instances":[]}`, nil, 2},
 	}
 	for name, tt := range tests {
@@ -241,7 +247,7 @@ func TestFailedCallsAreInTheTimeOfJavaAlone(t *testing.T) {
 		function.Java: 12, function.Python: 10,
 		function.Go: 10,
 	} {
-		sample, err := decodeStatus(strings.NewReader(`{"numInstances":1,"instances":[`+instance(0, "")+`]}`), sf, runtime)
+		sample, err := decodeStatus(strings.NewReader(`{"numInstances":1,"instances":[`+instance(t, 0, "")+`]}`), sf, runtime)
 		require.NoError(t, err)
 		require.Equal(t, calls, *sample.Instances[0].Calls)
 		require.Equal(t, calls*5_500_000, sample.Instances[0].BusyTime.Nanoseconds())
@@ -254,7 +260,7 @@ func TestInvalidStatuses(t *testing.T) {
 		"no number of instances": {`{"instances":[]}`, "numInstances is missing"},
 		"a negative one":         {`{"numInstances":-1}`, "numInstances is -1"},
 		"an instance twice": {
-			`{"numInstances":2,"instances":[` + instance(0, "") + "," + instance(0, "") + `]}`,
+			`{"numInstances":2,"instances":[` + instance(t, 0, "") + "," + instance(t, 0, "") + `]}`,
 			"an instance has no id of its own",
 		},
 		"an instance without id": {
@@ -267,7 +273,7 @@ func TestInvalidStatuses(t *testing.T) {
 			"instance 0: the number of messages received is missing",
 		},
 		"a counter is negative": {
-			`{"numInstances":1,"instances":[` + instance(0, `,"numUserExceptions":-1`) + `]}`,
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"numUserExceptions":-1`) + `]}`,
 			"instance 0: the number of exceptions is -1",
 		},
 		"a sink's status": {
@@ -275,15 +281,15 @@ func TestInvalidStatuses(t *testing.T) {
 			"instance 0: the number of messages received is missing",
 		},
 		"no latency": {
-			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":null`) + `]}`,
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"averageLatency":null`) + `]}`,
 			"instance 0: averageLatency is missing",
 		},
 		"a negative latency": {
-			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":-1`) + `]}`,
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"averageLatency":-1`) + `]}`,
 			"instance 0: averageLatency is -1",
 		},
 		"a latency of centuries": {
-			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":1e300`) + `]}`,
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"averageLatency":1e300`) + `]}`,
 			"instance 0: averageLatency is 1e+300",
 		},
 	} {

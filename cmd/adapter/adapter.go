@@ -65,7 +65,7 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
+		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics, Namespaces: o.Kube.WatchNamespaces,
 		Worker: fencedWorker{worker, a.fence}, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
 		Clock: time.Now, PolicyMetrics: o.PolicyMetrics, Registerer: registry,

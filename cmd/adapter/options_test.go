@@ -132,6 +132,9 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--max-requests-per-cluster=0",
 			"--max-requests-per-cluster is 0: it must be from 1 to 1000",
 		},
+		"namespaces have names": {
+			"--watch-namespaces=media,A_B", `--watch-namespaces is "A_B": a lowercase RFC 1123 label`,
+		},
 		"a lease has a name": {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
 		"a namespace is a label": {
 			"--lease-namespace=A_B",

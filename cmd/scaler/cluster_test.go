@@ -35,7 +35,9 @@ func TestThePermissionsOfTheManifestsSuffice(t *testing.T) {
 	scalers, err := filepath.Glob(filepath.Join(manifests, "scaler", "*.yaml"))
 	require.NoError(t, err)
 	scalers = slices.DeleteFunc(scalers, func(path string) bool {
-		return slices.Contains([]string{"kustomization.yaml", "deployment.yaml", "certificate.yaml"}, filepath.Base(path))
+		return slices.Contains([]string{
+			"kustomization.yaml", "deployment.yaml", "certificate.yaml", "triggerauthentication.yaml",
+		}, filepath.Base(path))
 	})
 	require.NoError(t,
 		control.ApplyFiles(t.Context(),

@@ -97,6 +97,9 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--poll-interval=100ms",
 			"--poll-interval is 100ms: it must be from 1s to 5m0s",
 		},
+		"namespaces have names": {
+			"--watch-namespaces=media,A_B", `--watch-namespaces is "A_B": a lowercase RFC 1123 label`,
+		},
 		"a lease has a name": {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
 		"a log level is known": {
 			"--log-level=loud",

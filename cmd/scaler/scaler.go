@@ -90,7 +90,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
-		Worker: worker, Lease: lease, Clock: time.Now,
+		Namespaces: s.options.Kube.WatchNamespaces, Worker: worker, Lease: lease, Clock: time.Now,
 		// Called only once the parts run, when the server exists.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
 	})

@@ -34,11 +34,16 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// CacheOptions cache one Lease, and of other objects the fields that target.Transform keeps. Without managed fields an
-// object is half as large.
-func CacheOptions(lease types.NamespacedName) cache.Options {
+// CacheOptions cache one Lease, and of other objects in the namespaces (all without any) the fields that
+// target.Transform keeps. Without managed fields an object is half as large.
+func CacheOptions(lease types.NamespacedName, namespaces []string) cache.Options {
+	chosen := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		chosen[namespace] = cache.Config{}
+	}
 	return cache.Options{
-		DefaultTransform: target.Transform,
+		DefaultTransform:  target.Transform,
+		DefaultNamespaces: chosen,
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{
@@ -49,12 +54,12 @@ func CacheOptions(lease types.NamespacedName) cache.Options {
 	}
 }
 
-// WatchPods adds the watch of pods to the manager; nil with NoInstanceMetrics.
-func WatchPods(mgr manager.Manager, mode target.InstanceMetrics) (*Pods, error) {
+// WatchPods adds the watch of pods to the manager; nil with NoInstanceMetrics. Without namespaces it is of all.
+func WatchPods(mgr manager.Manager, mode target.InstanceMetrics, namespaces []string) (*Pods, error) {
 	if mode != target.PodInstanceMetrics {
 		return nil, nil //nolint:nilnil // none is a result
 	}
-	pods, err := NewPods(mgr)
+	pods, err := NewPods(mgr, namespaces)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,9 @@ type Pods struct {
 	direct client.Reader
 	// watches of pods alone: the adapter works without them. There are two, because a watch has one selector.
 	watches []podWatch
-	every   time.Duration
+	// namespaces are those of the watches; none for all.
+	namespaces []string
+	every      time.Duration
 	// selections are the health of selected pods that are not in the cache.
 	selections *target.Lookups[podSelection, selectedPods]
 	// forbidden signals that the watch of pods is forbidden; it holds one signal.
@@ -71,10 +73,11 @@ type podWatch struct {
 	synced toolscache.InformerSynced
 }
 
-// NewPods creates watches of pods with the connection of a manager. They have pods while Start runs.
-func NewPods(mgr manager.Manager) (*Pods, error) {
+// NewPods creates watches of pods with the connection of a manager, in some namespaces or, without any, in all. They
+// have pods while Start runs.
+func NewPods(mgr manager.Manager, namespaces []string) (*Pods, error) {
 	p := &Pods{
-		direct: mgr.GetAPIReader(), every: podProbeInterval, forbidden: make(chan struct{}, 1),
+		direct: mgr.GetAPIReader(), namespaces: namespaces, every: podProbeInterval, forbidden: make(chan struct{}, 1),
 		unknown: errPodsNotRead, selections: newSelections(time.Now),
 	}
 	connection, err := apiutil.RESTClientForGVK(corev1.SchemeGroupVersion.WithKind("Pod"), false, false, mgr.GetConfig(),
@@ -87,24 +90,42 @@ func NewPods(mgr manager.Manager) (*Pods, error) {
 		if err != nil {
 			return nil, err
 		}
-		informer := toolscache.NewSharedIndexInformer(
-			toolscache.NewFilteredListWatchFromClient(connection, "pods", metav1.NamespaceAll,
-				func(options *metav1.ListOptions) { options.LabelSelector = one.String() }),
-			&corev1.Pod{}, 0, toolscache.Indexers{indexInstance: indexPod})
-		err = errors.Join(informer.SetTransform(podTransform()), informer.SetWatchErrorHandlerWithContext(p.watchFailed))
-		if err != nil {
-			return nil, fmt.Errorf("preparing to watch pods: %w", err)
+		for _, namespace := range orAll(namespaces) {
+			watch, err := p.watch(connection, namespace, one)
+			if err != nil {
+				return nil, err
+			}
+			p.watches = append(p.watches, watch)
 		}
-		p.watches = append(p.watches,
-			podWatch{pods: informer.GetIndexer(), run: informer.RunWithContext, synced: informer.HasSynced})
 	}
 	return p, nil
 }
 
+// orAll are the namespaces of requests: all at once without a choice.
+func orAll(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return namespaces
+}
+
+// watch creates the watch of one namespace and selector.
+func (p *Pods) watch(connection toolscache.Getter, namespace string, selector labels.Selector) (podWatch, error) {
+	informer := toolscache.NewSharedIndexInformer(
+		toolscache.NewFilteredListWatchFromClient(connection, "pods", namespace,
+			func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }),
+		&corev1.Pod{}, 0, toolscache.Indexers{indexInstance: indexPod})
+	err := errors.Join(informer.SetTransform(podTransform()), informer.SetWatchErrorHandlerWithContext(p.watchFailed))
+	if err != nil {
+		return podWatch{}, fmt.Errorf("preparing to watch pods: %w", err)
+	}
+	return podWatch{pods: informer.GetIndexer(), run: informer.RunWithContext, synced: informer.HasSynced}, nil
+}
+
 var (
 	errPodsNotRead   = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
-	errPodsForbidden = fmt.Errorf("%w: the adapter may not list pods: grant it list and watch on pods, or set "+
-		"--instance-metrics=Off", backlog.ErrForbidden)
+	errPodsForbidden = fmt.Errorf("%w: the adapter may not list pods: grant it list and watch on pods (value "+
+		"rbac.pods of the chart), or set --instance-metrics=Off", backlog.ErrForbidden)
 )
 
 // instanceSelector selects the pods that Function Mesh runs for workloads.

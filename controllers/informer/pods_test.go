@@ -122,12 +122,20 @@ type podLister struct {
 	mu    sync.Mutex
 	fails error
 	asked int
+	// forbids a namespace; namespaces are those of the requests.
+	forbids    string
+	namespaces []string
 }
 
-func (l *podLister) List(context.Context, client.ObjectList, ...client.ListOption) error {
+func (l *podLister) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
+	namespace := (&client.ListOptions{}).ApplyOptions(options).Namespace
+	l.namespaces = append(l.namespaces, namespace)
+	if l.forbids != "" && namespace == l.forbids {
+		return apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
+	}
 	return l.fails
 }
 
@@ -152,7 +160,7 @@ func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 		synctest.Wait()
 		_, err = p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden)
-		require.ErrorContains(t, err, "grant it list and watch on pods")
+		require.ErrorContains(t, err, "grant it list and watch on pods (value rbac.pods of the chart)")
 		_, err = p.Health("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods are not healthy pods")
 		require.Equal(t, 11, direct.asked)
@@ -175,6 +183,15 @@ func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 		cancel()
 		require.NoError(t, <-done)
 	})
+}
+
+func TestPodsAreKnownWhenAllChosenNamespacesMayBeRead(t *testing.T) {
+	direct := &podLister{forbids: "billing"}
+	p := &Pods{direct: direct, namespaces: []string{"media", "billing"}}
+	require.ErrorIs(t, p.probe(t.Context()), backlog.ErrForbidden)
+	require.Equal(t, []string{"media", "billing"}, direct.namespaces)
+	p.namespaces = []string{"media"}
+	require.NoError(t, p.probe(t.Context()))
 }
 
 func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {

@@ -133,7 +133,7 @@ func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector,
 	}
 }
 
-// probe lists one pod with the selector of the watch.
+// probe lists one pod of each namespace with the selector of the watch.
 func (p *Pods) probe(ctx context.Context) error {
 	selector, err := instanceSelector()
 	if err != nil {
@@ -141,8 +141,12 @@ func (p *Pods) probe(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, podProbeTimeout)
 	defer cancel()
-	var list corev1.PodList
-	err = p.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
+	for _, namespace := range orAll(p.namespaces) {
+		if err = p.direct.List(ctx, &corev1.PodList{}, client.Limit(1), client.InNamespace(namespace),
+			client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			break
+		}
+	}
 	switch {
 	case apierrors.IsForbidden(err):
 		return errPodsForbidden

@@ -77,8 +77,8 @@ func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error
 		return blocked(false, "Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name, read.field), nil
 	case apierrors.IsForbidden(err):
 		return blocked(true,
-			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets, or give it credentials "+
-				"of its own, such as --pulsar-token-file", read.name, read.field), nil
+			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets (value rbac.secrets of "+
+				"the chart), or give it credentials of its own, such as --pulsar-token-file", read.name, read.field), nil
 	case err != nil:
 		return secretContent{}, fmt.Errorf("reading Secret %s/%s: %w", read.namespace, read.name, err)
 	}

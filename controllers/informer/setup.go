@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
-// required.
+// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials, Namespaces and
+// PolicyChanged are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the adapter, as far as this process knows it: the age limit of decisions depends on it.
@@ -32,6 +32,8 @@ type Config struct {
 	OwnCredentials      target.OwnCredentials
 	WorkerCredentials   target.WorkerCredentials
 	InstanceMetrics     target.InstanceMetrics
+	// Namespaces are those that the manager's cache has; none for all.
+	Namespaces []string
 	// Worker reads what function workers run.
 	Worker target.Worker
 	// Lease names the Lease; its holder decides for all policies.
@@ -90,7 +92,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := WatchPods(mgr, config.InstanceMetrics)
+	pods, err := WatchPods(mgr, config.InstanceMetrics, config.Namespaces)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

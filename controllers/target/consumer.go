@@ -72,7 +72,7 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 	}
 	if f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == "") {
 		return subscription, "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
-			"--pulsar-admin-url of the adapter", nil
+			"--pulsar-admin-url of the adapter (value pulsar.adminUrl of the chart)", nil
 	}
 	subscription.Cluster, invalid, err = f.clusters.resolve(ctx,
 		workload{Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)

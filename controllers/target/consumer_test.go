@@ -144,7 +144,7 @@ func TestFindConsumer(t *testing.T) {
 			want: plan.Target{
 				InvalidReason: v1alpha1.ReasonPermissionMissing,
 				Invalid: "Rollout resize may not be read: grant the adapter get and patch on rollouts/scale of API group " +
-					"argoproj.io in a ClusterRole, as deploy/rbac/deployments.yaml does for Deployments",
+					"argoproj.io in a ClusterRole, as rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for Deployments",
 			},
 		},
 		"a Rollout without replicas": {

@@ -72,7 +72,8 @@ func (c Capabilities) withoutMetricsAPI() v1alpha1.ActuatorStatus {
 	case c.NoMetricsAPI:
 		direct.Reason += ": apply its APIService"
 	case c.KEDA:
-		direct.Reason += "; to use KEDA, which is installed, set --" + FlagScalerAddress + " of the adapter"
+		direct.Reason += "; to use KEDA, which is installed, set --" + FlagScalerAddress +
+			" of the adapter (value scaler.enabled of the chart)"
 	}
 	return direct
 }

@@ -47,7 +47,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 		"Direct, and a word about KEDA": {
 			withKEDA, auto, plan.BySubresource, direct,
 			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can read " +
-				"metrics from the adapter; to use KEDA, which is installed, set --keda-scaler-address of the adapter",
+				"metrics from the adapter; to use KEDA, which is installed, set --keda-scaler-address of the adapter (value " +
+				"scaler.enabled of the chart)",
 		},
 		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},

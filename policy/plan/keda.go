@@ -35,7 +35,7 @@ func kedaIsInstalled(spec v1alpha1.AutoscalingPolicySpec, known Capabilities) *V
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
 			"actuator is KEDA, and the adapter does not know the address of its scaler: " +
-				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
+				"deploy the scaler and set --" + FlagScalerAddress + " (value scaler.enabled of the chart), or set actuator: Auto",
 		}
 	case !known.KEDA:
 		return &Violation{

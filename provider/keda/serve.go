@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
@@ -92,7 +91,6 @@ func Serve(ctx context.Context, config ServeConfig) error {
 	pb.RegisterExternalScalerServer(server, config.Server)
 	healthy := health.NewServer()
 	healthpb.RegisterHealthServer(server, healthy)
-	reflection.Register(server)
 
 	group.Go(func() error {
 		config.Server.run(ctx)

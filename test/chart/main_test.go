@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
 
@@ -61,7 +63,16 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.Start(ctx, cluster.Config{CRDs: append(crds, others...), Progress: os.Stderr})
+	dir, err := os.MkdirTemp("", "pulsar-autoscaler-crds-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	meshes, err := mesh.WriteCRDs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Start(ctx, cluster.Config{CRDs: slices.Concat(crds, others, meshes), Progress: os.Stderr})
 }
 
 // apiVersions have Helm render for a cluster with the kinds of other projects.
@@ -81,7 +92,7 @@ func valueFiles(t *testing.T) map[string]string {
 	for _, path := range paths {
 		files[strings.TrimSuffix(filepath.Base(path), "-values.yaml")] = path
 	}
-	require.Len(t, files, 6)
+	require.Len(t, files, 7)
 	return files
 }
 

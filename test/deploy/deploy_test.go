@@ -21,7 +21,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
@@ -43,6 +45,7 @@ const ofChart, ofGitOps = "chart", "gitops"
 // Files for what not every cluster has, and what not every adapter may.
 const (
 	ofKEDA     = "rbac/keda.yaml"
+	ofMeshes   = "rbac/functionmeshes.yaml"
 	ofRollouts = "rbac/rollouts.yaml"
 	ofSecrets  = "rbac/secrets.yaml"
 	ofTakeOver = "rbac/takeover.yaml"
@@ -53,6 +56,9 @@ const (
 	ofCertificate        = "rbac/certificate.yaml"
 	ofScalersCertificate = ofScaler + "certificate.yaml"
 )
+
+// ofScalersSecrets is the folder of a component, which grants the scaler Secrets on demand.
+const ofScalersSecrets = ofScaler + "secrets/"
 
 // ofUsers is what users may do, and nothing of the programs.
 const ofUsers = "rbac/users.yaml"
@@ -93,6 +99,10 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	} {
 		require.NoError(t, add(scheme))
 	}
+	// KEDA's definition is compared in test/chart.
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{
+		Group: "keda.sh", Version: "v1alpha1", Kind: "ClusterTriggerAuthentication",
+	}, &unstructured.Unstructured{})
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
@@ -155,12 +165,13 @@ func TestTheKustomizationsListEveryManifest(t *testing.T) {
 	adapters := slices.DeleteFunc(files(t),
 		func(name string) bool {
 			return isScalers(name) || slices.Contains(handwritten(), name) ||
-				slices.Contains([]string{ofKEDA, ofRollouts, ofSecrets, ofTakeOver}, name)
+				slices.Contains([]string{ofKEDA, ofMeshes, ofRollouts, ofSecrets, ofTakeOver}, name)
 		})
 	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is granted on demand")
 	scalers := slices.DeleteFunc(files(t),
-		func(name string) bool { return !isScalers(name) || name == ofScalersCertificate })
+		func(name string) bool { return !isScalers(name) || name == ofScalersSecrets+"clusterrole.yaml" })
 	require.ElementsMatch(t, scalers, listed(t, ofScaler))
+	require.Equal(t, []string{ofScalersSecrets + "clusterrole.yaml"}, listed(t, ofScalersSecrets))
 }
 
 // listed are the files that the kustomization of a folder names.
@@ -191,7 +202,11 @@ func read(t *testing.T, folder string) kustomized {
 	require.NoError(t, err)
 	var k kustomized
 	require.NoError(t, sigsyaml.UnmarshalStrict(content, &k))
-	require.Equal(t, "kustomize.config.k8s.io/v1beta1 Kustomization", k.APIVersion+" "+k.Kind)
+	want := "kustomize.config.k8s.io/v1beta1 Kustomization"
+	if folder == ofScalersSecrets {
+		want = "kustomize.config.k8s.io/v1alpha1 Component"
+	}
+	require.Equal(t, want, k.APIVersion+" "+k.Kind)
 	return k
 }
 

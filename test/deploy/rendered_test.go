@@ -29,13 +29,12 @@ func handwritten() []string { return []string{ofAPIServices, "external/apiservic
 func TestTheManifestsAreRenderedFromTheChart(t *testing.T) {
 	values := "--values=" + filepath.Join("..", "..", "deploy", ofValues)
 	rendered := template(t, values)
-	for name, text := range template(t, values, "--set=scaler.enabled=true") {
+	const withKEDA = "--api-versions=keda.sh/v1alpha1/ClusterTriggerAuthentication"
+	for name, text := range template(t, values, "--set=scaler.enabled=true", withKEDA) {
 		if isScalers(name) || name == ofKEDA {
 			rendered[name] = text
 		}
 	}
-	secured := template(t, values, "--set=scaler.enabled=true", "--set=scaler.tls.mode=Self")
-	rendered[ofScalersCertificate] = secured[ofScalersCertificate]
 	if *update {
 		for name, text := range rendered {
 			path := filepath.Join("..", "..", "deploy", filepath.FromSlash(name))

@@ -28,7 +28,7 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 14)
+	require.Len(t, subjects, 15)
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {
@@ -147,5 +147,5 @@ func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]bool{"rbac/secrets.yaml": true, "scaler/secrets.yaml": true}, granted)
+	require.Equal(t, map[string]bool{"rbac/secrets.yaml": true, "scaler/secrets/clusterrole.yaml": true}, granted)
 }

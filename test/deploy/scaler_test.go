@@ -88,7 +88,7 @@ func TestTheScalerMayReadThisAndNoMore(t *testing.T) {
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"scaler-serving"},
 			Verbs: append(slices.Clone(read), "create", "patch"),
 		}},
-		"keda/pulsar-autoscaler-scaler": {{
+		"keda/pulsar-autoscaler-scaler-serving": {{
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"pulsar-autoscaler-scaler"},
 			Verbs: []string{"get", "create", "patch"},
 		}},

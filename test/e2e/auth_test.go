@@ -252,7 +252,7 @@ func testOAuth2(t *testing.T, s *secured) {
 		"an issuer that nobody allowed": {
 			s.client(t, clientRole, secret, audience), backlog.ErrHostNotAllowed,
 			"host not allowed: nothing was sent to BROKER: " + s.issuer.URL() +
-				" is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
+				" is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers (value pulsar.allowedOAuth2Issuers of the chart)",
 		},
 	})
 	t.Run("a token is used until it ends, and replaced before", func(t *testing.T) {

@@ -69,7 +69,7 @@ func watchedPods(t *testing.T) *informer.Pods {
 	require.NoError(t, err)
 	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	require.NoError(t, err)
-	pods, err := informer.NewPods(manager)
+	pods, err := informer.NewPods(manager, nil)
 	require.NoError(t, err)
 	_, err = pods.Health("Function/default/none")
 	require.Error(t, err, "nothing is known before the first list")

@@ -25,8 +25,8 @@ import (
 // scalerAddress is the address in the triggers of the documentation.
 const scalerAddress = "scaler." + namespace + ".svc:9090"
 
-// TestKEDACallsTheScaler covers the ScaledObject of a user and that of a policy. The chart and KEDA each create their
-// own certificates.
+// TestKEDACallsTheScaler covers the ScaledObject of a user and that of a policy, with permissions in their namespace
+// alone. The chart and KEDA each create their own certificates.
 func TestKEDACallsTheScaler(t *testing.T) {
 	s := openAll(t)
 	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
@@ -36,7 +36,7 @@ func TestKEDACallsTheScaler(t *testing.T) {
 	users, ours := s.addSlowFunction(t, "triggered"), s.addSlowFunction(t, "decided")
 	before := s.objects(t)
 
-	s.install(t, "scaler.enabled=true", "scaler.tls.mode=Self")
+	s.install(t, "scaler.enabled=true", "watchNamespaces={"+stage.Namespace+"}")
 	s.requireNoStrangers(t)
 	object := s.addTrigger(t, users.Name)
 	p := newPolicy(ours)

@@ -63,8 +63,10 @@ func (s *Stage) applyScaler(ctx context.Context, config Config) error {
 		return fmt.Errorf("listing manifests: %w", err)
 	}
 	manifests = slices.DeleteFunc(manifests, func(path string) bool {
-		return slices.Contains([]string{"kustomization.yaml", "certificate.yaml"}, filepath.Base(path))
+		return slices.Contains([]string{"kustomization.yaml", "certificate.yaml", "triggerauthentication.yaml"},
+			filepath.Base(path))
 	})
+	manifests = append(manifests, filepath.Join(s.sources, "deploy", "scaler", "secrets", "clusterrole.yaml"))
 	if err := s.Cluster.ApplyFiles(ctx, manifests...); err != nil {
 		return err
 	}

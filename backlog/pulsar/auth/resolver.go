@@ -121,7 +121,8 @@ func (r *resolver) check(decoded authparams.Params) error {
 				"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
 	}
 	if decoded.Issuer != "" && !r.issuers[decoded.Issuer] {
-		return backlog.Errorf(backlog.ErrHostNotAllowed, "%s is not an allowed OAuth2 issuer: add it to %s",
+		return backlog.Errorf(backlog.ErrHostNotAllowed, "%s is not an allowed OAuth2 issuer: add it to %s (value "+
+			"pulsar.allowedOAuth2Issuers of the chart)",
 			backlog.Quote(decoded.Issuer), AllowedIssuersFlag)
 	}
 	return nil

@@ -25,27 +25,35 @@ type Options struct {
 	Kubeconfig     string
 	LeaseName      string
 	LeaseNamespace string
+	// WatchNamespaces are those whose objects are read; none for all.
+	WatchNamespaces []string
 }
 
 // NewOptions returns the defaults.
 func NewOptions() Options { return Options{LeaseName: "pulsar-autoscaler-adapter"} }
 
-// AddFlags adds --kubeconfig, --lease-name and --lease-namespace.
+// AddFlags adds --kubeconfig, --watch-namespaces, --lease-name and --lease-namespace.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Kubeconfig file; default: the ServiceAccount of the pod.")
+	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", o.WatchNamespaces,
+		"Namespaces, with commas between them, whose policies, targets, autoscalers and pods are read; default: all. The "+
+			"permissions are needed in these only.")
 	fs.StringVar(&o.LeaseName, "lease-name", o.LeaseName,
 		"Lease: its holder decides for all policies.")
 	fs.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace,
 		"Namespace of the Lease; default: the pod's.")
 }
 
-// Check returns what is wrong with the Lease's name and namespace.
+// Check returns what is wrong with the names.
 func (o *Options) Check() []error {
 	var p flags.Problems
 	p.Name("lease-name", o.LeaseName, validation.IsDNS1123Subdomain)
 	if o.LeaseNamespace != "" {
 		p.Name("lease-namespace", o.LeaseNamespace, validation.IsDNS1123Label)
+	}
+	for _, namespace := range o.WatchNamespaces {
+		p.Name("watch-namespaces", namespace, validation.IsDNS1123Label)
 	}
 	return p
 }
@@ -99,7 +107,7 @@ func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options, f
 	if options.Scheme, err = informer.Scheme(); err != nil {
 		return nil, err
 	}
-	options.Cache = informer.CacheOptions(lease)
+	options.Cache, options.NewCache = informer.CacheOptions(lease, o.WatchNamespaces), informer.NewCache
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
 	manager, err := ctrl.NewManager(config, options)
 	if err != nil {

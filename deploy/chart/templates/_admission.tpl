@@ -6,8 +6,7 @@ Argument: dict of root, name and validations, a list of dict of expression and m
 {{- define "pulsar-autoscaler.admissionPolicy" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
-metadata:
-  name: pulsar-autoscaler-{{ .name }}
+{{ include "pulsar-autoscaler.metadata" (dict "root" .root "component" "adapter" "name" (printf "pulsar-autoscaler-%s" .name)) }}
 spec:
   failurePolicy: Fail
   matchConstraints:
@@ -38,8 +37,7 @@ spec:
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
-metadata:
-  name: pulsar-autoscaler-{{ .name }}
+{{ include "pulsar-autoscaler.metadata" (dict "root" .root "component" "adapter" "name" (printf "pulsar-autoscaler-%s" .name)) }}
 spec:
   policyName: pulsar-autoscaler-{{ .name }}
   validationActions: [Deny]

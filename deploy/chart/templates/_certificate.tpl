@@ -20,22 +20,13 @@
 {{- if has .Values.servingCertificate.mode (list "CertManager" "Secret") }}{{ .Values.servingCertificate.secretName }}{{ end }}
 {{- end }}
 
-{{/* Mounts of the adapter. Argument: root. */}}
-{{- define "pulsar-autoscaler.adapterMounts" -}}
-{{- include "pulsar-autoscaler.pulsarMounts" . }}
-{{- if include "pulsar-autoscaler.certificateSecret" . }}
-- name: serving-cert
-  mountPath: /etc/adapter/serving-cert
-  readOnly: true
-{{- end }}
-{{- end }}
-
-{{/* Volumes of the adapter. Argument: root. */}}
-{{- define "pulsar-autoscaler.adapterVolumes" -}}
-{{- include "pulsar-autoscaler.pulsarVolumes" . }}
+{{/* Files of the adapter alone. Argument: root. */}}
+{{- define "pulsar-autoscaler.adapterFiles" -}}
 {{- with include "pulsar-autoscaler.certificateSecret" . }}
 - name: serving-cert
-  secret:
-    secretName: {{ . }}
+  mountPath: /etc/adapter/serving-cert
+  source:
+    secret:
+      secretName: {{ . }}
 {{- end }}
 {{- end }}

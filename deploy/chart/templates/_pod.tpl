@@ -3,13 +3,18 @@
 serviceAccountName: {{ .component }}
 # Above --shutdown-delay plus the 5s that a request may take.
 terminationGracePeriodSeconds: 30
+{{- with .settings.hostNetwork }}
+hostNetwork: true
+{{- end }}
+{{- with .settings.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" .settings.hostNetwork) }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .settings.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile:
-    type: RuntimeDefault
+  {{- toYaml .settings.podSecurityContext | nindent 2 }}
 topologySpreadConstraints:
 - maxSkew: 1
   topologyKey: {{ .settings.topologySpread.topologyKey }}
@@ -38,13 +43,24 @@ tolerations:
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- $files := include "pulsar-autoscaler.files" . | fromYamlArray }}
+{{- if or $files .settings.extraVolumes }}
+volumes:
+{{- range $files }}
+- name: {{ .name }}
+  {{- toYaml .source | nindent 2 }}
+{{- end }}
+{{- with .settings.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Metadata of a pod template. Argument: as above. */}}
 {{- define "pulsar-autoscaler.podMetadata" -}}
 labels:
   {{- include "pulsar-autoscaler.labels" .component | nindent 2 }}
-  {{- with .settings.podLabels }}
+  {{- with merge (dict) .settings.podLabels .root.Values.commonLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- with .settings.podAnnotations }}
@@ -53,7 +69,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Image, resources and security of a container. Argument: as above. */}}
+{{/* Image, resources, security, environment and files of a container. Argument: as above. */}}
 {{- define "pulsar-autoscaler.containerSettings" -}}
 {{- if and (not (get .root.Values.image.digests .component)) (eq .root.Values.image.registry "example.invalid/pulsar-autoscaler") -}}
 # A placeholder that no registry has.
@@ -64,14 +80,37 @@ resources:
   # GOMEMLIMIT follows the memory limit, at 90 %.
   {{- toYaml .settings.resources | nindent 2 }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- toYaml .settings.securityContext | nindent 2 }}
+{{- with .settings.env }}
+env:
+{{ toYaml . }}
+{{- end }}
+{{- $files := include "pulsar-autoscaler.files" . | fromYamlArray }}
+{{- if or $files .settings.extraVolumeMounts }}
+volumeMounts:
+{{- range $files }}
+- name: {{ .name }}
+  mountPath: {{ .mountPath }}
+  readOnly: true
+{{- end }}
+{{- with .settings.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
 {{- end }}
 
-{{/* Flags for Pulsar, which both programs have. Argument: root. */}}
-{{- define "pulsar-autoscaler.pulsarArgs" -}}
+{{/* Fields of a Deployment that both programs have. Argument: as above. */}}
+{{- define "pulsar-autoscaler.deploymentSettings" -}}
+replicas: {{ .settings.replicas }}
+selector:
+  matchLabels:
+    {{- include "pulsar-autoscaler.labels" .component | nindent 4 }}
+strategy:
+  {{- toYaml .settings.strategy | nindent 2 }}
+{{- end }}
+
+{{/* Flags that both programs have. Argument: root. */}}
+{{- define "pulsar-autoscaler.commonArgs" -}}
 {{- $pulsar := .Values.pulsar }}
 {{- with $pulsar.adminUrl }}
 - --pulsar-admin-url={{ . }}
@@ -104,6 +143,9 @@ securityContext:
 {{- if not .Values.rbac.pods }}
 - --instance-metrics=Off
 {{- end }}
+{{- with .Values.watchNamespaces }}
+- --watch-namespaces={{ join "," . }}
+{{- end }}
 {{- end }}
 
 {{/* Not empty where values name authorities for Pulsar. Argument: root. */}}
@@ -116,47 +158,55 @@ securityContext:
 {{- if has .Values.pulsar.credentials.type (list "OAuth2" "TLS") }}yes{{ end }}
 {{- end }}
 
-{{/* Mounts of what those flags name. Argument: root. */}}
-{{- define "pulsar-autoscaler.pulsarMounts" -}}
-{{- if ne .Values.pulsar.credentials.type "None" }}
-- name: pulsar-credentials
-  mountPath: /etc/pulsar-autoscaler/credentials
-  readOnly: true
-{{- end }}
-{{- if include "pulsar-autoscaler.hasAuthParams" . }}
-- name: pulsar-auth-params
-  mountPath: /etc/pulsar-autoscaler/auth-params
-  readOnly: true
-{{- end }}
-{{- if include "pulsar-autoscaler.hasCA" . }}
-- name: pulsar-ca
-  mountPath: /etc/pulsar-autoscaler/ca
-  readOnly: true
-{{- end }}
-{{- end }}
-
-{{/* The volumes of those mounts. Argument: root. */}}
-{{- define "pulsar-autoscaler.pulsarVolumes" -}}
-{{- $pulsar := .Values.pulsar }}
+{{/* Read-only files of a container: name, mountPath and source of each volume. Argument: as above. */}}
+{{- define "pulsar-autoscaler.files" -}}
+{{- $pulsar := .root.Values.pulsar }}
 {{- if ne $pulsar.credentials.type "None" }}
 - name: pulsar-credentials
-  secret:
-    secretName: {{ required "pulsar.credentials.secretName must name the Secret with the credentials" $pulsar.credentials.secretName }}
+  mountPath: /etc/pulsar-autoscaler/credentials
+  source:
+    secret:
+      secretName: {{ required "pulsar.credentials.secretName must name the Secret with the credentials" $pulsar.credentials.secretName }}
 {{- end }}
-{{- if include "pulsar-autoscaler.hasAuthParams" . }}
+{{- if include "pulsar-autoscaler.hasAuthParams" .root }}
 - name: pulsar-auth-params
-  configMap:
-    name: pulsar-auth-params
+  mountPath: /etc/pulsar-autoscaler/auth-params
+  source:
+    configMap:
+      name: pulsar-auth-params
 {{- end }}
 {{- with $pulsar.ca.secretName }}
 - name: pulsar-ca
-  secret:
-    secretName: {{ . }}
+  mountPath: /etc/pulsar-autoscaler/ca
+  source:
+    secret:
+      secretName: {{ . }}
 {{- else }}
 {{- with $pulsar.ca.configMapName }}
 - name: pulsar-ca
-  configMap:
-    name: {{ . }}
+  mountPath: /etc/pulsar-autoscaler/ca
+  source:
+    configMap:
+      name: {{ . }}
 {{- end }}
+{{- end }}
+{{- include (printf "pulsar-autoscaler.%sFiles" .component) .root }}
+{{- end }}
+
+{{/* Files of the scaler alone. Argument: root. */}}
+{{- define "pulsar-autoscaler.scalerFiles" -}}
+{{- with .Values.scaler.connections.secretName }}
+- name: connections
+  mountPath: /etc/scaler/connections
+  source:
+    secret:
+      secretName: {{ . }}
+{{- end }}
+{{- if eq .Values.scaler.tls.mode "Secret" }}
+- name: serving-cert
+  mountPath: /etc/scaler/serving-cert
+  source:
+    secret:
+      secretName: {{ .Values.scaler.tls.secretName }}
 {{- end }}
 {{- end }}
