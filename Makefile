@@ -19,6 +19,7 @@ SCENARIO     ?=
 SECONDS_EACH ?= 0
 VERSION      ?=
 REGISTRY     ?=
+PLATFORM     ?=
 PARTS        ?= outage,burst
 
 # One set of flags for all builds, so that a package is compiled once for the product, the tests and the control plane,
@@ -53,6 +54,10 @@ release = cd tools/release && $(GO) run . -root $(CURDIR) -out $(CURDIR)/dist
 .PHONY: image
 image: ## OCI images of the programs for linux/amd64 and linux/arm64 into dist/images, without a container engine
 	$(call release)
+
+.PHONY: push
+push: ## Build and push the images of adapter and scaler, and print how to install them: make push REGISTRY=<registry and path> (PLATFORM=linux-amd64 for one platform)
+	@$(call release) -push -registry '$(REGISTRY)' -platform '$(PLATFORM)'
 
 .PHONY: image-verify
 image-verify: ## Build the images twice, the second time in a clone elsewhere, and fail when they are not the same

@@ -102,7 +102,7 @@ func TestTheAdapterMayChangeReplicasOfAMeshAndNothingElse(t *testing.T) {
 	adapter := as(t, "system:serviceaccount:"+namespace+":adapter", "system:serviceaccounts")
 	for name, takeOver := range map[string]bool{"by default": false, "with rbac.takeOver": true} {
 		t.Run(name, func(t *testing.T) {
-			flags := []string{"--set=rbac.functionMeshes=true"}
+			flags := []string{"--set=image.tag=VERSION", "--set=rbac.functionMeshes=true"}
 			if takeOver {
 				flags = append(flags, "--set=rbac.takeOver=true")
 			}

@@ -55,7 +55,7 @@ func TestTheManifestsAreRenderedFromTheChart(t *testing.T) {
 
 // TestTheKustomizationHasWhatTheChartInstalls by default.
 func TestTheKustomizationHasWhatTheChartInstalls(t *testing.T) {
-	installed := slices.Collect(maps.Keys(template(t, "--set=namespace.create=true")))
+	installed := slices.Collect(maps.Keys(template(t, "--set=namespace.create=true", "--set=image.tag=VERSION")))
 	adapters := slices.DeleteFunc(listed(t, ""), func(name string) bool { return strings.HasPrefix(name, "crd/") })
 	require.ElementsMatch(t, installed, adapters)
 }

@@ -43,7 +43,8 @@ func platforms(program string) []platform {
 
 func isPlugin(program string) bool { return strings.HasPrefix(program, "kubectl-") }
 
-// programs are the directories of cmd/ that hold a main package, or the one that is to be built alone.
+// programs are the directories of cmd/ that hold a main package, or the one that is to be built alone. To push images
+// needs no plugins.
 func (r release) programs() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.root, "cmd"))
 	if err != nil {
@@ -51,7 +52,8 @@ func (r release) programs() ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if entry.IsDir() && entry.Name() != "internal" {
+		needed := r.version != "" || !r.pushed || !isPlugin(entry.Name())
+		if entry.IsDir() && entry.Name() != "internal" && needed {
 			names = append(names, entry.Name())
 		}
 	}

@@ -8,6 +8,7 @@
 //	build.go     the programs, and what the Go toolchain wrote into them
 //	base.go      the files of an image beside the program
 //	image.go     an OCI image of a program for all platforms
+//	push.go      the images into a registry, and values of the chart that name them
 //	sbom.go      what a binary is made of: its modules
 //	npm.go       and the packages of npm that are embedded
 //	notes.go     the section of the changelog

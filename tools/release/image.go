@@ -107,13 +107,16 @@ func labels(b binary) (map[string]string, error) {
 	}, nil
 }
 
+// versionAnnotation names an image of a layout.
+const versionAnnotation = "org.opencontainers.image.ref.name"
+
 // writeLayout writes the index as an OCI image layout, with its version as the name that tools import it by.
 func writeLayout(dir, version string, index v1.ImageIndex) (v1.Hash, error) {
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("writing the image layout %s: %w", dir, err)
 	}
-	annotations := map[string]string{"org.opencontainers.image.ref.name": version}
+	annotations := map[string]string{versionAnnotation: version}
 	if err := path.AppendIndex(index, layout.WithAnnotations(annotations)); err != nil {
 		return v1.Hash{}, fmt.Errorf("writing the image layout %s: %w", dir, err)
 	}

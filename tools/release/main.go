@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 )
 
 func main() {
@@ -30,12 +31,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	only := flags.String("platform", "", "platform to build images for alone, such as linux-amd64; not for a release")
 	program := flags.String("program", "", "program to build the image of alone, such as adapter; not for a release")
 	registry := flags.String("registry", "",
-		"registry and path that the images will be pushed to, for the chart, such as registry.example.org/pulsar-autoscaler")
+		"registry and path of the images, for the chart and -push, such as registry.example.org/pulsar-autoscaler")
+	pushed := flags.Bool("push", false, "push the images that the chart deploys, and write its values (images.yaml)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	r := release{
-		root: *root, dist: *dist, version: *version, only: *only, program: *program, registry: *registry, out: out,
+		root: *root, dist: *dist, version: *version, only: *only, program: *program,
+		registry: strings.TrimSuffix(*registry, "/"), pushed: *pushed, out: out,
 	}
 	return r.run(ctx)
 }

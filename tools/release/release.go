@@ -22,16 +22,18 @@ import (
 )
 
 // release is what to build from which checkout. Without a version it is the images alone, for the platform only and of
-// the program, or of all where these are empty. The chart names the registry, unless it is empty.
+// the program, or of all where these are empty. The chart names the registry, unless it is empty. If pushed, the
+// registry has the images of the programs that the chart deploys.
 type release struct {
 	root, dist, version, only, program, registry string
+	pushed                                       bool
 	out                                          io.Writer
 }
 
 func (r release) run(ctx context.Context) (err error) {
 	var documents map[string][]byte
-	if r.version != "" && r.only+r.program != "" {
-		return errors.New("a release has all programs for all platforms: leave -platform and -program out")
+	if err := r.check(); err != nil {
+		return err
 	}
 	if r.version != "" {
 		if documents, err = r.documents(); err != nil {
@@ -55,6 +57,9 @@ func (r release) run(ctx context.Context) (err error) {
 		return fmt.Errorf("emptying %s: %w", r.dist, err)
 	}
 	digests, err := r.writeImages(ctx, names, binaries)
+	if err == nil && r.pushed {
+		err = r.push(ctx, digests)
+	}
 	if err != nil || r.version == "" {
 		return err
 	}
@@ -62,6 +67,17 @@ func (r release) run(ctx context.Context) (err error) {
 		return err
 	}
 	return r.writeFiles(binaries, documents)
+}
+
+// check fails before minutes of building.
+func (r release) check() error {
+	switch {
+	case r.version != "" && r.only+r.program != "":
+		return errors.New("a release has all programs for all platforms: leave -platform and -program out")
+	case r.pushed:
+		return r.checkRegistry()
+	}
+	return nil
 }
 
 // documents are the files of a release that are not built.

@@ -71,7 +71,11 @@ annotations:
 
 {{/* Image, resources, security, environment and files of a container. Argument: as above. */}}
 {{- define "pulsar-autoscaler.containerSettings" -}}
-{{- if and (not (get .root.Values.image.digests .component)) (eq .root.Values.image.registry "example.invalid/pulsar-autoscaler") -}}
+{{- $image := .root.Values.image }}
+{{- if and (not (get $image.digests .component)) (eq $image.registry "example.invalid/pulsar-autoscaler") }}
+{{- if not $image.tag }}
+{{- fail "image.registry is a placeholder: run `make push REGISTRY=<registry>` and add `--values dist/images.yaml`" }}
+{{- end -}}
 # A placeholder that no registry has.
 {{ end -}}
 image: {{ include "pulsar-autoscaler.image" . }}
