@@ -177,10 +177,6 @@ func TestDecodeRefusesRepeatedKeys(t *testing.T) {
 	partitions := func(r io.Reader) error { _, err := decodePartitions(r); return err }
 	whole := func(r io.Reader) error { _, err := decodePartitionedStats(r, "a", 0, backlog.Request{}); return err }
 	entries := func(r io.Reader) error { _, err := decodeAddedEntries(r); return err }
-	bulk := func(r io.Reader) error {
-		_, err := decodeBrokerStats(r, func(string) bool { return true })
-		return err
-	}
 	small := func(r io.Reader) error { var into map[string]any; return decodeJSON(r, &into) }
 	for name, test := range map[string]struct {
 		decode    func(io.Reader) error
@@ -212,15 +208,7 @@ func TestDecodeRefusesRepeatedKeys(t *testing.T) {
 		"metadata": {
 			whole, `{"metadata":{"partitions":1},"metadata":{"partitions":0},"partitions":{}}`, "metadata comes twice",
 		},
-		"entries": {entries, `{"entriesAddedCounter":1,"entriesAddedCounter":1}`, "entriesAddedCounter comes twice"},
-		"a backlog in bulk": {
-			bulk, `{"n":{"b":{"persistent":{"t":{"msgInCount":1,"subscriptions":{"a":{"msgBacklog":1,"msgBacklog":0}}}}}}}`,
-			"msgBacklog comes twice",
-		},
-		"subscriptions in bulk": {
-			bulk, `{"n":{"b":{"persistent":{"t":{"msgInCount":1,"subscriptions":{},"subscriptions":{}}}}}}`,
-			"subscriptions comes twice",
-		},
+		"entries":                    {entries, `{"entriesAddedCounter":1,"entriesAddedCounter":1}`, "entriesAddedCounter comes twice"},
 		"a key of a function worker": {small, `{"instances":[{"status":{"running":true,"running":false}}]}`, "running comes twice"},
 	} {
 		t.Run(name, func(t *testing.T) { require.EqualError(t, test.decode(strings.NewReader(test.body)), test.err) })
