@@ -87,12 +87,10 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 		return false
 	}
 	c.since = at
-	for _, one := range before.connections {
-		if _, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare); !stayed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(before.connections, func(one connection) bool {
+		_, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare)
+		return !stayed
+	})
 }
 
 // forgetConsumers makes the consumers unknown.
@@ -144,8 +142,8 @@ func (c consumers) plus(other consumers) consumers {
 // of all.
 func (c consumers) count() int { return max(len(c.ids), c.most) }
 
-// countConsumers sets the consumers, those that hold messages, and the partitions without one. While there is no consumer at all, no partition
-// counts as unread.
+// countConsumers sets the consumers, those that hold messages, and the partitions without a consumer. While there is no
+// consumer at all, no partition counts as unread.
 func (r *Reading) countConsumers() {
 	r.Components = r.consumers.components
 	r.Holding = Unknown(errNotToldApart)

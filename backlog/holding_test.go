@@ -26,7 +26,9 @@ func TestConsumersThatHoldMessagesAreCountedOnce(t *testing.T) {
 			backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 5), holds("b", 0)}, {holds("a", 2), holds("b", 0)}}, 1, false,
 		},
 		"each on another partition": {
-			backlog.KeyShared, [][]backlog.ConsumerSample{{holds("a", 5), holds("b", 0)}, {holds("a", 0), holds("b", 1)}}, 2, false,
+			backlog.KeyShared, [][]backlog.ConsumerSample{
+				{holds("a", 5), holds("b", 0)}, {holds("a", 0), holds("b", 1)},
+			}, 2, false,
 		},
 		"none": {backlog.Shared, [][]backlog.ConsumerSample{{holds("a", 0)}}, 0, false},
 		"consumers of one name": {

@@ -208,7 +208,9 @@ func TestDecodeRefusesRepeatedKeys(t *testing.T) {
 		"metadata": {
 			whole, `{"metadata":{"partitions":1},"metadata":{"partitions":0},"partitions":{}}`, "metadata comes twice",
 		},
-		"entries":                    {entries, `{"entriesAddedCounter":1,"entriesAddedCounter":1}`, "entriesAddedCounter comes twice"},
+		"entries": {
+			entries, `{"entriesAddedCounter":1,"entriesAddedCounter":1}`, "entriesAddedCounter comes twice",
+		},
 		"a key of a function worker": {small, `{"instances":[{"status":{"running":true,"running":false}}]}`, "running comes twice"},
 	} {
 		t.Run(name, func(t *testing.T) { require.EqualError(t, test.decode(strings.NewReader(test.body)), test.err) })

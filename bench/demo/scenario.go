@@ -18,8 +18,8 @@ import (
 // functionName is the name of the Function and of its policy, and a part of its topic.
 const functionName = "greeter"
 
-// patience is how long after the step down replicas may take to return to one. Where replicas start slowly, as on a busy
-// machine, a scale-down has to save more first.
+// patience is how long after the step down replicas may take to return to one. Where replicas start slowly, as on a
+// busy machine, a scale-down has to save more first.
 const patience = 5 * time.Minute
 
 // scenario is the course of a demo.

@@ -27,7 +27,8 @@ func (c Consumption) validate() error {
 }
 
 // Consume processes one message after another until ctx ends, as the example Function does: it waits for the service
-// time and copies the message. It prefetches as many as clients do by default (1,000). A message is acknowledged when Pulsar has stored its copy.
+// time and copies the message. It prefetches as many as clients do by default (1,000). A message is acknowledged when
+// Pulsar has stored its copy.
 func Consume(ctx context.Context, client pulsar.Client, config Consumption) error {
 	if err := config.validate(); err != nil {
 		return err

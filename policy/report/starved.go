@@ -40,9 +40,9 @@ func starved(o outcome) string {
 		return ""
 	}
 	queue := max(1, math.Ceil(queuedSeconds*ready/(wait*consumers)/float64(max(1, r.Partitions))))
-	return fmt.Sprintf("%.0f of %.0f replicas have no messages, since %.0f hold %.0f in their receive queues: %s to %.0f, "+
-		"which is %d s of a replica's work", consumers-holding, consumers, holding, ready-undispatched, queueField(o.Observed),
-		queue, queuedSeconds)
+	return fmt.Sprintf("%.0f of %.0f replicas have no messages, since %.0f hold %.0f in their receive queues: "+
+		"%s to %.0f, which is %d s of a replica's work", consumers-holding, consumers, holding, ready-undispatched,
+		queueField(o.Observed), queue, queuedSeconds)
 }
 
 // queueField is how to set the size of the receive queue.

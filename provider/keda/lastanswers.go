@@ -63,7 +63,7 @@ type lastAnswer struct {
 	// misconfiguredSince is since when it has been misconfigured without a break; zero if it is not.
 	misconfiguredSince time.Time
 	// spec is the last known one; without a metric for none.
-	spec     Spec
+	spec  Spec
 	state state
 }
 

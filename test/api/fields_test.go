@@ -46,12 +46,14 @@ func TestSchedulesNarrowTheBoundsOfReplicas(t *testing.T) {
 	const cron = "must be a cron expression of five fields, such as 0 8 * * 1-5"
 	const zone = "timeZone must be a name of the IANA database, such as Europe/Berlin"
 	try(t, map[string]attempt{
-		"a lower bound":              {with(nil), ""},
-		"an upper bound":             {with(fields{"minReplicas": nil, "maxReplicas": int64(1)}), ""},
-		"both":                       {with(fields{"maxReplicas": int64(2)}), ""},
-		"a time zone":                {with(fields{"timeZone": "America/Argentina/Buenos_Aires"}), ""},
-		"neither bound":              {with(fields{"minReplicas": nil}), "minReplicas or maxReplicas must be set, or both"},
-		"min above max":              {with(fields{"maxReplicas": int64(1)}), "minReplicas must not be larger than maxReplicas"},
+		"a lower bound":  {with(nil), ""},
+		"an upper bound": {with(fields{"minReplicas": nil, "maxReplicas": int64(1)}), ""},
+		"both":           {with(fields{"maxReplicas": int64(2)}), ""},
+		"a time zone":    {with(fields{"timeZone": "America/Argentina/Buenos_Aires"}), ""},
+		"neither bound":  {with(fields{"minReplicas": nil}), "minReplicas or maxReplicas must be set, or both"},
+		"min above max": {
+			with(fields{"maxReplicas": int64(1)}), "minReplicas must not be larger than maxReplicas",
+		},
 		"min above the policy's max": {with(fields{"minReplicas": int64(6)}), within},
 		"max below the policy's min": {with(fields{"minReplicas": nil, "maxReplicas": int64(0)}), "should be greater than or equal to 1"},
 		"no start":                   {with(fields{"start": nil}), "start: Required value"},

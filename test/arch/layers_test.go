@@ -90,7 +90,7 @@ func rules() map[string]rule {
 			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
 		},
 		"policy/schedule": {layer: decisions, never: planning, direct: true},
-		"policy/served": {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
+		"policy/served":   {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
 		"backlog/instance":    {layer: edges, never: pulsar},
 		"backlog/pulsar":      {layer: edges, never: pulsar},
