@@ -133,15 +133,21 @@ func (d *draft) decodeForm() {
 // decodeNames rejects foreign keys. Their values are not shown: they may be from the environment of a container.
 func (d *draft) decodeNames() {
 	var foreign, fromEnvironment []string
+	builtIn := map[string][]string{} // keys by what to do in their place
 	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
 		k, known := keyNamed(name)
 		switch {
 		case known && d.takes(k):
+		case pulsarKey(name) != "":
+			builtIn[pulsarKey(name)] = append(builtIn[pulsarKey(name)], name)
 		case strings.HasSuffix(name, fromEnv):
 			fromEnvironment = append(fromEnvironment, shown(name))
 		default:
 			foreign = append(foreign, shown(name))
 		}
+	}
+	for _, instead := range slices.Sorted(maps.Keys(builtIn)) {
+		d.problem("%s cannot be set, as in KEDA's pulsar trigger: %s", enumerate(builtIn[instead], "and"), instead)
 	}
 	if len(fromEnvironment) > 0 {
 		d.problem("%s cannot be set: KEDA reads such values from the environment of the target's container, which a "+

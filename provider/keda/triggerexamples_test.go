@@ -129,8 +129,8 @@ func bad() map[string]struct {
 			}, want: []string{"policy and topic exclude each other: keep one of them"},
 		},
 		"a key that is unknown": {
-			metadata: metadata{"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10", "messagesPerReplica": "1"},
-			want: []string{"msgBacklogThreshold cannot be set: the keys of a trigger with topic are activationMessages, " +
+			metadata: metadata{"topic": "orders", "subscription": "s", "threshold": "10", "messagesPerReplica": "1"},
+			want: []string{"threshold cannot be set: the keys of a trigger with topic are activationMessages, " +
 				"connection, messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
 		"keys of the built-in scaler": {
@@ -138,9 +138,22 @@ func bad() map[string]struct {
 				"adminURL": "http://pulsar:8080", "topic": "orders", "subscription": "s", "authModes": "bearer",
 				"bearerToken": "secret", "messagesPerReplica": "1",
 			},
-			want: []string{"adminURL, authModes and bearerToken cannot be set: the keys of a trigger with topic are " +
-				"activationMessages, connection, " +
-				"messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
+			want: []string{"adminURL, authModes and bearerToken cannot be set, as in KEDA's pulsar trigger: set connection " +
+				"to a name in --connections-file of the scaler (value scaler.connections of the chart), or leave it out for " +
+				"the scaler's own Pulsar"},
+		},
+		"thresholds of the built-in scaler": {
+			metadata: metadata{
+				"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10", "activationMsgBacklogThreshold": "1",
+				"isPartitionedTopic": "true", "messagesPerReplica": "1",
+			},
+			want: []string{
+				"activationMsgBacklogThreshold cannot be set, as in KEDA's pulsar trigger: set activationMessages",
+				"msgBacklogThreshold cannot be set, as in KEDA's pulsar trigger: set messagesPerReplica, which counts messages " +
+					"and not batches",
+				"isPartitionedTopic cannot be set, as in KEDA's pulsar trigger: set topic to the topic without a partition: " +
+					"partitions are found",
+			},
 		},
 		"a threshold of the policy": {
 			metadata: metadata{"policy": "a", "connection": "east", "messagesPerReplica": "10"},
