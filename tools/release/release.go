@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,6 +175,11 @@ func (r release) writeFiles(binaries []binary, documents map[string][]byte) erro
 			return err
 		}
 	}
+	plugins, err := r.krew(binaries)
+	if err != nil {
+		return err
+	}
+	maps.Copy(documents, plugins)
 	for name, text := range documents {
 		if err := r.write(name, text); err != nil {
 			return err
