@@ -33,7 +33,7 @@ type observer struct {
 // observe reads everything from Kubernetes that a decision about the policy needs.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
 	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
-	observed.Limits, observed.BadSchedule = schedule.At(p.Spec.ScalingSpec, now)
+	observed.Limits, observed.BadSchedule = schedule.At(p.Spec, now)
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return observed, fmt.Errorf("finding the target: %w", err)

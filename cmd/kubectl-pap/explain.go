@@ -89,8 +89,10 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 		return fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, withFix(err))
 	}
 	e := explanation{&p, now}
-	sections := e.sections()
-	if o.at != "" {
+	var sections []section
+	if o.at == "" {
+		sections = e.sections()
+	} else {
 		events, err := eventsOf(ctx, kube, &p, until)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ const topExample = `  # The policies of the current namespace
   # With the target, the actuator, what one replica processes, and the age of the measurement
   kubectl pap top -o wide
 
-  # The policies whose messages wait longer than the objective
+  # The policies with messages that wait longer than the objective
   kubectl pap top -A -o json | jq -r '.items[] | select(.waitPercent > 100) | .namespace + "/" + .name'`
 
 // Output formats.

@@ -230,7 +230,11 @@ func limitsChanged(o plan.Observed) Event {
 
 // names of schedules, for a sentence.
 func names(schedules []v1alpha1.ScheduleName) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(schedules), " ", ", "), "[]")
+	texts := make([]string, len(schedules))
+	for i, name := range schedules {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // desiredChange returns the change of the decided number. A first decision counts from the replicas that run.

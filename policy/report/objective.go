@@ -114,7 +114,7 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 
 // limit is what keeps messages from meeting the objective while the autoscaler does its job.
 func (o outcome) limit(limited metav1.Condition) (reason, message string) {
-	d := o.decision
+	d, why := o.decision, starved(o)
 	held := ""
 	if d.Hold != nil {
 		held = d.Hold.Reason
@@ -128,8 +128,8 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
 	case unconnected(o):
 		return v1alpha1.ReasonMissingConsumers, "running replicas have too few consumers, see condition SubscriptionVerified"
-	case starved(o) != "":
-		return v1alpha1.ReasonReplicasStarved, starved(o)
+	case why != "":
+		return v1alpha1.ReasonReplicasStarved, why
 	case o.atLimit(limited):
 		return limited.Reason, limited.Message
 	case o.starting():

@@ -3,5 +3,6 @@
 
 // Package schedule evaluates the schedules of a policy: the limits of replicas at a time.
 //
-// Layer 1: it knows the API. It never reads a clock, speaks to a server, logs, or starts a goroutine.
+// Layer 1: it knows the API and package policy. It never reads a clock, speaks to a server, logs, or starts a
+// goroutine.
 package schedule

@@ -11,15 +11,13 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // At returns the limits that hold at a time; nil for those of the spec, while no schedule is active. With an error, a
 // user has to correct a schedule.
-func At(spec v1alpha1.ScalingSpec, now time.Time) (*v1alpha1.Limits, error) {
-	limits := v1alpha1.Limits{MinReplicas: 1, MaxReplicas: spec.MaxReplicas}
-	if spec.MinReplicas != nil {
-		limits.MinReplicas = *spec.MinReplicas
-	}
+func At(spec v1alpha1.AutoscalingPolicySpec, now time.Time) (*v1alpha1.Limits, error) {
+	limits := v1alpha1.Limits{MinReplicas: policy.MinReplicas(spec), MaxReplicas: spec.MaxReplicas}
 	for _, s := range spec.Schedules {
 		active, err := isActive(s, now)
 		if err != nil {

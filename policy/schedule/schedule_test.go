@@ -21,6 +21,10 @@ func at(t *testing.T, text string) time.Time {
 	return now.UTC()
 }
 
+func spec(scaling v1alpha1.ScalingSpec) v1alpha1.AutoscalingPolicySpec {
+	return v1alpha1.AutoscalingPolicySpec{ScalingSpec: scaling}
+}
+
 func days(name v1alpha1.ScheduleName, least, most *int32) v1alpha1.Schedule {
 	return v1alpha1.Schedule{
 		Name: name, TimeZone: "Europe/Berlin", Start: "0 8 * * 1-5", End: "0 18 * * 1-5",
@@ -58,9 +62,9 @@ func TestAScheduleIsActiveFromStartToEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			limits, err := schedule.At(v1alpha1.ScalingSpec{
+			limits, err := schedule.At(spec(v1alpha1.ScalingSpec{
 				MaxReplicas: 10, Schedules: []v1alpha1.Schedule{tc.schedule},
-			}, at(t, tc.now))
+			}), at(t, tc.now))
 			require.NoError(t, err)
 			require.Equal(t, tc.active, limits != nil)
 		})
@@ -97,9 +101,9 @@ func TestActiveSchedulesNarrowTheLimits(t *testing.T) {
 					tc.want.Schedules = append(tc.want.Schedules, s.Name)
 				}
 			}
-			limits, err := schedule.At(v1alpha1.ScalingSpec{
+			limits, err := schedule.At(spec(v1alpha1.ScalingSpec{
 				MinReplicas: new(int32(2)), MaxReplicas: 20, Schedules: tc.schedules,
-			}, at(t, "2026-11-27 12:00:00 +0100"))
+			}), at(t, "2026-11-27 12:00:00 +0100"))
 			require.NoError(t, err)
 			require.Equal(t, tc.want, limits)
 		})
@@ -131,8 +135,8 @@ func TestAMistakeInAScheduleNamesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec := v1alpha1.ScalingSpec{MaxReplicas: 10, Schedules: []v1alpha1.Schedule{tc.schedule}}
-			_, err := schedule.At(spec, time.Unix(0, 0))
+			scaling := v1alpha1.ScalingSpec{MaxReplicas: 10, Schedules: []v1alpha1.Schedule{tc.schedule}}
+			_, err := schedule.At(spec(scaling), time.Unix(0, 0))
 			require.ErrorContains(t, err, tc.says)
 		})
 	}

@@ -136,10 +136,11 @@ func (d *draft) decodeNames() {
 	builtIn := map[string][]string{} // keys by what to do in their place
 	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
 		k, known := keyNamed(name)
+		instead := pulsarKey(name)
 		switch {
 		case known && d.takes(k):
-		case pulsarKey(name) != "":
-			builtIn[pulsarKey(name)] = append(builtIn[pulsarKey(name)], name)
+		case instead != "":
+			builtIn[instead] = append(builtIn[instead], name)
 		case strings.HasSuffix(name, fromEnv):
 			fromEnvironment = append(fromEnvironment, shown(name))
 		default:

@@ -89,7 +89,7 @@ func rules() map[string]rule {
 		"policy/set": {
 			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
 		},
-		"policy/schedule": {layer: decisions, never: planning, direct: true},
+		"policy/schedule": {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 		"policy/served":   {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 
 		"backlog/instance":    {layer: edges, never: pulsar},

@@ -25,7 +25,7 @@ type Options struct {
 	Kubeconfig     string
 	LeaseName      string
 	LeaseNamespace string
-	// WatchNamespaces are those whose objects are read; none for all.
+	// WatchNamespaces are the namespaces with the objects that are read; none for all.
 	WatchNamespaces []string
 }
 
@@ -37,8 +37,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Kubeconfig file; default: the ServiceAccount of the pod.")
 	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", o.WatchNamespaces,
-		"Namespaces, with commas between them, whose policies, targets, autoscalers and pods are read; default: all. The "+
-			"permissions are needed in these only.")
+		"Namespaces, with commas between them, in which policies, targets, autoscalers and pods are read; default: all. "+
+			"The permissions are needed in these only.")
 	fs.StringVar(&o.LeaseName, "lease-name", o.LeaseName,
 		"Lease: its holder decides for all policies.")
 	fs.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace,
