@@ -22,6 +22,8 @@ type Arrivals struct {
 	Counted    RateAt  `json:"counted,omitzero"`
 	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 50 min.
 	Rise float64 `json:"rise,omitempty"`
+	// Calm is Rise without pulses: what to expect while these are foreseen.
+	Calm float64 `json:"calm,omitempty"`
 	// Peak is the highest recent Rate. It decays over an hour. Headroom covers a load that was seen before, not more.
 	Peak float64 `json:"peak,omitempty"`
 	// RoseAt is the time of a step up while it enters the window of a rate. FellAt is when rates fell far below Rate:
@@ -105,12 +107,13 @@ func (a *Arrivals) deviation(rate float64, window time.Duration) float64 {
 	return math.Sqrt(max(1, a.Dispersion) * rate / max(1, window.Seconds()))
 }
 
-// learnArrivals learns from a publish rate; the latency objective and the reaction time are in seconds.
-func learnArrivals(before *Arrivals, p measuredRate, objective, react float64) *Arrivals {
+// learnArrivals learns from a publish rate, which rises since a pulse began, or not. The latency objective and the
+// reaction time are in seconds.
+func learnArrivals(before *Arrivals, p measuredRate, pulse bool, objective, react float64) *Arrivals {
 	if before == nil {
 		return &Arrivals{
-			At: p.at, Rate: p.rate, Peak: p.rate, Rise: firstRise, Dispersion: 1, Counted: RateAt{p.at, p.rate},
-			Past: []RateAt{{At: p.at, Rate: p.rate}},
+			At: p.at, Rate: p.rate, Peak: p.rate, Rise: firstRise, Calm: firstRise, Dispersion: 1,
+			Counted: RateAt{p.at, p.rate}, Past: []RateAt{{At: p.at, Rate: p.rate}},
 		}
 	}
 	elapsed := time.Duration(0)
@@ -136,7 +139,7 @@ func learnArrivals(before *Arrivals, p measuredRate, objective, react float64) *
 	plunged := p.rate > 0 && p.rate < plungedShare*before.Rate
 	after.confirmFall(before, p, step && gap < 0 || plunged)
 	after.Peak = max(after.Rate, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Rate-before.Peak))
-	after.learnRise(p.at, elapsed, react)
+	after.learnRise(p.at, elapsed, react, pulse)
 	return &after
 }
 
@@ -172,7 +175,7 @@ func (a *Arrivals) confirmFall(before *Arrivals, p measuredRate, far bool) {
 
 // learnRise compares the mean rate of a reaction time with the rate before: replicas have to process the difference
 // until new ones consume. A flood of a few seconds counts less than its peak. After a gap there is no rise.
-func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
+func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64, pulse bool) {
 	past := a.Past
 	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
 		past = past[1:]
@@ -183,8 +186,12 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 	}
 	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*react && first.Rate > 0 {
 		rise := meanSince(past, RateAt{At: now, Rate: a.Rate})/first.Rate - 1
-		a.Rise = max(rise, a.Rise*(1-smoothing(elapsed.Seconds(), riseForgotten.Seconds())))
-		a.Rise = min(maxRise, max(minRise, a.Rise))
+		left := 1 - smoothing(elapsed.Seconds(), riseForgotten.Seconds())
+		a.Rise = min(maxRise, max(minRise, rise, a.Rise*left))
+		if pulse {
+			rise = 0
+		}
+		a.Calm = min(maxRise, max(minRise, rise, a.Calm*left))
 	}
 	if now.Sub(past[len(past)-1].At).Seconds() < react/pastRates {
 		a.Past = past
@@ -215,10 +222,10 @@ const (
 )
 
 // targetUtilization is the utilization to plan for. Headroom covers what may arrive before new replicas consume; a long
-// objective needs less of it.
-func (a *Arrivals) targetUtilization(in Input, react float64) float64 {
+// objective needs less of it, and so do pulses that are foreseen, by the weight of their record.
+func (a *Arrivals) targetUtilization(in Input, react, foreseen float64) float64 {
 	tolerated := 1 + LatencyObjective(in.Spec).Seconds()/react
-	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise)))
+	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise+foreseen*(a.Calm-a.Rise))))
 	if a.Peak <= 0 {
 		return wanted
 	}

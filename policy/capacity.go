@@ -52,6 +52,8 @@ type load struct {
 	restarts, keyed, aged, failing bool
 	// noise of arriving.
 	noise float64
+	// pulse is the rate of a pulse that is about to begin; 0 for none.
+	pulse float64
 }
 
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
@@ -110,8 +112,9 @@ func discountedHold(in Input, state State) *Hold {
 func newLoad(in Input, state State, ready float64) load {
 	objective, start, react := LatencyObjective(in.Spec).Seconds(), state.Start.seconds(), state.Start.react(in)
 	l := load{
-		arriving: state.Arrivals.Rate, utilization: state.Arrivals.targetUtilization(in, react),
-		capacity: state.Capacity.planned(), work: state.Floor.work(ready),
+		arriving: state.Arrivals.Rate, pulse: foresight{in, state}.rate(),
+		utilization: state.Arrivals.targetUtilization(in, react, foresight{in, state}.replaces()),
+		capacity:    state.Capacity.planned(), work: state.Floor.work(ready),
 		objective: objective, drain: max(drainShare*objective, drainStarts*start), react: react,
 		current: float64(state.Decided.or(in.CurrentReplicas)),
 		start:   start, restarts: state.Start.restarts(in), keyed: in.Reading.Type == backlog.KeyShared, failing: failing(in),
@@ -199,7 +202,7 @@ func (l load) excessAfter(seconds float64) float64 {
 
 // recommended is the needed number, limited to one replica for each message.
 func (l load) recommended(in Input) recommendation {
-	return l.needed(in).withinMessages(l.work + l.arriving*l.react)
+	return l.needed(in).withinMessages(l.work + max(l.arriving, l.pulse)*l.react)
 }
 
 // needed is how many replicas the arrivals need, and the arrivals with the backlog.
@@ -211,15 +214,23 @@ func (l load) needed(in Input) recommendation {
 	}
 	ahead := l.ahead()
 	steady, drain := l.arriving/(l.utilization*l.capacity), (l.arriving+ahead/l.drain)/l.capacity
+	pulse := l.pulse / (maxUtilization * l.capacity)
 	a := recommendation{
-		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady),
+		replicas: replicasFor(max(steady, drain, pulse)), steady: replicasFor(max(steady, pulse)),
 		drain: replicasFor((l.arriving + l.excess/l.drain) / l.capacity),
 	}
 	a.terms = l.terms(ahead)
-	if steady >= drain {
+	if l.pulse > 0 {
+		a.terms, a.foresees = append(a.terms, Term{"expected", l.pulse, unitRate}), true
+	}
+	switch {
+	case pulse > max(steady, drain):
+		a.equation = fmt.Sprintf("%s/s expected / (%.2f x %s/s per replica) = %.2f", short(l.pulse), maxUtilization,
+			short(l.capacity), pulse)
+	case steady >= drain:
 		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.arriving), l.utilization,
 			short(l.capacity), steady)
-	} else {
+	default:
 		a.equation = fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.arriving),
 			short(ahead), l.drain, short(l.capacity), drain)
 	}
@@ -250,7 +261,8 @@ func (l load) urgent() bool {
 	if l.restarts || l.keyed {
 		share = 1 // a change disturbs all replicas
 	}
-	return l.aged || l.wait() > share*l.objective || l.arriving-l.noise > l.current*l.capacity
+	return l.aged || l.wait() > share*l.objective || l.arriving-l.noise > l.current*l.capacity ||
+		l.pulse > maxUtilization*l.current*l.capacity
 }
 
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more

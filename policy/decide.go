@@ -48,7 +48,7 @@ func Decide(in Input, before State) (Decision, State) {
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
 		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
-		Discounted: after.Floor.Messages, Service: service(in, after),
+		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresight{in, after}.next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
@@ -94,7 +94,10 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	}
 	in.Reading = confirmed(in.Reading)
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, rate, LatencyObjective(in.Spec).Seconds(), after.Start.react(in))
+		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
+		var pulse bool
+		after.Pulses, pulse = foresight{in, before}.learn(react)
+		after.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
 		after.Arrivals.confirm(before.Arrivals, in.Reading)
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
@@ -129,14 +132,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.minReplicas() == 0 {
-		target, held = after.Zero.wake(in, after)
-		if target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound) {
-			target, held = 1, nil // it creates the subscription: messages on that topic are lost meanwhile
-		}
-		if target < kept {
-			return kept, nil
-		}
-		return target, held
+		return fromZero(in, after, winner, kept)
 	}
 	if up := winner.replicas; up > kept {
 		if held := holdUp(in, after); held != nil {
@@ -164,6 +160,21 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	target, held = worthwhile(in, after, wanted)
 	if target < current && !fresh {
 		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
+	}
+	return target, held
+}
+
+// fromZero returns the target without replicas.
+func fromZero(in Input, after State, winner recommendation, kept int32) (target int32, held *Hold) {
+	target, held = after.Zero.wake(in, after)
+	switch {
+	case winner.foresees && winner.replicas > target:
+		target, held = winner.replicas, nil
+	case target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
+		target, held = 1, nil // it creates the subscription: messages on that topic are lost meanwhile
+	}
+	if target < kept {
+		return kept, nil
 	}
 	return target, held
 }

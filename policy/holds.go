@@ -133,6 +133,9 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 		}
 		since = needed.At
 	}
+	if until, held, known := (foresight{in, state}).untilPulse(from, wanted, price); known {
+		return until, held
+	}
 	if target > wanted {
 		largest := largestWithin(state.Recommendations, in.Now, longestWindow)
 		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
 // Input is all that a decision depends on.
@@ -118,6 +119,8 @@ type Decision struct {
 	Service Service
 	// Discounted messages of the backlog do not count as work: replicas were idle while the messages were in the backlog.
 	Discounted float64
+	// Next is the load that is expected next; nil if none is.
+	Next *forecast.Next
 	// Surplus is the number of consumers that are not the target's, once they have stayed for some time.
 	Surplus int32
 }

@@ -20,7 +20,9 @@ type recommendation struct {
 	terms         []Term
 	// overloaded is true if one replica has too much load although the total is within the capacity of all.
 	overloaded bool
-	cappedBy   string
+	// foresees is true if a pulse that is about to begin needs replicas.
+	foresees bool
+	cappedBy string
 	// unknown is true if the strategy could not compute a number.
 	unknown bool
 	hold    *Hold

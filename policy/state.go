@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
 // State is what one decision passes to the next. It is never modified: a decision returns a new one. Encode writes all
@@ -30,6 +31,7 @@ type State struct {
 	Start    Start            `json:"start,omitzero"`
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
+	Pulses   forecast.Pulses  `json:"pulses,omitzero"`
 	Decided  Decided          `json:"decided,omitzero"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
 	Recommendations []ReplicasAt  `json:"steady,omitempty"`

@@ -62,6 +62,11 @@ type ScalingSpec struct {
 	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
 
+	// forecast is whether loads that return, such as those of cron jobs, are expected. Default: the defaults of its
+	// fields.
+	// +optional
+	Forecast *Forecast `json:"forecast,omitempty"`
+
 	// mode is whether decisions are made and applied. Auto scales the target. Recommend shows decisions in the status and
 	// writes nothing to the target. Paused measures and decides nothing, and keeps what was learned. A change of mode
 	// changes no replicas. Default: Auto.
@@ -90,6 +95,28 @@ type ScalingSpec struct {
 	// +optional
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
+
+// Forecast is whether loads that return are expected.
+type Forecast struct {
+	// mode is what an expected load does. Auto adds replicas before it begins, keeps or removes replicas until then, and
+	// needs less headroom. Observe shows the expected load in status.forecast and changes nothing. Off expects none.
+	// Default: Auto.
+	// +optional
+	// +kubebuilder:default=Auto
+	Mode ForecastMode `json:"mode,omitempty"`
+}
+
+// ForecastMode is what an expected load does.
+//
+// +kubebuilder:validation:Enum=Auto;Observe;Off
+type ForecastMode string
+
+// The modes of a forecast.
+const (
+	ForecastAuto    ForecastMode = "Auto"
+	ForecastObserve ForecastMode = "Observe"
+	ForecastOff     ForecastMode = "Off"
+)
 
 // StrategyType is the type of a strategy.
 //

@@ -63,6 +63,10 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
+	// forecast is the load that is expected next, as of the last written decision; absent if none is.
+	// +optional
+	Forecast *ExpectedLoad `json:"forecast,omitempty"`
+
 	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler that this policy applies; absent if it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -233,6 +237,29 @@ type Hold struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// ExpectedLoad is a load that returns.
+type ExpectedLoad struct {
+	// time is when it is expected to begin.
+	// +required
+	Time metav1.Time `json:"time"`
+	// within is how much earlier or later it may begin.
+	// +required
+	Within metav1.Duration `json:"within"`
+	// publishRate is the arrival rate in messages per second that is expected then.
+	// +required
+	PublishRate Rate `json:"publishRate"`
+	// foreseen is how many of the loads before, up to 40, began when they were expected.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=40
+	Foreseen int32 `json:"foreseen"`
+	// of is how many of the loads before, up to 40, were compared with what was expected.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=40
+	Of int32 `json:"of"`
 }
 
 // Capacity is what was learned about one replica.

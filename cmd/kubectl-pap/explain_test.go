@@ -172,3 +172,15 @@ func TestExplainShowsTheLimitsOfActiveSchedules(t *testing.T) {
 	require.Contains(t, explained(p), "replicas    4 to 20\n  schedule    day is active\n")
 	require.Contains(t, explained(p), "limited by  minReplicas, which is 4\n")
 }
+
+func TestExplainShowsTheLoadThatIsExpected(t *testing.T) {
+	p := scaledPolicy("resize")
+	p.Status.Forecast = &v1alpha1.ExpectedLoad{
+		Time:   metav1.NewTime(fixture.Noon().Add(5 * time.Minute)),
+		Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
+	}
+	require.Contains(t, explained(p), `
+  expected    400 messages/s at 12:05:00, 8s earlier or later: 38 of the last 40
+              came when they were expected
+`)
+}

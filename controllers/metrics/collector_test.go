@@ -21,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
@@ -75,6 +76,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 	d := &policy.Decision{
 		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity, Wait: backlog.Known(30),
 		Hold: &policy.Hold{Reason: policy.HoldNotStarting},
+		Next: &forecast.Next{Begin: fixture.Noon().Add(time.Minute), PerSecond: 400, Foreseen: 38, Of: 40},
 	}
 	status := v1alpha1.AutoscalingPolicyStatus{
 		DesiredReplicas: new(int32(50)), SpecReplicas: new(int32(48)), RunningReplicas: new(int32(47)),
@@ -113,6 +115,9 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		"delayed_messages" + own + "0",
 		"desired_replicas" + own + "50",
 		"discounted_messages" + own + "0",
+		"forecast_foreseen_ratio" + own + "0.95",
+		"forecast_publish_rate" + own + "400",
+		"forecast_seconds" + own + "59",
 		`held{namespace="media",policy="resize",reason="ReplicasNotStarting"} 1`,
 		`info{actuator="HPA",mode="Auto",namespace="media",policy="resize",target="resize",target_kind="Function"} 1`,
 		"late_seconds_total" + own + "0",
@@ -157,6 +162,7 @@ func TestWhatIsUnknownHasNoSample(t *testing.T) {
 		"without a target":     {func() { status.SpecReplicas = nil }, []string{"spec_replicas"}},
 		"without a condition":  {func() { status.Conditions = nil }, []string{"objective_met", "limited", "condition"}},
 		"with nothing in hold": {func() { d.Hold = nil }, []string{"held"}},
+		"with no forecast":     {func() { d.Next = nil }, []string{"forecast_publish_rate", "forecast_seconds"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +205,7 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 }
 
 func TestALevelHasItsSeries(t *testing.T) {
-	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 19, metrics.Full: 30} {
+	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 19, metrics.Full: 33} {
 		t.Run(string(level), func(t *testing.T) {
 			count, err := testutil.GatherAndCount(registry(t, level, first(busy())))
 			require.NoError(t, err)

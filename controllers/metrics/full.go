@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
 // full returns the series that level Full adds.
@@ -53,7 +54,39 @@ func full() []series {
 			help:  "Mean share of the time that an instance spends in calls of the function.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.busy },
 		},
-	}, ages()...)
+	}, append(forecasts(), ages()...)...)
+}
+
+// forecasts returns series for the load that is expected next.
+func forecasts() []series {
+	const none = "while no load is expected"
+	expected := func(value func(next forecast.Next, now time.Time) float64) func(*Record, time.Time) backlog.Measurement {
+		return func(r *Record, now time.Time) backlog.Measurement {
+			if r.next == nil {
+				return backlog.Unknown(backlog.ErrNoData)
+			}
+			return backlog.Known(value(*r.next, now))
+		}
+	}
+	return []series{
+		{
+			name: "forecast_publish_rate", level: Full, unit: "messages per second", absent: none,
+			help:  "Messages published during the load that is expected next.",
+			value: expected(func(next forecast.Next, _ time.Time) float64 { return next.PerSecond }),
+		},
+		{
+			name: "forecast_seconds", level: Full, unit: "seconds", absent: none,
+			help:  "Time until the load that is expected next; negative once it is late.",
+			value: expected(func(next forecast.Next, now time.Time) float64 { return next.Begin.Sub(now).Seconds() }),
+		},
+		{
+			name: "forecast_foreseen_ratio", level: Full, unit: "ratio", absent: none,
+			help: "Share of the last loads, up to 40, that began when they were expected.",
+			value: expected(func(next forecast.Next, _ time.Time) float64 {
+				return float64(next.Foreseen) / max(1, float64(next.Of))
+			}),
+		},
+	}
 }
 
 // ages returns series for the age of the data and for changes of replicas.

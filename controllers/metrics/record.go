@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -31,6 +32,7 @@ type Record struct {
 	desired, spec, running, wanted     backlog.Measurement
 	signals                            signals
 	capacity, uncertainty, coverage    backlog.Measurement
+	next                               *forecast.Next
 	held, limited                      string
 	conditions                         []condition
 	met                                backlog.Measurement
@@ -106,7 +108,7 @@ func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 		return
 	}
 	reading := o.Reading
-	r.readAt = reading.At
+	r.readAt, r.next = reading.At, d.Next
 	r.signals = signals{
 		ready: reading.Ready, publishRate: reading.PublishRate, processRate: reading.ProcessRate, wait: d.Wait,
 		consumers: reading.Consumers, discounted: backlog.Known(d.Discounted), delayed: reading.Delayed,

@@ -100,7 +100,7 @@ func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 
 // outcomeOf is the part of a status that is written at every change.
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
-	s.Conditions, s.Signals, s.Decision, s.Capacity, s.WorkingCheckpoint = nil, nil, nil, nil, ""
+	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Forecast, s.WorkingCheckpoint = nil, nil, nil, nil, nil, ""
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
 		s.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}

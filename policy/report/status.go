@@ -14,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -36,7 +37,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
 	after.Conditions = o.conditions()
 	if o.NothingToDecide() {
-		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
+		after.DesiredReplicas, after.Signals, after.Decision, after.Forecast = nil, nil, nil, nil
 	}
 	off := plan.SwitchedOff(o.Observed) != nil
 	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
@@ -51,7 +52,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		if replicas := decision.Replicas; !off {
 			after.DesiredReplicas = &replicas
 		}
-		after.Signals = signalsStatus(*o.Reading, *decision)
+		after.Signals, after.Forecast = signalsStatus(*o.Reading, *decision), forecastStatus(decision.Next)
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
 	if policy.CeilingIn(before.WorkingCheckpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {
@@ -140,6 +141,19 @@ func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 		signals.Wait = &metav1.Duration{Duration: min(longest, roundedWait(seconds))}
 	}
 	return signals
+}
+
+// forecastStatus is the load that is expected next; nil if none is.
+func forecastStatus(next *forecast.Next) *v1alpha1.ExpectedLoad {
+	if next == nil {
+		return nil
+	}
+	return &v1alpha1.ExpectedLoad{
+		Time:        metav1.NewTime(next.Begin.Truncate(time.Second)),
+		Within:      metav1.Duration{Duration: next.Spread.Round(time.Second)},
+		PublishRate: v1alpha1.NewRate(next.PerSecond),
+		Foreseen:    next.Foreseen, Of: next.Of,
+	}
 }
 
 // coverageStatus is the missing part of a reading; nil for none.

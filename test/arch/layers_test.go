@@ -79,12 +79,13 @@ func rules() map[string]rule {
 		"backlog/function":   {layer: pure, beside: []string{"backlog"}, never: measurements},
 		"backlog/poll":       {layer: pure, beside: []string{"backlog"}, never: measurements},
 
-		"policy": {layer: decisions, never: decision, direct: true},
+		"policy":          {layer: decisions, beside: []string{"policy/forecast"}, never: decision, direct: true},
+		"policy/forecast": {layer: decisions, never: decision, direct: true},
 		"policy/plan": {
 			layer: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
 		},
 		"policy/report": {
-			layer: decisions, beside: []string{"policy", "policy/plan", "policy/served"}, never: planning, direct: true,
+			layer: decisions, beside: []string{"policy", "policy/forecast", "policy/plan", "policy/served"}, never: planning, direct: true,
 		},
 		"policy/set": {
 			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,

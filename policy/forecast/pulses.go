@@ -1,0 +1,133 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import "time"
+
+// Rate is an arrival rate in messages per second, over a window that ended at a time.
+type Rate struct {
+	PerSecond float64
+	Window    time.Duration
+	At        time.Time
+}
+
+// Pulses are the last loads that began at once and ended again. A Pulses is never modified: Learn returns a new one.
+type Pulses struct {
+	// Past pulses, oldest first. While the last one runs, it has no length.
+	Past []Pulse `json:"past,omitempty"`
+	// Base is the arrival rate between pulses, and High the highest one of the last pulse, in messages per second.
+	Base float64 `json:"base,omitempty"`
+	High float64 `json:"high,omitempty"`
+	// Foreseen of the last Expected pulses began when they were expected.
+	Foreseen float64 `json:"foreseen,omitempty"`
+	Expected float64 `json:"expected,omitempty"`
+}
+
+// Pulse is one pulse.
+type Pulse struct {
+	Begin time.Time `json:"t,omitzero"`
+	// Seconds that it lasted; 0 while it runs. Messages are those beyond the base.
+	Seconds  float64 `json:"s,omitempty"`
+	Messages float64 `json:"m,omitempty"`
+}
+
+const (
+	// pastPulses are enough to foresee three different pulses in a period, and to forget others within a few periods.
+	pastPulses = 10
+	// A pulse exceeds the base by this share of it, by this many deviations, and by this many messages in a window.
+	pulseShare, pulseDeviations, pulseMessages = 0.5, 4, 4
+	// baseTime is the time constant of the base.
+	baseTime = 2 * time.Minute
+	// longestWindow: the beginning of a pulse within a longer window is unknown.
+	longestWindow = time.Minute
+	// joined is how soon after its end a pulse continues: polls that miss messages look like an end.
+	joined = 20 * time.Second
+	// recorded is how many pulses Foreseen and Expected remember.
+	recorded = 40
+)
+
+// Learn learns from the newest rate, and the standard deviation of the base over such a window.
+func (p Pulses) Learn(rate Rate, deviation float64) Pulses {
+	if rate.Window <= 0 || rate.Window > longestWindow {
+		return p.lost(rate)
+	}
+	extra, seconds := rate.PerSecond-p.Base, rate.Window.Seconds()
+	switch {
+	case p.Running():
+		return p.continued(rate, extra)
+	case p.Base > 0 && extra > max(pulseShare*p.Base, pulseDeviations*deviation, pulseMessages/seconds):
+		return p.begun(rate, extra)
+	case p.Base == 0:
+		p.Base = max(rate.PerSecond, smallest)
+	default:
+		p.Base = max(smallest, p.Base+min(1, seconds/baseTime.Seconds())*extra)
+	}
+	return p
+}
+
+// smallest is a base that is no longer unknown: one message in three years.
+const smallest = 1e-8
+
+// Running reports whether a pulse runs.
+func (p Pulses) Running() bool {
+	return len(p.Past) > 0 && p.Past[len(p.Past)-1].Seconds == 0
+}
+
+// Within reports whether a pulse runs, or began so recently.
+func (p Pulses) Within(now time.Time, recently time.Duration) bool {
+	return p.Running() || len(p.Past) > 0 && now.Sub(p.Past[len(p.Past)-1].Begin) < recently
+}
+
+// lost forgets a pulse whose end was not seen.
+func (p Pulses) lost(rate Rate) Pulses {
+	if p.Running() {
+		p.Past = p.Past[:len(p.Past)-1]
+	}
+	if p.Base == 0 {
+		p.Base = max(rate.PerSecond, smallest)
+	}
+	return p
+}
+
+// begun is at the first window of a pulse. It began anywhere in this window: the next one tells.
+func (p Pulses) begun(rate Rate, extra float64) Pulses {
+	begin, past := rate.At.Add(-rate.Window), p.Past
+	if n := len(past); n > 0 && begin.Sub(past[n-1].end()) < joined {
+		past = append([]Pulse(nil), past...)
+		past[n-1].Seconds = 0
+		past[n-1].Messages += extra * rate.Window.Seconds()
+		p.Past = past
+		return p
+	}
+	p = p.scored(begin)
+	if len(past) == pastPulses {
+		past = past[1:]
+	}
+	one := Pulse{Begin: begin, Messages: extra * rate.Window.Seconds()}
+	p.Past, p.High = append(append([]Pulse(nil), past...), one), rate.PerSecond
+	return p
+}
+
+// continued is in a pulse, or at its end: less than half of its height.
+func (p Pulses) continued(rate Rate, extra float64) Pulses {
+	p.Past = append([]Pulse(nil), p.Past...)
+	last, height := &p.Past[len(p.Past)-1], p.High-p.Base
+	last.Messages += max(0, extra) * rate.Window.Seconds()
+	if extra < height/2 {
+		rest := time.Duration((1 - max(0, extra)/height) * float64(rate.Window))
+		last.Seconds = max(1, rate.At.Add(-rest).Sub(last.Begin).Seconds())
+		return p
+	}
+	if rate.PerSecond > p.High {
+		if second := rate.At.Sub(last.Begin) < 5*rate.Window/2; second { // the first window was a part of the pulse
+			last.Begin = last.Begin.Add(time.Duration((1 - height/extra) * float64(rate.Window)))
+		}
+		p.High = rate.PerSecond
+	}
+	return p
+}
+
+func (p Pulse) end() time.Time {
+	return p.Begin.Add(time.Duration(p.Seconds * float64(time.Second)))
+}

@@ -1,0 +1,170 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// poll is the window of a rate in seconds.
+const poll = 10
+
+// at is a time in seconds after noon.
+func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+
+// pulse is a load from one second on.
+type pulse struct{ begin, length, rate float64 }
+
+// train is a pulse of 40 s with 200 messages/s each period, in seconds.
+func train(count int, period float64) []pulse {
+	all := make([]pulse, count)
+	for i := range all {
+		all[i] = pulse{begin: 63 + float64(i)*period, length: 40, rate: 200}
+	}
+	return all
+}
+
+// learned is what polls until a second show of the pulses, above a base of 10 messages/s.
+func learned(pulses []pulse, until float64) forecast.Pulses {
+	var p forecast.Pulses
+	for second := float64(poll); second <= until; second += poll {
+		messages := 10.0 * poll
+		for _, one := range pulses {
+			overlap := min(second, one.begin+one.length) - max(second-poll, one.begin)
+			messages += (one.rate - 10) * max(0, overlap)
+		}
+		p = p.Learn(forecast.Rate{PerSecond: messages / poll, Window: poll * time.Second, At: at(second)}, 1)
+	}
+	return p
+}
+
+func TestAPulseIsExpectedAfterThree(t *testing.T) {
+	for name, period := range map[string]float64{
+		"each two minutes": 120, "each five minutes": 300, "each hour": 3600, "each day": 24 * 3600,
+	} {
+		t.Run(name, func(t *testing.T) {
+			pulses := train(3, period)
+			now := 63 + 2*period
+			_, expected := learned(pulses[:2], now-20).Next(at(now - 20))
+			require.False(t, expected, "two have one interval")
+
+			next, expected := learned(pulses, now+60).Next(at(now + 60))
+			require.True(t, expected)
+			require.WithinDuration(t, at(now+period), next.Begin, time.Second)
+			require.Equal(t, 5*time.Second, next.Spread)
+			require.InEpsilon(t, 200, next.PerSecond, 0.05)
+			require.Equal(t, 2, next.Regular)
+		})
+	}
+}
+
+func TestTheRecordTellsHowManyCameInTime(t *testing.T) {
+	pulses := train(8, 300)
+	pulses[7].begin += 120
+	next, expected := learned(pulses[:7], 2100).Next(at(2100))
+	require.True(t, expected)
+	require.EqualValues(t, 4, next.Foreseen, "the first three are needed to expect one")
+	require.EqualValues(t, 4, next.Of)
+
+	next, expected = learned(pulses, 2460).Next(at(2460))
+	require.False(t, expected, "one at another time ends it")
+	require.EqualValues(t, 4, next.Foreseen)
+	require.EqualValues(t, 5, next.Of)
+}
+
+func TestAPulseThatDoesNotComeIsExpectedForAPeriod(t *testing.T) {
+	p := learned(train(6, 300), 63+5*300+60)
+	for after, want := range map[float64]bool{299: true, 330: true, 590: true, 610: false} {
+		_, expected := p.Next(at(63 + 5*300 + after))
+		require.Equal(t, want, expected, "%v seconds after the last one", after)
+	}
+}
+
+func TestPulsesAtRandomTimesAreHardlyEverExpected(t *testing.T) {
+	random, expected := rand.New(rand.NewPCG(1, 2)), 0
+	const runs = 500
+	for range runs {
+		pulses := train(10, 0)
+		for i := 1; i < len(pulses); i++ {
+			pulses[i].begin = pulses[i-1].begin + 100 + 300*random.ExpFloat64()
+		}
+		end := pulses[9].begin + 60
+		if _, one := learned(pulses, end).Next(at(end)); one {
+			expected++
+		}
+	}
+	require.Less(t, expected, runs/50)
+}
+
+func TestMoreThanAPulseAMinuteIsNoise(t *testing.T) {
+	_, expected := learned(train(60, 50), 2990).Next(at(2990))
+	require.False(t, expected)
+}
+
+func TestTwoDifferentPulsesInAPeriodAreTold(t *testing.T) {
+	pulses := train(8, 0)
+	for i := range pulses {
+		pulses[i].begin = 63 + 300*float64(i) + 60*float64(i%2)
+		if i%2 == 1 {
+			pulses[i].rate = 80
+		}
+	}
+	next, expected := learned(pulses[:7], 63+6*300+60).Next(at(63 + 6*300 + 60))
+	require.True(t, expected)
+	require.WithinDuration(t, at(63+7*300+60), next.Begin, time.Second)
+	require.InEpsilon(t, 80, next.PerSecond, 0.05)
+
+	next, expected = learned(pulses, 63+8*300-30).Next(at(63 + 8*300 - 30))
+	require.True(t, expected)
+	require.WithinDuration(t, at(63+8*300), next.Begin, time.Second)
+	require.InEpsilon(t, 200, next.PerSecond, 0.05)
+}
+
+func TestJitterIsTheSpread(t *testing.T) {
+	pulses := train(8, 300)
+	for i := range pulses {
+		pulses[i].begin += float64(i%3) * 8
+	}
+	next, expected := learned(pulses, 63+7*300+80).Next(at(63 + 7*300 + 80))
+	require.True(t, expected)
+	require.Greater(t, next.Spread, 8*time.Second)
+	require.WithinDuration(t, at(63+8*300+8), next.Begin, 8*time.Second)
+}
+
+func TestAPollThatMissesMessagesEndsNoPulse(t *testing.T) {
+	pulses := train(6, 300)
+	for i := range 6 {
+		pulses[i].length = 15
+		pulses = append(pulses, pulse{begin: pulses[i].begin + 25, length: 15, rate: 200})
+	}
+	p := learned(pulses, 63+5*300+60)
+	require.Len(t, p.Past, 6)
+	_, expected := p.Next(at(63 + 5*300 + 60))
+	require.True(t, expected)
+}
+
+func TestAPulseWhoseEndWasNotSeenIsForgotten(t *testing.T) {
+	p := learned(train(4, 300), 63+3*300+20)
+	require.True(t, p.Running())
+	p = p.Learn(forecast.Rate{PerSecond: 10, Window: 5 * time.Minute, At: at(63 + 3*300 + 320)}, 1)
+	require.False(t, p.Running())
+	require.Len(t, p.Past, 3)
+}
+
+func TestALongRecordReplacesHeadroom(t *testing.T) {
+	for count, want := range map[int]float64{4: 0, 6: 0, 8: 0.5, 10: 1, 30: 1} {
+		until := 63 + float64(count-1)*300 + 60
+		next, expected := learned(train(count, 300), until).Next(at(until))
+		require.True(t, expected)
+		require.InDelta(t, want, next.Weight(), 0.01, "after %d", count)
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
+)
+
+// foresight is what the pulses of a state mean for a decision.
+type foresight struct {
+	in    Input
+	state State
+}
+
+func (f foresight) mode() v1alpha1.ForecastMode {
+	if spec := f.in.Spec.Forecast; spec != nil && spec.Mode != "" {
+		return spec.Mode
+	}
+	return v1alpha1.ForecastAuto // the default of the CRD
+}
+
+// learn learns from a reading, and reports whether the arrivals rise since a pulse began.
+func (f foresight) learn(react float64) (after forecast.Pulses, rises bool) {
+	before, rate := f.state.Pulses, newestRate(f.in.Reading)
+	if f.state.Arrivals == nil || rate.Window == 0 || f.mode() == v1alpha1.ForecastOff {
+		return before, false
+	}
+	after = before.Learn(rate, f.state.Arrivals.deviation(before.Base, rate.Window))
+	return after, after.Within(f.in.Now, fromSeconds(2*react))
+}
+
+// newestRate is the rate of the newest window; without a window if it is unknown.
+func newestRate(r backlog.Reading) forecast.Rate {
+	if rate, err := r.LatestPublishRate.Value(); err == nil {
+		return forecast.Rate{PerSecond: rate, Window: r.LatestWindow, At: r.At}
+	}
+	rate, err := r.PublishRate.Value()
+	if err != nil {
+		return forecast.Rate{}
+	}
+	return forecast.Rate{PerSecond: rate, Window: r.Window, At: r.At}
+}
+
+// next is the pulse that is expected next; nil if none is, or while one runs.
+func (f foresight) next() *forecast.Next {
+	if f.mode() == v1alpha1.ForecastOff || f.state.Pulses.Running() {
+		return nil
+	}
+	if next, expected := f.state.Pulses.Next(f.in.Now); expected {
+		return &next
+	}
+	return nil
+}
+
+// replaces is from 0 to 1: how much of the headroom for pulses is not needed, since they are foreseen.
+func (f foresight) replaces() float64 {
+	next, expected := f.state.Pulses.Next(f.in.Now)
+	if !expected || f.mode() != v1alpha1.ForecastAuto {
+		return 0
+	}
+	return next.Weight()
+}
+
+// ahead is the next pulse, and when replicas have to be ordered for it; nil if none counts. Some wait is within the
+// objective.
+func (f foresight) ahead() (next *forecast.Next, order time.Time) {
+	next = f.next()
+	if next == nil || f.mode() != v1alpha1.ForecastAuto || !f.in.Reading.Coverage.Complete() {
+		return nil, time.Time{}
+	}
+	early := f.state.Start.seconds() + (SyncPeriod + f.in.pollInterval()/2 + next.Spread).Seconds() -
+		waitShare*LatencyObjective(f.in.Spec).Seconds()
+	return next, next.Begin.Add(-fromSeconds(early))
+}
+
+// rate is what to have replicas for, in messages per second, since a pulse is about to begin; 0 if none is.
+func (f foresight) rate() float64 {
+	next, order := f.ahead()
+	if next == nil || f.in.Now.Before(order) || f.in.Now.Sub(next.Begin) > next.Spread+2*f.in.pollInterval() {
+		return 0
+	}
+	return next.PerSecond
+}
+
+// untilPulse keeps or removes replicas that are not needed before the next pulse: it is worth their change if they save
+// more than its price. It returns false if no pulse is expected.
+func (f foresight) untilPulse(from float64, wanted int32, price float64) (target int32, held *Hold, known bool) {
+	in, capacity := f.in, f.state.Capacity
+	next, order := f.ahead()
+	if next == nil || capacity == nil || in.Now.After(next.Begin) || in.Now.Sub(f.neededAt(wanted)) < downWindow(in) {
+		return 0, nil, false
+	}
+	saved := (from - float64(wanted)) * max(0, order.Sub(in.Now).Seconds())
+	if saved >= price {
+		return wanted, nil, true
+	}
+	target = min(in.CurrentReplicas, max(wanted, replicasFor(next.PerSecond/(maxUtilization*capacity.planned()))))
+	if target == in.CurrentReplicas && target > wanted {
+		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
+			"%s messages/s are expected at %s: fewer than %d replicas would save %s replica-seconds, and have to save %s",
+			short(next.PerSecond), next.Begin.UTC().Format(time.TimeOnly), target, short(saved), short(price))}
+	}
+	return target, held, true
+}
+
+// neededAt is when more replicas were needed last.
+func (f foresight) neededAt(wanted int32) time.Time {
+	at := f.in.Now.Add(-longestWindow)
+	for _, r := range f.state.Recommendations {
+		if r.Replicas > wanted {
+			at = r.At
+		}
+	}
+	return at
+}
