@@ -1,9 +1,9 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sim compares controllers on simulated load: the named suite, held-out scenarios drawn from the seed on the
-// command line, or a recorded load (-trace). It prints a table of each set, can leave out parts of our algorithm
-// (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
+// Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
+// drawn from the seed on the command line, or a recorded load (-trace). It prints a table of each set, can leave out
+// parts of our algorithm (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line
@@ -22,8 +22,9 @@
 //	   "avoidable_late_pp": percentage points of that above the oracle's, mean,
 //	   "flaps": scale-ups within ten minutes of a scale-down, "actions": changes of the number of replicas, sums,
 //	   "settle_seconds": after a step of the load until replicas stay, mean,
-//	   "scenarios": {"held-out-000": the same keys, ...}}, ...},
-//	 "sets": {"suite": {"capacity": {..., "scenarios": {"step": {...}}}}, "held-out": {...}},
+//	   "scenarios": {"held-out-000": the same keys and "family": the name of its set, ...}}, ...},
+//	 "sets": {"suite": {"capacity": {..., "scenarios": {"step": {...}}}}, "held-out": {...}, "patterns": {...},
+//	          "adversarial": {...}},
 //	 "goals": {"held-out": {"cost/oracle": {"at_most": 1.15, "strict": false, "measured": 1.1, "met": true}, ...}}}
 //
 // The controllers at the top are scored on the held-out set, on which no controller was tuned, and are empty without

@@ -66,5 +66,7 @@ func (o options) sets() ([]set, error) {
 	return []set{
 		{name: suiteName, scenarios: matching(suite.Named(), o.scenario)},
 		{name: heldOutName, scenarios: matching(suite.HeldOut(o.seed, o.heldOut), o.scenario)},
+		{name: suite.Regular, scenarios: matching(suite.Patterns(suite.Regular, o.seed, o.patterns), o.scenario)},
+		{name: suite.Adversarial, scenarios: matching(suite.Patterns(suite.Adversarial, o.seed, o.patterns), o.scenario)},
 	}, nil
 }

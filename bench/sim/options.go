@@ -14,7 +14,7 @@ import (
 )
 
 const usage = `Compares controllers of replicas on simulated load:
-a named suite, and held-out scenarios drawn from -seed.
+a named suite, and held-out scenarios and loads that return, drawn from -seed.
 
   go run ./bench/sim -seed 7                                   the tables, and whether the goals are met
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
@@ -42,6 +42,7 @@ const prometheusLine = `curl -sG http://prometheus:9090/api/v1/query_range ` +
 type options struct {
 	seed                 uint64
 	seeds, heldOut       int
+	patterns             int
 	controller, scenario *regexp.Regexp
 	ablate               []variant
 	out                  string
@@ -76,6 +77,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "`number` that held-out scenarios and all luck follow from")
 	flags.IntVar(&o.seeds, "seeds", 3, "`runs` of each scenario, each with luck of its own")
 	flags.IntVar(&o.heldOut, "held-out", 100, "`number` of held-out scenarios")
+	flags.IntVar(&o.patterns, "patterns", 3, "`number` of scenarios of each kind of loads that return")
 	flags.StringVar(&controller, "controller", "", "`regexp` of the controllers to run; all when empty")
 	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
 	flags.StringVar(&ablate, "ablate", "",

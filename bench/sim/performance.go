@@ -30,6 +30,8 @@ type scenarioNumbers struct {
 
 // score has the fields that external readers of the JSON use.
 type score struct {
+	// Family is the set of a scenario; empty in the scores of a set.
+	Family string `json:"family,omitempty"`
 	// CostOverOracle is replica-seconds over the oracle's with the same random numbers; geometric means.
 	CostOverOracle quantity `json:"cost_over_oracle"`
 	// LatePercent of the messages, and how many percentage points of it are above the oracle's, run by run; means.
@@ -80,7 +82,9 @@ func summarize(s set, runs []outcome, seed uint64) summary {
 		p := performance{controller: controller}
 		for i, some := range byController[controller] {
 			if len(some) > 0 {
-				p.scenarios = append(p.scenarios, scenarioNumbers{s.scenarios[i].Name, measure(some, oracle)})
+				one := scenarioNumbers{s.scenarios[i].Name, measure(some, oracle)}
+				one.Family = s.name
+				p.scenarios = append(p.scenarios, one)
 			}
 		}
 		p.sumUp(seed)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -39,6 +40,9 @@ func Parts() []Part {
 			return d.Replicas
 		}},
 		{Name: "price", hide: func(_ *policy.Input, s *policy.State) { s.Recommendations = nil }},
+		{Name: "pulses", hide: func(in *policy.Input, _ *policy.State) {
+			in.Spec.Forecast = &v1alpha1.Forecast{Mode: v1alpha1.ForecastOff}
+		}},
 		{Name: "plateau", hide: func(_ *policy.Input, s *policy.State) { s.Plateau = policy.Plateau{} }},
 		{Name: "in-hand", hide: func(_ *policy.Input, s *policy.State) { s.InHand = policy.InHand{} }},
 		{Name: "floor", hide: func(_ *policy.Input, s *policy.State) { s.Floor = policy.Floor{} }},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
@@ -51,18 +50,8 @@ func feasible(s Scenario) bool {
 }
 
 func draw(random *rand.Rand, name string) Scenario {
-	capacity := math.Exp(between(random, math.Log(2), math.Log(500)))
-	s := model.Scenario{
-		Name: name, Seconds: hour, Capacity: model.Constant(capacity), Noise: between(random, 0, 0.4),
-		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8,
-			78)) * time.Second,
-		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
-	}
-	// Three of four have a suitable receive queue, about 20 s of work; the rest has Pulsar's default of 1,000 messages,
-	// which is minutes of work for a slow function.
-	if random.IntN(4) > 0 {
-		s.ReceiveQueue = min(1000, max(1, math.Round(20*capacity)))
-	}
+	s := function(random, name)
+	capacity := s.Capacity(0)
 	// Replicas that the load needs; they determine its rates.
 	low := between(random, 0.5, 8)
 	high := low * math.Exp(between(random, math.Log(1.5), math.Log(6)))
