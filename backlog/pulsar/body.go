@@ -4,7 +4,6 @@
 package pulsar
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,19 +87,10 @@ func decodeJSON(r io.Reader, into any) error {
 	if err != nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(into); err != nil {
-		return plainJSONError(err)
-	}
-	_, err = decoder.Token()
-	switch {
-	case errors.Is(err, io.EOF):
-		return newScanner(bytes.NewReader(text)).distinct()
-	case err == nil:
-		return errTwoValues
-	default:
+	if err := distinct(text); err != nil {
 		return err
 	}
+	return plainJSONError(json.Unmarshal(text, into))
 }
 
 func plainJSONError(err error) error {

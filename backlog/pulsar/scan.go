@@ -4,37 +4,42 @@
 package pulsar
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 const (
-	// maxDepth bounds nested values; Pulsar's answers have less than 10 levels.
-	maxDepth = 100
+	// maxTextBytes bounds keys and kept strings.
+	maxTextBytes = 64 << 10
+	// maxTokenBytes bounds every string and number: jsontext keeps the one that it reads, also to skip it.
+	maxTokenBytes = 128 << 10
 	// openNames is more than the known values of all open objects of a topic.
 	openNames = 32
 )
 
 var (
-	errTooDeep   = fmt.Errorf("values are nested more than %d deep", maxDepth)
-	errTwoValues = errors.New("more than one JSON value")
+	errTextTooLong  = fmt.Errorf("a name is longer than %d bytes", maxTextBytes)
+	errTokenTooLong = fmt.Errorf("a string or number is longer than %d bytes", maxTokenBytes)
+	errTwoValues    = errors.New("more than one JSON value")
 )
 
-// scanner reads JSON as it arrives and keeps at most scanBytes and one string in memory: other values are validated and
-// skipped. encoding/json needs every value as a whole before it decodes it, so a topic with many consumers would be in
-// memory up to four times. It accepts what encoding/json accepts, up to maxDepth and maxTextBytes (FuzzScanner).
+// scanner reads JSON as it arrives and keeps one string or number in memory: other values are validated and skipped.
+// encoding/json needs every value as a whole before it decodes it, so a topic with many consumers would be in memory
+// up to four times.
 type scanner struct {
-	lexer
-
+	json  *jsontext.Decoder
+	input *input
 	// answer is charged for the input; nil for no charge.
 	answer *answer
-	depth  int
-	// text has the last string.
+	// text has the last string that had an escape.
 	text []byte
 	// names are those of the known values that were read of all open objects, from first on of the innermost object;
 	// first is -1 directly in a list, and outside of all objects.
@@ -44,9 +49,61 @@ type scanner struct {
 
 func newScanner(r io.Reader) *scanner {
 	charged, _ := r.(*answer)
-	return &scanner{
-		lexer:  lexer{input: input{from: r, buffer: make([]byte, scanBytes)}},
-		answer: charged, names: make([]string, 0, openNames), first: -1,
+	in := &input{from: r}
+	in.json = jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return &scanner{json: in.json, input: in, answer: charged, names: make([]string, 0, openNames), first: -1}
+}
+
+// input bounds what the decoder keeps.
+type input struct {
+	from io.Reader
+	json *jsontext.Decoder
+	read int64
+	// failed is why there is no more.
+	failed error
+}
+
+func (i *input) Read(p []byte) (n int, err error) {
+	if i.read-i.json.InputOffset() > maxTokenBytes {
+		i.failed = errTokenTooLong
+		return 0, i.failed
+	}
+	for tries := 0; n == 0 && err == nil; tries++ {
+		if n, err = i.from.Read(p); tries == 100 && n == 0 && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	i.read += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		i.failed = err
+	}
+	return n, err
+}
+
+// fault is the error of the input in place of the decoder's.
+func (s *scanner) fault(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.input.failed != nil:
+		return s.input.failed
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	default:
+		return syntaxFault(err)
+	}
+}
+
+// syntaxFault leaves out the place, which may be long.
+func syntaxFault(err error) error {
+	syntax := new(jsontext.SyntacticError)
+	switch {
+	case !errors.As(err, &syntax):
+		return err
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return comesTwice(backlog.Quote(syntax.JSONPointer.LastToken()))
+	default:
+		return syntax.Err
 	}
 }
 
@@ -55,34 +112,72 @@ func (s *scanner) finish(err error) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.peek()
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) && s.at == s.end:
-		return nil
+	switch _, err = s.json.ReadToken(); {
 	case err == nil:
 		return errTwoValues
+	case errors.Is(err, io.EOF) && s.input.failed == nil:
+		return nil
 	default:
-		return err
+		return s.fault(err)
 	}
+}
+
+// peek returns the kind of the next value, or the end of the object or list.
+func (s *scanner) peek() (jsontext.Kind, error) {
+	kind := s.json.PeekKind()
+	if strings.IndexByte(`{}[]"0tfn`, byte(kind)) >= 0 {
+		return kind, nil
+	}
+	_, err := s.json.ReadToken()
+	return 0, s.fault(err)
 }
 
 // object reads an object; read must consume the value of each key. The key is only valid until then.
 func (s *scanner) object(read func(key []byte) error) error {
-	return s.list('{', '}', "an object", func() error {
-		if c, err := s.peek(); err != nil || c != '"' {
-			return cmpError(err, unexpected(c, "a key"))
+	return s.each('{', "an object", func() error {
+		raw, err := s.json.ReadValue()
+		if err != nil {
+			return s.fault(err)
 		}
-		key, err := s.string()
+		key, err := s.unquote(raw)
 		if err != nil {
 			return err
 		}
-		if c, err := s.peek(); err != nil || c != ':' {
-			return cmpError(err, unexpected(c, `":"`))
-		}
-		s.at++
 		return read(key)
 	})
 }
+
+// array reads an array; read must consume each value.
+func (s *scanner) array(read func() error) error { return s.each('[', "a list", read) }
+
+func (s *scanner) each(opening jsontext.Kind, want string, read func() error) error {
+	kind, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if kind != opening {
+		return fmt.Errorf("%s where %s should be", kindOf(kind), want)
+	}
+	outer, names := s.first, len(s.names)
+	if s.first = -1; opening == '{' {
+		s.first = names
+	}
+	defer func() { s.first, s.names = outer, s.names[:names] }()
+	_, err = s.json.ReadToken()
+	for err == nil {
+		if kind, err = s.peek(); kind == '}' || kind == ']' {
+			_, err = s.json.ReadToken()
+			return s.fault(err)
+		}
+		if err == nil {
+			err = read()
+		}
+	}
+	return err
+}
+
+// skip skips a value.
+func (s *scanner) skip() error { return s.fault(s.json.SkipValue()) }
 
 // once fails if the innermost object had a value of this name before: it is not known which of the two is true.
 func (s *scanner) once(name string) error {
@@ -98,147 +193,15 @@ func (s *scanner) once(name string) error {
 
 func comesTwice(name string) error { return fmt.Errorf("%s comes twice", name) }
 
-// distinct skips a value, and fails if an object in it has a key twice.
-func (s *scanner) distinct() error {
-	c, err := s.peek()
+// distinct fails if an object in the text has a key twice, or there is no value.
+func distinct(text []byte) error {
+	_, err := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)).ReadValue()
 	switch {
-	case err != nil:
-		return err
-	case c == '[':
-		return s.array(s.distinct)
-	case c != '{':
-		return s.skip()
-	}
-	keys := map[string]bool{}
-	return s.object(func(key []byte) error {
-		name := validText(key)
-		if keys[name] {
-			return comesTwice(backlog.Quote(name))
-		}
-		keys[name] = true
-		return s.distinct()
-	})
-}
-
-// array reads an array; read must consume each value.
-func (s *scanner) array(read func() error) error { return s.list('[', ']', "a list", read) }
-
-func (s *scanner) list(opening, closing byte, kind string, read func() error) error {
-	c, err := s.peek()
-	if err != nil {
-		return err
-	}
-	if c != opening {
-		return fmt.Errorf("%s where %s should be", kindOf(c), kind)
-	}
-	s.at++
-	if s.depth++; s.depth > maxDepth {
-		return errTooDeep
-	}
-	outer, names := s.first, len(s.names)
-	if s.first = -1; opening == '{' {
-		s.first = names
-	}
-	defer func() { s.depth, s.first, s.names = s.depth-1, outer, s.names[:names] }()
-	if c, err = s.peek(); err != nil {
-		return err
-	}
-	if c == closing {
-		s.at++
+	case err == nil:
 		return nil
-	}
-	for {
-		if err := read(); err != nil {
-			return err
-		}
-		switch c, err := s.peek(); {
-		case err != nil:
-			return err
-		case c == closing:
-			s.at++
-			return nil
-		case c != ',':
-			return unexpected(c, `","`)
-		}
-		s.at++
-	}
-}
-
-func cmpError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
-}
-
-// kindOf names the value that begins with c.
-func kindOf(c byte) string {
-	switch c {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "true or false"
-	case 'n':
-		return "null"
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
 	default:
-		return "a number"
+		return syntaxFault(err)
 	}
 }
-
-// skip skips a value of any length.
-func (s *scanner) skip() error {
-	c, err := s.peek()
-	if err != nil {
-		return err
-	}
-	switch c {
-	case '{':
-		return s.object(func([]byte) error { return s.skip() })
-	case '[':
-		return s.array(s.skip)
-	case '"':
-		return s.quoted(nil)
-	case 't':
-		return s.word("true")
-	case 'f':
-		return s.word("false")
-	case 'n':
-		return s.word("null")
-	default:
-		return s.digits(nil)
-	}
-}
-
-// string reads a string into text.
-func (s *scanner) string() ([]byte, error) {
-	if s.plain() {
-		return s.text, nil
-	}
-	s.text = s.text[:0]
-	if err := s.quoted(&s.text); err != nil {
-		return nil, err
-	}
-	return s.text, nil
-}
-
-// plain reads a string that is complete in the buffer and has no escapes, as nearly all strings.
-func (s *scanner) plain() bool {
-	for i := s.at + 1; i < s.end; i++ {
-		switch c := s.buffer[i]; {
-		case c == '"':
-			s.text = append(s.text[:0], s.buffer[s.at+1:i]...)
-			s.at = i + 1
-			return true
-		case c == '\\' || c < ' ':
-			return false
-		}
-	}
-	return false
-}
-
-// validText makes a string of bytes that are only valid until the next read; invalid UTF-8 is replaced.
-func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }

@@ -7,8 +7,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // maxExact is the largest number that a float64 represents exactly. No counter of Pulsar reaches it.
@@ -16,21 +21,47 @@ const maxExact = 1 << 53
 
 var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
 
-// peekOnce is peek for the value of a name that may come once.
-func (s *scanner) peekOnce(name string) (byte, error) {
-	if err := s.once(name); err != nil {
-		return 0, err
+// unquote returns the text of a string, which is only valid until the next read. Invalid UTF-8 may remain.
+func (s *scanner) unquote(raw []byte) ([]byte, error) {
+	if len(raw) > maxTextBytes {
+		return nil, errTextTooLong
 	}
-	return s.peek()
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	s.text, _ = jsontext.AppendUnquote(s.text[:0], raw) // its only error is invalid UTF-8, which it replaces
+	return s.text, nil
 }
+
+// validText makes a string of bytes that are only valid until the next read; invalid UTF-8 is replaced.
+func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
 // null consumes a null for the value of a name, and reports whether there was one.
 func (s *scanner) null(name string) (bool, error) {
-	c, err := s.peekOnce(name)
-	if err != nil || c != 'n' {
+	if err := s.once(name); err != nil {
 		return false, err
 	}
-	return true, s.word("null")
+	kind, err := s.peek()
+	if err != nil || kind != 'n' {
+		return false, err
+	}
+	return true, s.skip()
+}
+
+// literal reads the value of a name that may come once: one of these kinds, or null, which is nil.
+func (s *scanner) literal(name, kinds string) ([]byte, error) {
+	if null, err := s.null(name); null || err != nil {
+		return nil, err
+	}
+	kind, err := s.peek()
+	if err != nil {
+		return nil, err
+	}
+	if strings.IndexByte(kinds, byte(kind)) < 0 {
+		return nil, fmt.Errorf("%s is %s", name, kindOf(kind))
+	}
+	raw, err := s.json.ReadValue()
+	return raw, s.fault(err)
 }
 
 // number is an integer that may be missing.
@@ -41,85 +72,33 @@ type number struct {
 
 // integer reads an integer or null.
 func (s *scanner) integer(name string) (number, error) {
-	if null, err := s.null(name); null || err != nil {
+	raw, err := s.literal(name, "0")
+	if raw == nil || err != nil {
 		return number{}, err
 	}
-	c, err := s.peek()
-	if err != nil {
-		return number{}, err
-	}
-	if c != '-' && (c < '0' || c > '9') {
-		return number{}, fmt.Errorf("%s is %s", name, kindOf(c))
-	}
-	s.text = s.text[:0]
-	if err := s.digits(&s.text); err != nil {
-		return number{}, err
-	}
-	value, ok := parseInteger(s.text)
+	value, err := strconv.ParseInt(string(raw), 10, 64)
 	switch {
-	case !ok && isInteger(s.text) && len(s.text) < maxDigits, value > maxExact, value < -maxExact:
-		return number{}, fmt.Errorf("%s is %s, %w", name, s.text, errTooLarge)
-	case !ok:
-		return number{}, fmt.Errorf("%s is a number %s", name, s.text)
+	case errors.Is(err, strconv.ErrRange), value > maxExact, value < -maxExact:
+		return number{}, fmt.Errorf("%s is %s, %w", name, backlog.Quote(string(raw)), errTooLarge)
+	case err != nil:
+		return number{}, fmt.Errorf("%s is a number %s", name, backlog.Quote(string(raw)))
 	}
 	return number{value: value, present: true}, nil
 }
 
-// parseInteger accepts integers of 64 bits.
-func parseInteger(text []byte) (int64, bool) {
-	digits, negative := text, false
-	if len(digits) > 0 && digits[0] == '-' {
-		digits, negative = digits[1:], true
-	}
-	var value int64
-	for _, c := range digits {
-		digit := int64(c - '0')
-		if c < '0' || c > '9' || value > (math.MaxInt64-digit)/10 {
-			return 0, false
-		}
-		value = value*10 + digit
-	}
-	if negative {
-		value = -value
-	}
-	return value, len(digits) > 0
-}
-
-// isInteger reports whether the text has only digits; parseInteger refuses more than 64 bits.
-func isInteger(text []byte) bool {
-	return len(bytes.Trim(bytes.TrimPrefix(text, []byte("-")), "0123456789")) == 0
-}
-
 // boolean reads true, false or null, which is false.
 func (s *scanner) boolean(name string) (bool, error) {
-	c, err := s.peekOnce(name)
-	switch {
-	case err != nil:
-		return false, err
-	case c == 't':
-		return true, s.word("true")
-	case c == 'f':
-		return false, s.word("false")
-	case c == 'n':
-		return false, s.word("null")
-	default:
-		return false, fmt.Errorf("%s is %s", name, kindOf(c))
-	}
+	raw, err := s.literal(name, "tf")
+	return string(raw) == "true", err
 }
 
-// textOrNull reads a string or null, which is empty. It is only valid until the next string.
+// textOrNull reads a string or null, which is empty. It is only valid until the next read.
 func (s *scanner) textOrNull(name string) ([]byte, error) {
-	c, err := s.peekOnce(name)
-	switch {
-	case err != nil:
+	raw, err := s.literal(name, `"`)
+	if raw == nil || err != nil {
 		return nil, err
-	case c == '"':
-		return s.string()
-	case c == 'n':
-		return nil, s.word("null")
-	default:
-		return nil, fmt.Errorf("%s is %s", name, kindOf(c))
 	}
+	return s.unquote(raw)
 }
 
 // timestamp reads a time; the zero time if its format is unknown.
@@ -129,4 +108,22 @@ func (s *scanner) timestamp(name string) (moment time.Time, err error) {
 		return time.Time{}, err
 	}
 	return moment.UTC(), nil
+}
+
+// kindOf names a kind of value for people.
+func kindOf(kind jsontext.Kind) string {
+	switch kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
 }
