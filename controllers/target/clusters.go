@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +29,7 @@ type clusters struct {
 	defaultURL  string
 	addresses   *Lookups[types.NamespacedName, clusterAddress]
 	// invalidated has the time at which a cluster last failed to answer as Pulsar does, by admin URL.
-	invalidated *cache.LRUExpireCache
+	invalidated *backlog.Cache[string, time.Time]
 	now         func() time.Time
 }
 
@@ -40,11 +39,10 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 	c := &clusters{
 		reader: reader, credentials: credentials, defaultURL: defaultURL,
 		addresses:   NewLookups[types.NamespacedName, clusterAddress](now),
-		invalidated: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)), now: now,
+		invalidated: backlog.NewCache[string, time.Time](LookupTTL, maxLookups), now: now,
 	}
 	c.addresses.invalidated = func(address clusterAddress, readAt time.Time) bool {
-		value, _ := c.invalidated.Get(address.url)
-		at, seen := value.(time.Time)
+		at, seen := c.invalidated.Get(address.url, now())
 		return seen && !at.Before(readAt)
 	}
 	return c
@@ -94,7 +92,8 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 // does. The cost does not grow with their number: every policy of a broker that is down calls it at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {
 	// Addresses read before this expire now.
-	c.invalidated.Add(cluster.AdminURL, c.now(), LookupTTL)
+	now := c.now()
+	c.invalidated.Put(cluster.AdminURL, now, now)
 	c.credentials.Invalidate(cluster.Access)
 }
 

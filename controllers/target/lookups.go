@@ -25,12 +25,6 @@ const (
 	lookupUnusedTTL = 10 * time.Minute
 )
 
-// clock is the time for caches of Kubernetes.
-type clock func() time.Time
-
-// Now is the time.
-func (c clock) Now() time.Time { return c() }
-
 // Lookups caches what is read one by one from the API server.
 type Lookups[K comparable, V any] struct {
 	now func() time.Time

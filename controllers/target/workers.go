@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/cache"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -48,7 +46,8 @@ type Workers struct {
 	now             func() time.Time
 	known           *Lookups[function.Component, workerState]
 	// updates are the times of the controller's last updates, and failures the errors of those that failed.
-	updates, failures *cache.LRUExpireCache
+	updates  *backlog.Cache[function.Component, time.Time]
+	failures *backlog.Cache[function.Component, error]
 	// background sends the requests for policies; nil if callers wait for them.
 	background *Background
 }
@@ -90,8 +89,8 @@ func newWorkers(config Config) (*Workers, error) {
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
 		known:    NewLookups[function.Component, workerState](now),
-		updates:  cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)),
-		failures: cache.NewLRUExpireCacheWithClock(maxLookups, clock(now)), background: config.Background,
+		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
+		failures: backlog.NewCache[function.Component, error](every, maxLookups), background: config.Background,
 	}, nil
 }
 
@@ -202,14 +201,13 @@ func (w *Workers) updatedWithin(component function.Component, period time.Durati
 
 // updatedAt is when the last update of a component began, if that is known.
 func (w *Workers) updatedAt(component function.Component) (at time.Time, ever bool) {
-	value, _ := w.updates.Get(component)
-	at, ever = value.(time.Time)
-	return at, ever
+	return w.updates.Get(component, w.now())
 }
 
 // recordUpdate records that an update begins, even if it fails, and has the state read again.
 func (w *Workers) recordUpdate(component function.Component) {
-	w.updates.Add(component, w.now(), max(w.every, restartGrace))
+	now := w.now()
+	w.updates.Put(component, now, now)
 	w.known.expire(component)
 }
 
@@ -253,9 +251,9 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 		}
 		switch {
 		case err != nil:
-			w.failures.Add(component, err, w.every)
+			w.failures.Put(component, err, w.now())
 		case begun:
-			w.failures.Remove(component)
+			w.failures.Delete(component)
 		default:
 			return
 		}
@@ -265,8 +263,7 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 
 // UpdateFailed is why the last update of a component failed; nil if it did not, or after the time between two.
 func (w *Workers) UpdateFailed(component function.Component) error {
-	value, _ := w.failures.Get(component)
-	err, _ := value.(error)
+	err, _ := w.failures.Get(component, w.now())
 	return err
 }
 

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/cache"
-
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -48,12 +47,13 @@ type lastAnswers struct {
 
 	// mu makes reading and replacing an entry atomic; the cache has a lock of its own.
 	mu sync.Mutex
-	// answers has a lastAnswer for each Trigger. Both are values, so a copy does not change.
-	answers *cache.LRUExpireCache
+	// answers are replaced and never changed.
+	answers *backlog.Cache[Trigger, *lastAnswer]
 }
 
 // lastAnswer is the last known sample of a trigger.
 type lastAnswer struct {
+	trigger     Trigger
 	requestedAt time.Time
 	// sample was known last, at knownAt; both zero for none.
 	sample  Sample
@@ -67,26 +67,26 @@ type lastAnswer struct {
 	state state
 }
 
-type clock func() time.Time
-
-// Now implements cache.Clock.
-func (c clock) Now() time.Time { return c() }
-
 func newLastAnswers(holdFor time.Duration, most int, now func() time.Time) *lastAnswers {
-	return &lastAnswers{holdFor: holdFor, now: now, answers: cache.NewLRUExpireCacheWithClock(most, clock(now))}
+	return &lastAnswers{
+		holdFor: holdFor, now: now, // the last moment needs the entry: then its hold ends
+		answers: backlog.NewCache[Trigger, *lastAnswer](max(requestedWithin, holdFor)+1, most),
+	}
 }
 
-// of returns the entry of a trigger, if there is one.
-func (l *lastAnswers) of(t Trigger) (last lastAnswer, found bool) {
-	value, _ := l.answers.Get(t)
-	last, found = value.(lastAnswer)
+// of returns a copy of the entry of a trigger, if there is one.
+func (l *lastAnswers) of(t Trigger, now time.Time) (last lastAnswer, found bool) {
+	kept, found := l.answers.Get(t, now)
+	if found {
+		last = *kept
+	}
 	return last, found
 }
 
 // keep replaces the entry of a trigger and marks it as requested. mu is held.
 func (l *lastAnswers) keep(t Trigger, last lastAnswer, now time.Time) {
-	last.requestedAt = now
-	l.answers.Add(t, last, max(requestedWithin, l.holdFor))
+	last.trigger, last.requestedAt = t, now
+	l.answers.Put(t, &last, now)
 }
 
 // resolved is the result of a trigger, in which the last known sample may replace an unknown one.
@@ -111,7 +111,7 @@ func (r resolved) isTransition() bool {
 func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, seen := l.of(t)
+	last, seen := l.of(t, now)
 	unanswered := err != nil && last.knownAt.IsZero()
 	if unanswered && !seen && !found.Active {
 		return resolved{err: err} // not kept: invented triggers must not evict real ones
@@ -175,7 +175,7 @@ func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, re
 func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, found := l.of(t)
+	last, found := l.of(t, now)
 	if err != nil && !found {
 		return spec, err
 	}
@@ -189,14 +189,11 @@ func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time
 	return spec, err
 }
 
-// held counts the triggers that are held. Reading them by their sorted keys keeps the order of eviction.
+// held counts the triggers that are held.
 func (l *lastAnswers) held() (count int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.now()
-	for _, key := range l.answers.Keys() {
-		value, _ := l.answers.Get(key)
-		if last, found := value.(lastAnswer); found && last.stateAt(now) == held {
+	for _, last := range l.answers.Values() {
+		if last.stateAt(now) == held {
 			count++
 		}
 	}

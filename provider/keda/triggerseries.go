@@ -98,14 +98,10 @@ func (a shownTrigger) compare(b shownTrigger) int {
 
 // shown are the recently requested triggers without a policy, sorted, each subject of a ScaledObject once.
 func (l *lastAnswers) shown(now time.Time) []shownTrigger {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var all []shownTrigger
-	for _, key := range l.answers.Keys() {
-		value, _ := l.answers.Get(key)
-		last, found := value.(lastAnswer)
-		trigger, isTrigger := key.(Trigger)
-		if !found || !isTrigger || trigger.Subject.Policy != "" || last.stateAt(now) == unseen {
+	for _, last := range l.answers.Values() {
+		trigger := last.trigger
+		if trigger.Subject.Policy != "" || last.stateAt(now) == unseen {
 			continue
 		}
 		all = append(all, shownTrigger{
