@@ -72,9 +72,9 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 	path, test := "/spec", operation{}
 	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
 	if component.Name != "" {
-		entry, invalid := target.FindEntry(live, component)
-		if invalid != "" {
-			return nil, nil //nolint:nilnil // nothing to change
+		entry, err := target.FindEntry(live, component)
+		if err != nil {
+			return nil, nil //nolint:nilnil,nilerr // nothing to change
 		}
 		fields, path = entry.Fields, fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
 		test = operation{"test", path + "/name", component.Name}

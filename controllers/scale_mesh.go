@@ -35,9 +35,9 @@ func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas
 	if mesh == nil {
 		return errEntryGone
 	}
-	entry, invalid := target.FindEntry(mesh, ref.Component)
-	if invalid != "" {
-		return fmt.Errorf("%w: %s", errEntryGone, invalid)
+	entry, err := target.FindEntry(mesh, ref.Component)
+	if err != nil {
+		return fmt.Errorf("%w: %s", errEntryGone, err.Error())
 	}
 	if now := entry.Replicas(); now != nil && *now == replicas {
 		return nil

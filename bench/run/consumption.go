@@ -98,9 +98,9 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 	case isSet:
 		return target.InstanceOf(object)
 	case isMesh:
-		entry, invalid := target.FindEntry(object, ref.Component)
-		if invalid != "" {
-			return function.Function{}, target.InvalidError(invalid)
+		entry, err := target.FindEntry(object, ref.Component)
+		if err != nil {
+			return function.Function{}, err
 		}
 		return meshFunction(plan.MeshChild(ref), entry.Fields)
 	default:

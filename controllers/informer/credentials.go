@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,43 +48,40 @@ func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own t
 	}, nil
 }
 
-// Resolve returns the name of the credentials to use, empty for the adapter's own, or what the user has to fix. An
-// error is worth a retry.
+// Resolve implements target.CredentialKeeper.
 func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan target.CredentialPlan) (
-	access, invalid string, err error,
+	access string, err error,
 ) {
 	if c.mode == target.IgnoreFunctionCredentials {
 		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
-			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: " +
-				"remove authSecret and tlsConfig " +
-				"to use the adapter's own", nil
+			return "", target.InvalidError("the policy's spec.pulsar has credentials, and the adapter runs with " +
+				"--function-credentials=Ignore: remove authSecret and tlsConfig to use the adapter's own")
 		}
-		return "", "", nil
+		return "", nil
 	}
 	// A plan with certificates alone yields to the adapter's credentials, with the certificates that they trust.
 	if plan == (target.CredentialPlan{}) || (!plan.Authenticates() && c.own.Authenticates) {
-		return "", "", nil
+		return "", nil
 	}
 	found, err := c.read(ctx, plan)
 	switch {
+	case c.replaces(plan, found, err):
+		return "", nil
 	case err != nil:
-		return "", "", err
-	case c.replaces(plan, found):
-		return "", "", nil
-	case found.obstacle.text != "":
-		return "", found.obstacle.text, nil
+		return "", err
 	}
 	access = c.name(plan)
 	c.plans.Put(access, plan, c.now(), target.LookupTTL)
-	return access, "", nil
+	return access, nil
 }
 
-// replaces reports whether the adapter's own credentials replace those of a plan.
-func (c *Credentials) replaces(plan target.CredentialPlan, found reading) bool {
-	if found.obstacle.text == "" {
-		return found.credentials.Plugin == "" && c.own.Authenticates
+// replaces reports whether the adapter's own credentials replace those of a plan, which were read with this error.
+func (c *Credentials) replaces(plan target.CredentialPlan, found backlog.Credentials, err error) bool {
+	if err == nil {
+		return found.Plugin == "" && c.own.Authenticates
 	}
-	return found.obstacle.ownMayReplace && (c.own.Authenticates || (c.own.TrustsMore && !plan.Authenticates()))
+	var unreadable unreadableError
+	return errors.As(err, &unreadable) && (c.own.Authenticates || (c.own.TrustsMore && !plan.Authenticates()))
 }
 
 // name of the plan: the same for all objects with the same credentials. It does not reveal them.
@@ -102,12 +100,12 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 	found, err := c.read(ctx, plan)
 	switch {
+	case isInvalid(err):
+		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, err.Error())
 	case err != nil: // the read of Kubernetes failed; Pulsar refused nothing
 		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)
-	case found.obstacle.text != "":
-		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, found.obstacle.text)
 	default:
-		return found.credentials, nil
+		return found, nil
 	}
 }
 
@@ -120,12 +118,6 @@ func (c *Credentials) Invalidate(access string) {
 	for _, read := range secretReads(plan) {
 		c.secrets.contents.Invalidate(read)
 	}
-}
-
-// reading is the result of reading a plan.
-type reading struct {
-	credentials backlog.Credentials
-	obstacle    obstacle
 }
 
 // secretReads are the Secrets of a plan.
@@ -168,47 +160,40 @@ func certRead(p target.CredentialPlan) secretKey {
 }
 
 // read reads the Secrets of a plan.
-func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (reading, error) {
+func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (found backlog.Credentials, err error) {
 	contents := map[string]secretContent{}
 	for _, read := range secretReads(plan) {
-		content, err := c.secrets.find(ctx, read)
-		if err != nil {
-			return reading{}, err
+		if contents[read.field], err = c.secrets.find(ctx, read); err != nil {
+			return backlog.Credentials{}, err
 		}
-		if content.obstacle.text != "" {
-			return reading{obstacle: content.obstacle}, nil
-		}
-		contents[read.field] = content
 	}
-	r := reading{}
 	switch auth := contents[authRead(plan).field]; {
 	case plan.AuthSecret != "":
-		r.credentials.Plugin, r.credentials.Params = auth.values[0], auth.values[1]
+		found.Plugin, found.Params = auth[0], auth[1]
 	case plan.OAuth2 != (target.OAuth2Config{}):
-		params, err := oauth2Params(plan.OAuth2, contents[oauth2Read(plan).field].values[0])
-		if err != nil {
-			return reading{}, err
+		found.Plugin = "oauth2"
+		if found.Params, err = oauth2Params(plan.OAuth2, contents[oauth2Read(plan).field][0]); err != nil {
+			return backlog.Credentials{}, err
 		}
-		r.credentials.Plugin, r.credentials.Params = "oauth2", params
 	default:
-		r.credentials.Plugin, r.credentials.Params = plan.Generic.Plugin, plan.Generic.Parameters
+		found.Plugin, found.Params = plan.Generic.Plugin, plan.Generic.Parameters
 	}
-	if r.obstacle = inPodFile(r.credentials.Plugin, r.credentials.Params); r.obstacle.text != "" {
-		return r, nil
+	if err := inPodFile(found.Plugin, found.Params); err != nil {
+		return backlog.Credentials{}, err
 	}
 	switch tls := contents[tlsRead(plan).field]; {
 	case plan.TLS.Enabled:
-		r.credentials.AllowInsecureConnection = plan.TLS.AllowInsecure
-		r.credentials.SkipHostnameVerification = !plan.TLS.HostnameVerification
-		r.credentials.TrustCerts = contents[certRead(plan).field].values[0]
+		found.AllowInsecureConnection = plan.TLS.AllowInsecure
+		found.SkipHostnameVerification = !plan.TLS.HostnameVerification
+		found.TrustCerts = contents[certRead(plan).field][0]
 	case plan.TLSSecret != "":
-		r.credentials.AllowInsecureConnection = tls.values[0] == "true"
-		r.credentials.SkipHostnameVerification = tls.values[1] == "false"
-		if path := tls.values[2]; path != "" && !r.credentials.AllowInsecureConnection {
-			r.obstacle = trustInPod(path)
+		found.AllowInsecureConnection = tls[0] == "true"
+		found.SkipHostnameVerification = tls[1] == "false"
+		if path := tls[2]; path != "" && !found.AllowInsecureConnection {
+			return backlog.Credentials{}, trustInPod(path)
 		}
 	}
-	return r, nil
+	return found, nil
 }
 
 // oauth2Params are authParams of Pulsar's plugin, with the key file as Function Mesh would mount it.

@@ -6,7 +6,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,39 +98,17 @@ func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subs
 		}
 	}
 	if spec.Subscription != nil {
-		return declared(ctx, s.config.Targets.Finder, k.key.Namespace, spec)
+		return s.config.Targets.Finder.Declared(ctx, k.key.Namespace, spec)
 	}
 	found, err := s.config.Targets.Patient.Find(ctx, k.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err
-	case found.Unsupported != "":
-		return backlog.Subscription{}, target.InvalidError(found.Unsupported)
-	case found.Target == nil && kind != "":
+	case found.Unsupported == "" && found.Target == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(k.resource, k.key.Name)
-	case found.Target == nil:
-		return backlog.Subscription{},
-			target.InvalidError(fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), k.key.Namespace))
-	case found.Target.Invalid != "":
-		return backlog.Subscription{}, target.InvalidError(found.Target.Invalid)
-	case found.Target.Owner != "":
+	case found.Target != nil && found.Target.Invalid == "" && found.Target.Owner != "":
 		return backlog.Subscription{}, target.InvalidError(plan.Controlled(found.Target))
 	default:
-		return found.Target.Subscription, nil
-	}
-}
-
-// declared is the subscription that a policy names. Its target need not exist.
-func declared(ctx context.Context, finder *target.Finder, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
-	backlog.Subscription, error,
-) {
-	subscription, invalid, err := finder.Declared(ctx, namespace, spec)
-	switch {
-	case err != nil:
-		return backlog.Subscription{}, err
-	case invalid != "":
-		return backlog.Subscription{}, target.InvalidError(invalid)
-	default:
-		return subscription, nil
+		return found.Subscription(k.key.Namespace, spec)
 	}
 }

@@ -19,12 +19,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// obstacle is why there are no credentials, as a message for the user; empty when there are.
-type obstacle struct {
-	text string
-	// ownMayReplace is set if the adapter's own credentials may be used instead: the adapter cannot read what is named,
-	// but it is not wrong.
-	ownMayReplace bool
+// unreadableError is an InvalidError in place of which the adapter's own credentials may be used: the adapter cannot
+// read what is named, but it is not wrong.
+type unreadableError struct{ target.InvalidError }
+
+func (e unreadableError) Unwrap() error { return e.InvalidError }
+
+func unreadable(format string, args ...any) error {
+	return unreadableError{target.InvalidError(fmt.Sprintf(format, args...))}
 }
 
 // secretKey names the keys of a Secret that are read.
@@ -37,11 +39,8 @@ type secretKey struct {
 	required bool
 }
 
-// secretContent has the values of the keys, or why they are unknown.
-type secretContent struct {
-	values   [3]string
-	obstacle obstacle
-}
+// secretContent has the values of the keys.
+type secretContent [3]string
 
 // maxSecretValue exceeds any key or bundle of certificates; it bounds the cache.
 const maxSecretValue = 64 << 10
@@ -59,7 +58,7 @@ func newSecrets(reader client.Reader, now func() time.Time) *secrets {
 func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, error) {
 	return s.contents.Find(ctx, read, func(ctx context.Context) (secretContent, bool, error) {
 		content, err := s.get(ctx, read)
-		return content, content.obstacle.text != "", err
+		return content, false, err
 	})
 }
 
@@ -67,18 +66,19 @@ func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, erro
 // is forbidden.
 func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
-		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name,
-			problems[0]), nil
+		return secretContent{}, target.Invalidf("spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field,
+			read.name, problems[0])
 	}
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return blocked(false, "Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name, read.field), nil
+		return secretContent{}, target.Invalidf("Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name,
+			read.field)
 	case apierrors.IsForbidden(err):
-		return blocked(true,
+		return secretContent{}, unreadable(
 			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets (value rbac.secrets of "+
-				"the chart), or give it credentials of its own, such as --pulsar-token-file", read.name, read.field), nil
+				"the chart), or give it credentials of its own, such as --pulsar-token-file", read.name, read.field)
 	case err != nil:
 		return secretContent{}, fmt.Errorf("reading Secret %s/%s: %w", read.namespace, read.name, err)
 	}
@@ -86,44 +86,33 @@ func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error
 	for i, key := range read.keys {
 		value := secret.Data[key]
 		if len(value) > maxSecretValue {
-			return blocked(false, "key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes", key, read.name,
-				read.field, maxSecretValue), nil
+			return secretContent{}, target.Invalidf("key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes",
+				key, read.name, read.field, maxSecretValue)
 		}
-		content.values[i] = strings.TrimSpace(string(value))
+		content[i] = strings.TrimSpace(string(value))
 	}
-	if read.required && content.values[0] == "" {
-		return blocked(false, "Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct the key", read.name,
-			read.field, read.keys[0]), nil
+	if read.required && content[0] == "" {
+		return secretContent{}, target.Invalidf("Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct "+
+			"the key", read.name, read.field, read.keys[0])
 	}
 	return content, nil
 }
 
-func blocked(replaceable bool, format string, args ...any) secretContent {
-	return secretContent{obstacle: obstacle{text: fmt.Sprintf(format, args...), ownMayReplace: replaceable}}
-}
-
-// inPodFile returns an obstacle if the parameters of an authentication plugin name a file that only the function's pods
-// have.
-func inPodFile(plugin, params string) obstacle {
+// inPodFile fails if the parameters of an authentication plugin name a file that only the function's pods have.
+func inPodFile(plugin, params string) error {
 	path := authparams.FindFile(plugin, params)
 	if path == "" {
-		return obstacle{}
+		return nil
 	}
-	return obstacle{
-		ownMayReplace: true,
-		text: fmt.Sprintf(
-			"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
-				"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
-				"--pulsar-token-file", path),
-	}
+	return unreadable(
+		"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
+			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
+			"--pulsar-token-file", path)
 }
 
-// trustInPod does the same for a file of certificates.
-func trustInPod(path string) obstacle {
-	return obstacle{
-		ownMayReplace: true,
-		text: fmt.Sprintf(
-			"the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
-				"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter", path),
-	}
+// trustInPod is the error for a file of certificates that only the function's pods have.
+func trustInPod(path string) error {
+	return unreadable(
+		"the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
+			"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter", path)
 }

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -27,7 +28,8 @@ type clusters struct {
 	reader      client.Reader
 	credentials CredentialKeeper
 	defaultURL  string
-	addresses   *Lookups[types.NamespacedName, clusterAddress]
+	// addresses are the URLs in ConfigMaps, empty for none.
+	addresses *Lookups[types.NamespacedName, string]
 	// invalidated has the time at which a cluster last failed to answer as Pulsar does, by admin URL.
 	invalidated *backlog.Cache[string, time.Time]
 	now         func() time.Time
@@ -38,54 +40,45 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 ) *clusters {
 	c := &clusters{
 		reader: reader, credentials: credentials, defaultURL: defaultURL,
-		addresses:   NewLookups[types.NamespacedName, clusterAddress](now),
+		addresses:   NewLookups[types.NamespacedName, string](now),
 		invalidated: backlog.NewCache[string, time.Time](LookupTTL, maxLookups), now: now,
 	}
-	c.addresses.invalidated = func(address clusterAddress, readAt time.Time) bool {
-		at, seen := c.invalidated.Get(address.url, now())
+	c.addresses.invalidated = func(address string, readAt time.Time) bool {
+		at, seen := c.invalidated.Get(address, now())
 		return seen && !at.Before(readAt)
 	}
 	return c
 }
 
-// clusterAddress is the URL in a ConfigMap, empty when it has none, or why it cannot be used.
-type clusterAddress struct {
-	url     string
-	invalid string
-}
-
-// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default, or what the user
-// has to fix. An error is worth a retry.
+// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default. An InvalidError is
+// what the user has to fix, any other is worth a retry.
 func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnection, configMap types.NamespacedName) (
-	cluster backlog.Cluster, invalid string, err error,
+	backlog.Cluster, error,
 ) {
 	if connection != nil && connection.AdminURL != "" {
 		address, err := backlog.ParseAdminURL(connection.AdminURL)
 		if err != nil {
-			return backlog.Cluster{}, fmt.Sprintf("the policy's spec.pulsar.adminURL %s", err), nil
+			return backlog.Cluster{}, Invalidf("the policy's spec.pulsar.adminURL %s", err)
 		}
-		return backlog.Cluster{AdminURL: address}, "", nil
+		return backlog.Cluster{AdminURL: address}, nil
 	}
+	address := c.defaultURL
 	if configMap.Name != "" {
-		address, err := c.addresses.Find(ctx, configMap, func(ctx context.Context) (clusterAddress, bool, error) {
+		named, err := c.addresses.Find(ctx, configMap, func(ctx context.Context) (string, bool, error) {
 			address, err := c.read(ctx, configMap)
-			return address, address.invalid != "", err
+			return address, false, err
 		})
-		switch {
-		case err != nil:
-			return backlog.Cluster{}, "", err
-		case address.invalid != "":
-			return backlog.Cluster{}, address.invalid, nil
-		case address.url != "":
-			return backlog.Cluster{AdminURL: address.url}, "", nil
+		if err != nil {
+			return backlog.Cluster{}, err
 		}
+		address = cmp.Or(named, address)
 	}
-	if c.defaultURL != "" {
-		return backlog.Cluster{AdminURL: c.defaultURL}, "", nil
+	if address == "" {
+		return backlog.Cluster{}, Invalidf("the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of "+
+			"the policy, or %s in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter",
+			keyWebServiceURL)
 	}
-	return backlog.Cluster{},
-		"the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " + keyWebServiceURL +
-			" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
+	return backlog.Cluster{AdminURL: address}, nil
 }
 
 // invalidate has the next lookup read the ConfigMaps that name the cluster again, because it does not answer as Pulsar
@@ -99,46 +92,44 @@ func (c *clusters) invalidate(cluster backlog.Cluster) {
 
 // read requests a ConfigMap from the API server. A missing or forbidden ConfigMap never falls back to the default
 // cluster: it may name another cluster with the same topic names.
-func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterAddress, error) {
+func (c *clusters) read(ctx context.Context, key types.NamespacedName) (string, error) {
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
-		return clusterAddress{invalid: fmt.Sprintf(
-			"spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap: %s", key.Name, problems[0])}, nil
+		return "", Invalidf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap: %s", key.Name,
+			problems[0])
 	}
 	var configMap corev1.ConfigMap
 	err := c.reader.Get(ctx, key, &configMap)
 	switch {
 	case apierrors.IsNotFound(err):
-		return clusterAddress{invalid: fmt.Sprintf(
-			"ConfigMap %s, which spec.pulsar.pulsarConfig names, does not exist: create it, "+
-				"or set spec.pulsar.adminURL of the policy", key.Name)}, nil
+		return "", Invalidf("ConfigMap %s, which spec.pulsar.pulsarConfig names, does not exist: create it, "+
+			"or set spec.pulsar.adminURL of the policy", key.Name)
 	case apierrors.IsForbidden(err):
-		return clusterAddress{invalid: fmt.Sprintf(
-			"ConfigMap %s, which spec.pulsar.pulsarConfig names, may not be read: grant the adapter "+
-				"get on configmaps, or set spec.pulsar.adminURL of the policy", key.Name)}, nil
+		return "", Invalidf("ConfigMap %s, which spec.pulsar.pulsarConfig names, may not be read: grant the adapter "+
+			"get on configmaps, or set spec.pulsar.adminURL of the policy", key.Name)
 	case err != nil:
-		return clusterAddress{}, fmt.Errorf("reading ConfigMap %s: %w", key, err)
+		return "", fmt.Errorf("reading ConfigMap %s: %w", key, err)
 	}
 	text := strings.TrimSpace(configMap.Data[keyWebServiceURL])
 	if text == "" {
-		return clusterAddress{}, nil
+		return "", nil
 	}
 	address, err := backlog.ParseAdminURL(text)
 	if err != nil {
-		return clusterAddress{invalid: fmt.Sprintf("%s in ConfigMap %s %s", keyWebServiceURL, key.Name, err)}, nil
+		return "", Invalidf("%s in ConfigMap %s %s", keyWebServiceURL, key.Name, err)
 	}
-	return clusterAddress{url: address}, nil
+	return address, nil
 }
 
 // resolve returns the object's cluster with its credentials, or what the user has to fix.
 func (c *clusters) resolve(ctx context.Context, w workload, connection *v1alpha1.PulsarConnection) (
 	cluster backlog.Cluster, invalid string, err error,
 ) {
-	cluster, invalid, err = c.find(ctx, connection, w.configMap())
-	if err != nil || invalid != "" {
-		return cluster, invalid, err
+	cluster, err = c.find(ctx, connection, w.configMap())
+	if err == nil {
+		plan := PlanCredentials(cluster.AdminURL, w.Metadata.Namespace, connection, w.Spec.Pulsar)
+		cluster.Access, err = c.credentials.Resolve(ctx, connection, plan)
 	}
-	plan := PlanCredentials(cluster.AdminURL, w.Metadata.Namespace, connection, w.Spec.Pulsar)
-	cluster.Access, invalid, err = c.credentials.Resolve(ctx, connection, plan)
+	invalid, err = fixable(err)
 	return cluster, invalid, err
 }
 
@@ -153,7 +144,7 @@ func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) b
 	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
 		return true
 	}
-	one, _, err := c.find(ctx, a.Spec.Pulsar, types.NamespacedName{})
-	other, _, otherErr := c.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
-	return err == nil && otherErr == nil && one.AdminURL == other.AdminURL
+	one, _ := c.find(ctx, a.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
+	other, _ := c.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
+	return one.AdminURL == other.AdminURL
 }

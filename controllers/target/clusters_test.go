@@ -37,8 +37,8 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 // noCredentials uses the adapter's own everywhere.
 type noCredentials struct{}
 
-func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, string, error) {
-	return "", "", nil
+func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, error) {
+	return "", nil
 }
 
 func (noCredentials) Invalidate(string) {}
@@ -50,10 +50,9 @@ func TestConfigMapsAreReadOnceAMinuteForManyPolicies(t *testing.T) {
 	const many = 10_000
 	for range 3 {
 		for i := range many {
-			cluster, invalid, err := c.find(t.Context(), nil,
+			cluster, err := c.find(t.Context(), nil,
 				types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 			require.NoError(t, err)
-			require.Empty(t, invalid)
 			require.Equal(t, fixture.Cluster(), cluster)
 		}
 		now = now.Add(10 * time.Second)
@@ -65,10 +64,10 @@ func TestConfigMapsAreReadOnceAMinuteForManyPolicies(t *testing.T) {
 func TestInvalidConfigMapNameIsReported(t *testing.T) {
 	reader := &countingReader{}
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
-		_, invalid, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
+		_, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
 			types.NamespacedName{Namespace: "media", Name: name})
-		require.NoError(t, err)
-		require.Contains(t, invalid,
+		require.ErrorAs(t, err, new(InvalidError))
+		require.ErrorContains(t, err,
 			fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
 	}
 	require.Zero(t, reader.reads)
@@ -79,7 +78,7 @@ func TestInvalidateDoesNotIterateConfigMaps(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
 	for i := range 10_000 {
-		_, _, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
+		_, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 		require.NoError(t, err)
 	}
 	c.invalidate(fixture.Cluster())

@@ -29,10 +29,9 @@ type OwnCredentials struct {
 
 // CredentialKeeper keeps the credentials that objects and policies name.
 type CredentialKeeper interface {
-	// Resolve returns the name of a plan's credentials, empty for the adapter's own, or what the user has to fix. An error
-	// is worth a retry.
-	Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan CredentialPlan) (
-		access, invalid string, err error)
+	// Resolve returns the name of a plan's credentials, empty for the adapter's own. An InvalidError is what the user has
+	// to fix, any other is worth a retry.
+	Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan CredentialPlan) (access string, err error)
 	// Invalidate has the Secrets behind the name read again soon.
 	Invalidate(access string)
 }

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,65 +19,71 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// declared is the subscription that a policy names, without a cluster yet; or what is wrong with it.
-func declared(s *v1alpha1.Subscription) (subscription backlog.Subscription, kind backlog.SubscriptionType,
-	invalid string,
-) {
+// declared is the subscription that a policy names, without a cluster yet, or an InvalidError.
+func declared(s *v1alpha1.Subscription) (backlog.Subscription, backlog.SubscriptionType, error) {
 	var topics []string
 	for _, topic := range s.Topics {
 		topics = append(topics, string(topic))
 	}
-	subscription = backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
-	kind = backlog.Shared
-	if s.Type != "" {
-		kind = backlog.SubscriptionType(s.Type)
-	}
+	subscription := backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
+	kind := backlog.SubscriptionType(cmp.Or(s.Type, v1alpha1.SubscriptionShared))
 	if s.TopicsPattern != "" {
 		pattern, err := backlog.ParsePattern(s.TopicsPattern)
 		if err != nil {
-			return subscription, kind, "spec.subscription.topicsPattern: " + err.Error()
+			return backlog.Subscription{}, kind, Invalidf("spec.subscription.topicsPattern: %s", err)
 		}
 		subscription = subscription.WithPatterns(pattern)
 	}
-	return subscription, kind, ""
+	return subscription, kind, nil
 }
 
 // SubscriptionOf is the subscription that a policy names, without a cluster, or an InvalidError.
 func SubscriptionOf(s *v1alpha1.Subscription) (backlog.Subscription, error) {
-	subscription, _, invalid := declared(s)
-	if invalid != "" {
-		return backlog.Subscription{}, InvalidError(invalid)
-	}
-	return subscription, nil
+	subscription, _, err := declared(s)
+	return subscription, err
 }
 
-// Declared is the subscription that a policy names, with its cluster, or what the user has to fix. It reads the target
-// only when that may name its Pulsar: a Function, Sink or Source.
+// Declared is the subscription that a policy names, with its cluster. An InvalidError is what the user has to fix, any
+// other is worth a retry. It reads the target only when that may name its Pulsar: a Function, Sink or Source.
 func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
-	subscription backlog.Subscription, invalid string, err error,
+	backlog.Subscription, error,
 ) {
 	if RunsInstances(spec.ScaleTargetRef) {
 		found, err := f.Find(ctx, namespace, spec)
-		switch {
-		case err != nil || found.Unsupported != "":
-			return backlog.Subscription{}, found.Unsupported, err
-		case found.Target == nil:
-			return backlog.Subscription{},
-				fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), namespace), nil
+		if err != nil {
+			return backlog.Subscription{}, err
 		}
-		return found.Target.Subscription, found.Target.Invalid, nil
+		return found.Subscription(namespace, spec)
 	}
-	subscription, _, invalid = declared(spec.Subscription)
+	subscription, err := SubscriptionOf(spec.Subscription)
+	switch {
+	case err != nil:
+		return backlog.Subscription{}, err
+	case f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == ""):
+		return backlog.Subscription{}, InvalidError("the admin URL of the Pulsar cluster is unknown: set " +
+			"spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter (value pulsar.adminUrl of the chart)")
+	}
+	where := workload{Metadata: workloadMetadata{Namespace: namespace}}
+	pulsar, invalid, err := f.clusters.resolve(ctx, where, spec.Pulsar)
 	if invalid != "" {
-		return subscription, invalid, nil
+		err = InvalidError(invalid)
 	}
-	if f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == "") {
-		return subscription, "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
-			"--pulsar-admin-url of the adapter (value pulsar.adminUrl of the chart)", nil
+	subscription.Cluster = pulsar
+	return subscription, err
+}
+
+// Subscription is that of the target which the policy names, or an InvalidError.
+func (f Found) Subscription(namespace string, spec v1alpha1.AutoscalingPolicySpec) (backlog.Subscription, error) {
+	switch target := f.Target; {
+	case f.Unsupported != "":
+		return backlog.Subscription{}, InvalidError(f.Unsupported)
+	case target == nil:
+		return backlog.Subscription{}, Invalidf("%s does not exist in namespace %s", plan.Name(spec), namespace)
+	case target.Invalid != "":
+		return backlog.Subscription{}, InvalidError(target.Invalid)
+	default:
+		return target.Subscription, nil
 	}
-	subscription.Cluster, invalid, err = f.clusters.resolve(ctx,
-		workload{Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
-	return subscription, invalid, err
 }
 
 // RunsInstances reports whether the object is a Function, Sink or Source of Function Mesh.
@@ -97,11 +104,11 @@ func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.A
 	if err != nil || target == nil || target.Invalid != "" || target.Owner != "" {
 		return found, err
 	}
-	subscription, invalid, err := f.Declared(ctx, namespace, spec)
-	if err != nil {
+	subscription, err := f.Declared(ctx, namespace, spec)
+	if target.Invalid, err = fixable(err); err != nil {
 		return Found{}, err
 	}
-	if target.Invalid = invalid; invalid == "" {
+	if target.Invalid == "" {
 		target.Subscription = subscription
 		_, target.SubscriptionType, _ = declared(spec.Subscription)
 	}

@@ -101,10 +101,10 @@ func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1
 		return &plan.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
 	target := w.target(ref)
-	subscription, subscriptionType, invalid := w.consumed(spec.Subscription)
-	if invalid != "" {
-		target.Invalid = invalid
-		return &target, nil
+	subscription, subscriptionType, err := w.consumed(spec.Subscription)
+	if err != nil {
+		target.Invalid = err.Error()
+		return &target, nil //nolint:nilerr // shown in a condition
 	}
 	cluster, invalid, err := f.clusters.resolve(ctx, w, spec.Pulsar)
 	if err != nil {

@@ -88,18 +88,13 @@ func (w workload) function() function.Function {
 // functionKind is a function worker's name of one of cluster.WorkloadKinds.
 func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
 
-// consumed is the subscription that the policy names, else that of the object's own fields; or what is wrong with it.
-func (w workload) consumed(named *v1alpha1.Subscription) (subscription backlog.Subscription,
-	kind backlog.SubscriptionType, invalid string,
-) {
+// consumed is the subscription that the policy names, else that of the object's own fields. An error is what is wrong
+// with it.
+func (w workload) consumed(named *v1alpha1.Subscription) (backlog.Subscription, backlog.SubscriptionType, error) {
 	if named != nil {
 		return declared(named)
 	}
-	subscription, kind, err := w.function().Subscription()
-	if err != nil {
-		return subscription, kind, err.Error()
-	}
-	return subscription, kind, ""
+	return w.function().Subscription()
 }
 
 // target describes the object by its own fields, without its subscription.

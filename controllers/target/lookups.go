@@ -40,6 +40,8 @@ type Lookups[K comparable, V any] struct {
 
 type lookup[V any] struct {
 	value V
+	// invalid is an InvalidError, or nil.
+	invalid error
 	// readAt is when it was read, until when it expires, usedAt when a caller last requested it.
 	readAt, until, usedAt time.Time
 }
@@ -56,28 +58,28 @@ func NewShortLookups[K comparable, V any](now func() time.Time, ttl time.Duratio
 	return l
 }
 
-// Find returns the cached value, or reads it. A troubled value expires sooner, and an error, which is transient, is not
-// cached.
+// Find returns the cached value, or reads it. A troubled value and an InvalidError expire sooner, and another error,
+// which is transient, is not cached.
 func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	read func(context.Context) (value V, troubled bool, err error),
 ) (V, error) {
 	now := l.now()
 	found, seen := l.use(key, now)
 	if seen && now.Before(found.until) && !l.mayHaveChanged(found, now) {
-		return found.value, nil
+		return found.value, found.invalid
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	value, troubled, err := read(ctx)
-	if err != nil {
+	if _, err := fixable(err); err != nil {
 		return value, err
 	}
 	valid := cmp.Or(l.ttl, LookupTTL)
-	if troubled {
+	if troubled || err != nil {
 		valid = lookupRetryAfter
 	}
-	l.Put(key, value, now, valid)
-	return value, nil
+	l.put(key, lookup[V]{value: value, invalid: err, readAt: now, until: now.Add(valid), usedAt: now})
+	return value, err
 }
 
 // valid reports whether a value is cached and has not expired.
@@ -104,17 +106,22 @@ func (l *Lookups[K, V]) use(key K, now time.Time) (found lookup[V], seen bool) {
 	return *known, true
 }
 
-// Put caches a value that was read now. A full cache drops expired values first, else all.
+// Put caches a value that was read now.
 func (l *Lookups[K, V]) Put(key K, value V, now time.Time, valid time.Duration) {
+	l.put(key, lookup[V]{value: value, readAt: now, until: now.Add(valid), usedAt: now})
+}
+
+// put drops expired values first, else all, if the cache is full.
+func (l *Lookups[K, V]) put(key K, fresh lookup[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.known) >= maxLookups {
-		maps.DeleteFunc(l.known, func(_ K, old *lookup[V]) bool { return !now.Before(old.until) })
+		maps.DeleteFunc(l.known, func(_ K, old *lookup[V]) bool { return !fresh.readAt.Before(old.until) })
 	}
 	if len(l.known) >= maxLookups {
 		clear(l.known)
 	}
-	l.known[key] = &lookup[V]{value: value, readAt: now, until: now.Add(valid), usedAt: now}
+	l.known[key] = &fresh
 }
 
 // Invalidate expires a value soon: it is read again no more often than a troubled one.

@@ -33,9 +33,10 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		return Found{}, err
 	}
 	childRef := plan.MeshChild(ref)
-	entry, invalid := FindEntry(mesh, ref.Component)
-	if invalid != "" {
-		return Found{Target: &plan.Target{Ref: childRef, Scaling: plan.ByMesh, Invalid: invalid}}, nil
+	entry, err := FindEntry(mesh, ref.Component)
+	if err != nil {
+		target := &plan.Target{Ref: childRef, Scaling: plan.ByMesh, Invalid: err.Error()}
+		return Found{Target: target}, nil //nolint:nilerr // shown in a condition
 	}
 	child, err := f.reader.Object(ctx, childRef.Kind, namespace, childRef.Name)
 	if err != nil {
@@ -174,9 +175,9 @@ func entryLists() []string {
 	return lists
 }
 
-// FindEntry returns the entry of that name, or why there is not exactly one. Function Mesh does not check that names
-// are unique, and two entries of a name would share one child.
-func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, invalid string) {
+// FindEntry returns the entry of that name. An InvalidError is why there is not exactly one. Function Mesh does not check
+// that names are unique, and two entries of a name would share one child.
+func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, err error) {
 	list := plan.MeshList(component.Kind)
 	var names []string
 	for _, entry := range entriesOf(mesh, component.Kind) {
@@ -189,14 +190,14 @@ func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	switch first := slices.Index(names, component.Name); {
 	case first < 0:
 		return MeshEntry{},
-			fmt.Sprintf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
+			Invalidf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
 				"scaleTargetRef.component", mesh.GetName(), component.Name, list, entryNames(names))
 	case first != found.Index:
 		return MeshEntry{},
-			fmt.Sprintf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
+			Invalidf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
 				mesh.GetName(), component.Name, list, component.Kind)
 	}
-	return found, ""
+	return found, nil
 }
 
 // entryNames says which entries the list has.

@@ -5,6 +5,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,8 +25,20 @@ type InvalidError string
 
 func (e InvalidError) Error() string { return string(e) }
 
+// Invalidf is an InvalidError.
+func Invalidf(format string, args ...any) error { return InvalidError(fmt.Sprintf(format, args...)) }
+
 // Unwrap says that waiting does not help: the user has to correct it.
 func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
+
+// fixable separates what the user has to fix from an error that is worth a retry.
+func fixable(err error) (invalid string, other error) {
+	var wrong InvalidError
+	if errors.As(err, &wrong) {
+		return string(wrong), nil
+	}
+	return "", err
+}
 
 // Reader reads objects from the cache, of kinds that may not be installed. Callers must not modify what it returns.
 type Reader struct {

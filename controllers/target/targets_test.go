@@ -101,7 +101,8 @@ func TestFindCluster(t *testing.T) {
 			api.fails = test.fails
 			c := newClusters(api.client, noCredentials{}, test.otherwise, func() time.Time { return time.Unix(0, 0) })
 			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
-			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
+			cluster, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
+			invalid, err := fixable(err)
 			require.NoError(t, err)
 			require.Equal(t, backlog.Cluster{AdminURL: test.cluster}, cluster)
 			require.Contains(t, invalid, test.invalid)
@@ -117,17 +118,17 @@ func TestConfigMapIsReadOnceAMinute(t *testing.T) {
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	for range 3 {
-		cluster, _, err := c.find(t.Context(), nil, key)
+		cluster, err := c.find(t.Context(), nil, key)
 		require.NoError(t, err)
 		require.Equal(t, backlog.Cluster{AdminURL: "http://its:8080"}, cluster)
 	}
 	require.Equal(t, 1, api.reads)
 	now = now.Add(LookupTTL)
 	api.fails = apierrors.NewServiceUnavailable("etcd is away")
-	_, _, err := c.find(t.Context(), nil, key)
+	_, err := c.find(t.Context(), nil, key)
 	require.ErrorContains(t, err, "etcd is away", "what is transient is tried again and not kept")
 	api.fails = nil
-	_, _, err = c.find(t.Context(), nil, key)
+	_, err = c.find(t.Context(), nil, key)
 	require.NoError(t, err)
 	require.Equal(t, 3, api.reads)
 }
@@ -138,7 +139,7 @@ func TestConfigMapOfAFailingClusterIsReadAgain(t *testing.T) {
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	find := func() {
-		_, _, err := c.find(t.Context(), nil, key)
+		_, err := c.find(t.Context(), nil, key)
 		require.NoError(t, err)
 	}
 	find()
@@ -160,9 +161,8 @@ func TestConfigMapCacheIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	for i := range maxLookups + 10 {
-		_, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
-		require.NoError(t, err)
-		require.NotEmpty(t, invalid)
+		_, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
+		require.ErrorAs(t, err, new(InvalidError))
 		require.LessOrEqual(t, len(c.addresses.known), maxLookups)
 	}
 	require.Len(t, c.addresses.known, 10)

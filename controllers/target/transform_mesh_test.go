@@ -42,10 +42,10 @@ func TestTransformKeepsDecodedFieldsOfAMesh(t *testing.T) {
 	require.Equal(t, "true", mesh.GetAnnotations()[cluster.AnnotationManaged])
 	for _, kind := range cluster.WorkloadKinds() {
 		component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: "f"}
-		was, invalid := FindEntry(before, component)
-		require.Empty(t, invalid)
-		is, invalid := FindEntry(mesh, component)
-		require.Empty(t, invalid)
+		was, err := FindEntry(before, component)
+		require.NoError(t, err)
+		is, err := FindEntry(mesh, component)
+		require.NoError(t, err)
 		wanted, err := decodeWorkload(kind, map[string]any{"spec": was.Fields})
 		require.NoError(t, err)
 		found, err := decodeWorkload(kind, map[string]any{"spec": is.Fields})
