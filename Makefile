@@ -16,6 +16,8 @@ PARALLEL     ?= 6
 PACKAGES     ?= 2
 POLICIES     ?= 1000
 SCENARIO     ?=
+TRACES       ?=
+CONTROLLER   ?= ^(keda-default10|keda-tuned|keda-expert|ds2-10|ds2-50|flink-tuned|simple|capacity)$$
 SECONDS_EACH ?= 0
 VERSION      ?=
 REGISTRY     ?=
@@ -194,6 +196,12 @@ bench-seeds: ## Held-out loads of several seeds: ours beside the plain form, by 
 	  $(GO) run ./bench/sim -seed $$seed -scenario '^held-out' -controller '^(simple|capacity)$$' \
 	    -out bench/out/seeds/$$seed.json > bench/out/seeds/$$seed.txt || exit 1; done
 	@jq -srf docs/seeds.jq $(SEEDS:%=bench/out/seeds/%.json)
+
+.PHONY: bench-traces
+bench-traces: ## Simulated controllers on recorded loads: make bench-traces TRACES=<directory of CSV files> CONTROLLER=<regexp> (SEED=<number>)
+	$(if $(TRACES),,$(error make bench-traces needs recorded loads, such as TRACES=traces: see docs/comparison.md))
+	@mkdir -p bench/out
+	$(GO) run ./bench/sim -seed $(SEED) -traces '$(TRACES)' -controller '$(CONTROLLER)' -out bench/out/traces.json
 
 .PHONY: bench-ablate
 bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SEED=<number>)

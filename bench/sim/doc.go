@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
-// drawn from the seed on the command line, or a recorded load (-trace). It prints a table of each set, can leave out
-// parts of our algorithm (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
+// drawn from the seed on the command line, or recorded loads (-trace, -traces). It prints a table of each set, can leave
+// out parts of our algorithm (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line
 //	run.go          runs every controller on every scenario
 //	recorded.go     the scenario of a trace
+//	traces.go       episodes of many traces, and tracerows.go what is written of them
 //	performance.go  scores of scenarios and sets
 //	quantity.go     numbers that may be unknown, means, intervals
 //	table.go, json.go, goals.go, ablate.go, picture.go: outputs
@@ -33,6 +34,9 @@
 // unsettled_pct and steps_after_load_step (of steps of the load), false_ceilings (drawn while no downstream limit was
 // reached, in all runs; null for controllers without ceilings), and the 95 % bootstrap intervals over scenarios
 // cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario is a mean of its runs.
+//
+// With -traces it is a list of {"trace", "setting", "controller", "cost_over_oracle", "avoidable_late_pp", "changes"}:
+// the geometric mean, the mean and the sum over the episodes of a trace.
 //
 // Its numbers are about a model. Other benchmarks replay three of its scenarios on real parts, and the model's
 // constants were measured there.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -20,6 +21,7 @@ a named suite, and held-out scenarios and loads that return, drawn from -seed.
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
   go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
   go run ./bench/sim -trace load.csv -capacity 50 -plots out   what a policy would have done with a recorded load
+  go run ./bench/sim -traces dir                               episodes of recorded loads, scaled to one mean
 
 A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second.
 Out of Prometheus in one line:
@@ -28,6 +30,8 @@ Out of Prometheus in one line:
 
 (1m of rate() needs a scrape interval of 30s or less; where only the gauge is kept,
 query sum(pulsar_rate_in{topic=~...}).)
+Of -traces it may have gaps, be compressed by gzip, and have two columns of any name:
+a time, in UTC if it has no zone, and the messages until the next row.
 
 Flags:
 `
@@ -51,8 +55,8 @@ type options struct {
 	plotted     *regexp.Regexp
 	plotHeldOut bool
 
-	trace    string
-	function function
+	trace, traces string
+	function      function
 }
 
 // function is what a user knows about the Function with the recorded load.
@@ -88,12 +92,15 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.trace, "trace", "", "CSV `file` of a recorded load to run in place of the scenarios")
+	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
+		"the scenarios, with start times and objectives of their own")
 	f := &o.function
-	flags.Float64Var(&f.capacity, "capacity", 0, "`messages` per second that one replica processes (-trace)")
+	flags.Float64Var(&f.capacity, "capacity", 0, "`messages` per second that one replica processes (-trace; 50 for "+
+		"-traces)")
 	flags.DurationVar(&f.start, "start", 25*time.Second, "`time` that a replica takes to consume (-trace)")
 	flags.DurationVar(&f.objective, "objective", time.Minute, "latency `objective` (-trace)")
 	flags.IntVar(&f.min, "min", 1, "least `replicas` (-trace)")
-	flags.IntVar(&f.max, "max", 100, "most `replicas` (-trace)")
+	flags.IntVar(&f.max, "max", 100, "most `replicas` (-trace; more for -traces where the load needs half of them)")
 	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-trace)")
 	flags.StringVar(&subscription, "subscription", "Shared",
 		"`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
@@ -116,6 +123,9 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	if o.ablate, err = parseVariants(ablate); err != nil {
 		return o, fmt.Errorf("-ablate: %w", err)
 	}
+	if o.traces != "" && f.capacity == 0 {
+		f.capacity = traceCapacity
+	}
 	return o, o.check()
 }
 
@@ -124,8 +134,11 @@ func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
 	}
-	if o.trace == "" {
+	if o.trace == "" && o.traces == "" {
 		return nil
+	}
+	if o.trace != "" && o.traces != "" {
+		return errors.New("-trace and -traces are two ways to run recorded loads: use one of them")
 	}
 	if err := o.function.check(); err != nil {
 		return err

@@ -92,21 +92,34 @@ func (l Load) Rate(second float64) float64 {
 
 // Read decodes a load in which no two rows are further apart than gap.
 func Read(from io.Reader, gap time.Duration) (Load, error) {
+	d := decoder{gap: gap.Seconds(), longest: maxLength.Seconds(), header: header}
+	if err := d.read(from); err != nil {
+		return Load{}, err
+	}
+	if d.counted {
+		last := len(d.load.at) - 1
+		return d.load.spread(d.load.at[last] - d.load.at[last-1])
+	}
+	return d.load, nil
+}
+
+// read decodes all rows.
+func (d *decoder) read(from io.Reader) error {
 	limited := &io.LimitedReader{R: from, N: maxBytes + 1}
 	rows := csv.NewReader(limited)
 	rows.ReuseRecord, rows.TrimLeadingSpace = true, true
-	columns, err := header(rows)
+	columns, err := d.header(rows)
 	if err != nil {
-		return Load{}, err
+		return err
 	}
-	d := decoder{gap: gap.Seconds(), counted: columns.counted}
+	d.counted = columns.counted
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return Load{}, fmt.Errorf("reading a row: %w", err) // the error has the line
+			return fmt.Errorf("reading a row: %w", err) // the error has the line
 		}
 		line, _ := rows.FieldPos(0)
 		replicas := ""
@@ -114,20 +127,16 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 			replicas = row[columns.replicas]
 		}
 		if err := d.add(row[columns.time], row[columns.rate], replicas); err != nil {
-			return Load{}, fmt.Errorf("line %d: %w", line, err)
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 	switch {
 	case limited.N <= 0:
-		return Load{}, fmt.Errorf("there are more than %d MB: record a shorter time or fewer rows", maxBytes>>20)
+		return fmt.Errorf("there are more than %d MB: record a shorter time or fewer rows", maxBytes>>20)
 	case len(d.load.at) < leastRows || d.load.Seconds() < 1:
-		return Load{},
-			fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
+		return fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
 	}
-	if d.counted {
-		return d.load.spread()
-	}
-	return d.load, nil
+	return nil
 }
 
 // columns of a row; replicas is -1 if the file has none.
@@ -139,15 +148,28 @@ type columns struct {
 
 // header finds the columns.
 func header(rows *csv.Reader) (columns, error) {
+	names, err := headerNames(rows)
+	if err != nil {
+		return columns{}, err
+	}
+	return columnsOf(names)
+}
+
+func headerNames(rows *csv.Reader) ([]string, error) {
 	names, err := rows.Read()
 	if errors.Is(err, io.EOF) {
-		return columns{}, errors.New("the file is empty: its first line must be time,rate or timestamp,messages")
+		return nil, errors.New("the file is empty: its first line must be time,rate or timestamp,messages")
 	}
 	if err != nil {
-		return columns{}, fmt.Errorf("reading the header: %w", err)
+		return nil, fmt.Errorf("reading the header: %w", err)
 	}
 	names = slices.Clone(names)
 	names[0] = strings.TrimPrefix(names[0], "\ufeff") // as written by spreadsheets
+	return names, nil
+}
+
+// columnsOf finds the columns by their names.
+func columnsOf(names []string) (columns, error) {
 	found := columns{
 		time: slices.Index(names, "time"), rate: slices.Index(names, "rate"), replicas: slices.Index(names, "replicas"),
 	}
@@ -169,7 +191,12 @@ func header(rows *csv.Reader) (columns, error) {
 // decoder turns rows into a load.
 type decoder struct {
 	load Load
-	gap  float64
+	// gap is the longest time between two rows, and longest that of all, in seconds.
+	gap, longest float64
+	// header finds the columns.
+	header func(*csv.Reader) (columns, error)
+	// lenient is set if times may have no zone, which is UTC then, and rows no value, which are left out.
+	lenient bool
 	// counted means that rows have timestamps and messages, which spread converts to rates.
 	counted bool
 	// dated is set if times are RFC 3339; firstSeconds is the first time if they are not.
@@ -178,6 +205,9 @@ type decoder struct {
 }
 
 func (d *decoder) add(at, rate, replicas string) error {
+	if d.lenient && (rate == "" || strings.EqualFold(rate, "NaN")) {
+		return nil
+	}
 	second, err := d.second(at)
 	if err != nil {
 		return err
@@ -196,8 +226,8 @@ func (d *decoder) add(at, rate, replicas string) error {
 					"the file there, or raise the limit", at, seconds(since), seconds(d.gap))
 		}
 	}
-	if second > maxLength.Seconds() || len(d.load.at) == maxRows {
-		return fmt.Errorf("the load is longer than %s or %d rows: cut it", maxLength, maxRows)
+	if second > d.longest || len(d.load.at) == maxRows {
+		return fmt.Errorf("the load is longer than %s or %d rows: cut it", seconds(d.longest), maxRows)
 	}
 	ran := unknownReplicas
 	if replicas != "" {
@@ -246,6 +276,9 @@ func (d *decoder) second(at string) (float64, error) {
 		return value - d.firstSeconds, nil
 	}
 	moment, err := time.Parse(time.RFC3339, at)
+	if err != nil && d.lenient {
+		moment, err = time.Parse(time.DateTime, at)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("time %q must be seconds, or RFC 3339 such as 2026-03-01T09:00:00Z", at)
 	}
