@@ -201,7 +201,7 @@ bench-seeds: ## Held-out loads of several seeds: ours beside the plain form, by 
 bench-traces: ## Simulated controllers on recorded loads: make bench-traces TRACES=<directory of CSV files> CONTROLLER=<regexp> (SEED=<number>)
 	$(if $(TRACES),,$(error make bench-traces needs recorded loads, such as TRACES=traces: see docs/comparison.md))
 	@mkdir -p bench/out
-	$(GO) run ./bench/sim -seed $(SEED) -traces '$(TRACES)' -controller '$(CONTROLLER)' -out bench/out/traces.json
+	$(GO) run ./bench/sim -seed $(SEED) -seeds 1 -traces '$(TRACES)' -controller '$(CONTROLLER)' -out bench/out/traces.json
 
 .PHONY: bench-ablate
 bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SEED=<number>)

@@ -1,4 +1,4 @@
-# Writes the table of seeds in docs/algorithm.md out of what make bench-seeds measured:
+# Writes the table of seeds in docs/comparison.md out of what make bench-seeds measured:
 #
 #   make bench-seeds SEEDS="1 2 3"
 

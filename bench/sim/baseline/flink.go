@@ -11,8 +11,8 @@ import (
 
 // flink is the autoscaler of the Flink Kubernetes operator. In its favour: replicas are added in place where Flink
 // restarts the job, it evaluates every 15 s and not once a minute, it knows how many messages its lag is, and it uses
-// the processing rate during a lag at once. As by default it does not detect ineffective scale-ups, so it has no expected
-// processing rate, which Flink computed of a parallelism that limits had changed (FLINK-39743).
+// the processing rate during a lag at once. As by default it does not detect ineffective scale-ups, so it needs no
+// expected rate, which Flink computed from a parallelism before its limits (FLINK-39743).
 //
 // Source: flink-kubernetes-operator, module flink-autoscaler, ScalingMetricEvaluator and JobVertexScaler.
 type flink struct {

@@ -56,8 +56,8 @@ func (e Episode) Peak() float64 {
 
 // Episodes of 6 hours around the largest rise of the recording, of a typical day, and of a random other day. A rise is
 // from the mean of half an hour to that of the next. The typical day has the hourly means that are nearest to their
-// medians over all days. Days of which more than an hour is unknown do not count; without any there is the first episode
-// alone.
+// medians over all days. Days of which more than an hour is unknown do not count; without any there is only the first
+// episode.
 func (r Recording) Episodes(random *rand.Rand) ([]Episode, error) {
 	rises := r.rises()
 	if len(rises) == 0 {
@@ -142,7 +142,9 @@ func (d day) mean(hour int) (rate float64, known bool) {
 }
 
 // day is the number of the day of a second of the recording.
-func (r Recording) day(second float64) int { return int(math.Floor((r.midnight + second) / daySeconds)) }
+func (r Recording) day(second float64) int {
+	return int(math.Floor((r.midnight + second) / daySeconds))
+}
 
 func (r Recording) days() map[int]day {
 	days := map[int]day{}

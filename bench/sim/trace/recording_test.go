@@ -137,7 +137,8 @@ func TestTheRandomDayFollowsTheSeed(t *testing.T) {
 		require.NoError(t, err)
 		return episodes[2]
 	}
-	require.Equal(t, drawn(1), drawn(1))
+	first := drawn(1)
+	require.Equal(t, first, drawn(1))
 	different := map[float64]bool{}
 	for seed := range uint64(20) {
 		different[drawn(seed).from] = true
@@ -163,7 +164,8 @@ func TestNoEpisodeHasAGap(t *testing.T) {
 		},
 		"the rise itself is missing": {
 			func(minute int) bool { return minute >= fromDay3+7*60 && minute < fromDay3+9*60 },
-			[]string{LargestRise, TypicalDay, RandomDay}, -1,
+			[]string{LargestRise, TypicalDay, RandomDay},
+			-1,
 		},
 		"of each day more than an hour": {
 			func(minute int) bool { return minute%(24*60) < 90 }, []string{LargestRise}, 5 * 60,
