@@ -17,7 +17,7 @@ def listed($between): if . == [] then "–" else join($between) end;
 
 # rows: what users run today, other systems, the plain form, ours
 . as $root | ["hpa-cpu80", "keda-default10", "keda-tuned", "keda-expert", "expert-fresh", "ds2-10", "ds2-50", "flink-default", "flink-tuned", "simple", "capacity", "oracle"] as $order
-| ["simple", "keda-default10", "keda-tuned", "keda-expert", "expert-fresh", "ds2-10", "ds2-50", "flink-tuned"] as $baselines
+| ($order - ["capacity", "oracle"]) as $baselines
 # scenarios with something broken, slow or wrong, of the named ones
 | "^(adapter-restart|cap-drop|counter-reset|crash-|delivered-drifts|failing|held-unacked|marker-never-zero|outage|partial-partitions|phantoms|pods-pending|poison|published-drifts|ratelimit|restarts-on-scale|slowdep|stuck-|wrongly-)" as $faults
 # differences that are worth telling: 5 % of the cost, 0.1 percentage points of messages
