@@ -114,9 +114,9 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	return shares, len(shares) > 0
 }
 
-// usefulReplicas is the number of replicas that can have a partition; unknown without partitions. A Failover partition
+// UsefulReplicas is the number of replicas that can have a partition; unknown without partitions. A Failover partition
 // has one active consumer, and an Exclusive subscription refuses all consumers but the first.
-func usefulReplicas(in Input) (replicas int32, known bool) {
+func UsefulReplicas(in Input) (replicas int32, known bool) {
 	if in.Reading.Type == backlog.Exclusive {
 		return 1, true
 	}

@@ -45,7 +45,7 @@ func holdCurrent(in Input, reason, message string) recommendation {
 
 // withinPartitions limits a recommendation to the replicas that can have a partition: more would be idle.
 func (a recommendation) withinPartitions(in Input) recommendation {
-	most, known := usefulReplicas(in)
+	most, known := UsefulReplicas(in)
 	if !known || a.unknown {
 		return a
 	}

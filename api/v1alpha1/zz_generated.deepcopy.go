@@ -794,6 +794,11 @@ func (in *Signals) DeepCopyInto(out *Signals) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.UsefulReplicas != nil {
+		in, out := &in.UsefulReplicas, &out.UsefulReplicas
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Wait != nil {
 		in, out := &in.Wait, &out.Wait
 		*out = new(v1.Duration)

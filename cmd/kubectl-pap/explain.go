@@ -56,7 +56,7 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
+			return o.cluster.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f := command.Flags()
@@ -105,12 +105,12 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 }
 
 // policyNames are for the completion of a shell, which shows no errors.
-func (o *explainOptions) policyNames(ctx context.Context) (names []string) {
-	namespace, err := o.cluster.namespace()
+func (c clusterFlags) policyNames(ctx context.Context) (names []string) {
+	namespace, err := c.namespace()
 	if err != nil {
 		return nil
 	}
-	kube, err := o.cluster.client()
+	kube, err := c.client()
 	if err != nil {
 		return nil
 	}

@@ -221,9 +221,14 @@ func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1
 			LatencyObjective: metav1.Duration{Duration: o.objective},
 		}}}, nil
 	}
+	return readPolicy(ctx, o.policyFile, stdin)
+}
+
+// readPolicy reads a policy from a file, or from standard input for "-".
+func readPolicy(ctx context.Context, path string, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
 	from := stdin
-	if o.policyFile != "-" {
-		file, err := os.Open(o.policyFile)
+	if path != "-" {
+		file, err := os.Open(path)
 		if err != nil {
 			return v1alpha1.AutoscalingPolicy{}, fmt.Errorf("--filename: %w", err)
 		}
@@ -232,7 +237,7 @@ func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1
 	}
 	policy, err := manifest.Policy(ctx, from)
 	if err != nil {
-		return policy, fmt.Errorf("reading policy %s: %w", o.policyFile, err)
+		return policy, fmt.Errorf("reading policy %s: %w", path, err)
 	}
 	return policy, nil
 }

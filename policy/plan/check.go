@@ -25,7 +25,7 @@ type Violation struct {
 }
 
 // Check returns the first violation, or nil; the order is what to fix first. In mode Recommend other autoscalers do not
-// conflict, since the policy writes no replicas.
+// conflict, since the policy writes no replicas: see CheckForAuto.
 func Check(o Observed) *Violation {
 	if v := cmp.Or(targetKindIsSupported(o.Unsupported), targetExists(o.Policy, o.Target)); v != nil {
 		return v
@@ -41,6 +41,23 @@ func Check(o Observed) *Violation {
 	if v != nil || !o.Policy.Spec.Mode.IsAuto() {
 		return v
 	}
+	return autoscalersAgree(o)
+}
+
+// CheckForAuto returns the violation that a policy in mode Recommend would have in mode Auto; nil for none, or if
+// conflictPolicy TakeOver would resolve it.
+func CheckForAuto(o Observed) *Violation {
+	if o.Violation != nil || o.Target == nil || o.Policy.Spec.Mode != v1alpha1.ModeRecommend {
+		return nil
+	}
+	if v := autoscalersAgree(o); !takesOver(o.Policy.Spec, v) {
+		return v
+	}
+	return nil
+}
+
+// autoscalersAgree checks schedules, other policies and other autoscalers.
+func autoscalersAgree(o Observed) *Violation {
 	return cmp.Or(
 		schedulesAreValid(o.BadSchedule),
 		noPolicyTakesPrecedence(o.Others),

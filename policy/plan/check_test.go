@@ -179,8 +179,14 @@ func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 		TargetName: "resize",
 	}}
 	require.NotNil(t, plan.Check(w))
+	require.Nil(t, plan.CheckForAuto(w), "Check has it")
 	w.Policy.Spec.Mode = v1alpha1.ModeRecommend
 	require.Nil(t, plan.Check(w))
+	require.Equal(t, "OlderPolicy", plan.CheckForAuto(w).Reason)
+	w.OlderPolicy = ""
+	require.Equal(t, "FunctionHasOwnAutoscaler", plan.CheckForAuto(w).Reason)
+	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+	require.Nil(t, plan.CheckForAuto(w), "the policy would suspend it")
 	w.Target.MeshOwner = "photos"
 	require.NotNil(t, plan.Check(w), "violations of the target itself count in every mode")
 }

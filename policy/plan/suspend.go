@@ -60,6 +60,14 @@ func (s Suspension) String() string {
 // maxTakenOver is the number of objects of a kind that a status holds.
 const maxTakenOver = 4
 
+// takesOver reports whether conflictPolicy TakeOver resolves the violation.
+func takesOver(spec v1alpha1.AutoscalingPolicySpec, v *Violation) bool {
+	return v != nil && spec.ConflictPolicy == v1alpha1.ConflictTakeOver && slices.Contains([]string{
+		v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
+		v1alpha1.ReasonConflictingAutoscaler,
+	}, v.Reason)
+}
+
 // NextSuspension is the next object or field to suspend, or nil and the remaining violation. The controller suspends
 // nothing for a policy without a decision, or with another violation.
 //
@@ -67,11 +75,7 @@ const maxTakenOver = 4
 // maxReplicas, and then deletes the orphaned autoscaler.
 func NextSuspension(o Observed) (*Suspension, *Violation) {
 	v := o.Violation
-	if v == nil || o.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
-		!slices.Contains([]string{
-			v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
-			v1alpha1.ReasonConflictingAutoscaler,
-		}, v.Reason) {
+	if !takesOver(o.Policy.Spec, v) {
 		return nil, v
 	}
 	keep := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }

@@ -122,6 +122,9 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
+		if v := plan.CheckForAuto(o.Observed); v != nil {
+			c.Reason, c.Message = v.Reason, c.Message+"; for mode Auto: "+v.Message
+		}
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:

@@ -74,6 +74,10 @@ func TestConditions(t *testing.T) {
 			func(_ testing.TB, o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend },
 			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/RecommendOnly", "ScalingActive": ""},
 		},
+		"mode is Recommend and Auto would conflict": {
+			func(_ testing.TB, o *plan.Observed) { o.Policy.Spec.Mode, o.OlderPolicy = v1alpha1.ModeRecommend, "resize-old" },
+			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/OlderPolicy"},
+		},
 		"an old server drops the tolerance": {
 			func(t testing.TB, o *plan.Observed) {
 				failing(corev1.ConditionTrue, "ValidMetricFound", "")(t, o)

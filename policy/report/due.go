@@ -146,7 +146,8 @@ func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		return false
 	}
 	b, a := before.Signals, after.Signals
-	if !equality.Semantic.DeepEqual(b.Coverage, a.Coverage) {
+	if !equality.Semantic.DeepEqual(b.Coverage, a.Coverage) ||
+		!equality.Semantic.DeepEqual(b.UsefulReplicas, a.UsefulReplicas) {
 		return true
 	}
 	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {

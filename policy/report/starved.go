@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -42,15 +43,15 @@ func starved(o outcome) string {
 	queue := max(1, math.Ceil(queuedSeconds*ready/(wait*consumers)/float64(max(1, r.Partitions))))
 	return fmt.Sprintf("%.0f of %.0f replicas have no messages, since %.0f hold %.0f in their receive queues: "+
 		"%s to %.0f, which is %d s of a replica's work", consumers-holding, consumers, holding, ready-undispatched,
-		queueField(o.Observed), queue, queuedSeconds)
+		QueueField(o.Policy.Spec), queue, queuedSeconds)
 }
 
-// queueField is how to set the size of the receive queue.
-func queueField(o plan.Observed) string {
+// QueueField is how to set the size of the receive queue of a policy's target.
+func QueueField(spec v1alpha1.AutoscalingPolicySpec) string {
 	switch {
-	case o.Policy.Spec.Subscription != nil:
+	case spec.Subscription != nil:
 		return "set receiverQueueSize of the consumers"
-	case fromWorker(o.Target):
+	case spec.PulsarFunctionRef.Name != "" || spec.ScaleTargetRef.Kind == plan.KindStatefulSet:
 		return "set inputSpecs.<topic>.receiverQueueSize of the function"
 	default:
 		return "set spec.input.sourceSpecs.<topic>.receiverQueueSize"

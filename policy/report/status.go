@@ -53,6 +53,9 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 			after.DesiredReplicas = &replicas
 		}
 		after.Signals, after.Forecast = signalsStatus(*o.Reading, *decision), forecastStatus(decision.Next)
+		if most, limited := policy.UsefulReplicas(plan.Input(o.Observed)); limited {
+			after.Signals.UsefulReplicas = &most
+		}
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
 	if policy.CeilingIn(before.WorkingCheckpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {

@@ -1,0 +1,239 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// adapterName is the name of the adapter's Deployment, Service and ServiceAccount.
+const adapterName = "adapter"
+
+// checker checks a cluster. What it may not read is unknown.
+type checker struct {
+	kube    client.Client
+	adapter types.NamespacedName
+	now     time.Time
+}
+
+func newChecker(kube client.Client, adapter types.NamespacedName, now time.Time) (checker, error) {
+	err := errors.Join(apiextensionsv1.AddToScheme(kube.Scheme()), apiregistrationv1.AddToScheme(kube.Scheme()))
+	if err != nil {
+		return checker{}, fmt.Errorf("building the scheme: %w", err)
+	}
+	return checker{kube, adapter, now}, nil
+}
+
+// installation are the checks of --install, in a namespace or in all.
+func (c checker) installation(ctx context.Context, namespace string) []checked {
+	list := []checked{c.definition(ctx, "autoscalingpolicies"), c.definition(ctx, "autoscalingpolicysets")}
+	list = append(list, c.deployment(ctx))
+	list = append(list, c.metricsAPIs(ctx)...)
+	return append(list, c.rights(ctx, namespace, allRights()))
+}
+
+// policy are the checks of a policy that the user wants in a mode.
+func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []checked {
+	list := append(c.metricsAPIs(ctx), c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
+	list = append(list, statusCheck{p, mode}.checks()...)
+	if p.Status.Capacity != nil {
+		list = append(list, c.receiveQueue(ctx, p))
+	}
+	return list
+}
+
+// definition checks a CRD.
+func (c checker) definition(ctx context.Context, resource string) checked {
+	check, version := "CRD "+resource, v1alpha1.GroupVersion().Version
+	var crd apiextensionsv1.CustomResourceDefinition
+	err := c.kube.Get(ctx, client.ObjectKey{Name: resource + "." + v1alpha1.Group}, &crd)
+	switch {
+	case apierrors.IsNotFound(err):
+		return checked{check, resultError, "", "it is not installed: install the chart, or apply deploy/crd"}
+	case err != nil:
+		return unreadable(check, "get on customresourcedefinitions.apiextensions.k8s.io", err)
+	}
+	serves := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Served
+	})
+	if !serves {
+		return checked{check, resultError, "", "it does not serve version " + version +
+			": upgrade the chart to the version of kubectl pap"}
+	}
+	for _, condition := range crd.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established && condition.Status != apiextensionsv1.ConditionTrue {
+			return checked{check, resultError, condition.Reason, condition.Message}
+		}
+	}
+	missing, err := missingFields(&crd)
+	switch {
+	case err != nil:
+		return checked{check, resultUnknown, "", err.Error()}
+	case len(missing) > 0:
+		return checked{check, resultWarning, "", fmt.Sprintf("it does not have %s, so the API server drops these fields: "+
+			"upgrade the chart to the version of kubectl pap", strings.Join(missing, ", "))}
+	}
+	return checked{check, resultOK, "", "version " + version + " is served"}
+}
+
+// deployment checks that replicas of the adapter run.
+func (c checker) deployment(ctx context.Context) checked {
+	const check = "adapter"
+	var d appsv1.Deployment
+	err := c.kube.Get(ctx, c.adapter, &d)
+	switch {
+	case apierrors.IsNotFound(err):
+		return checked{check, resultError, "", fmt.Sprintf("namespace %s has no Deployment %s: install the chart, or set "+
+			"--adapter-namespace", c.adapter.Namespace, c.adapter.Name)}
+	case err != nil:
+		return unreadable(check, "get on deployments.apps in namespace "+c.adapter.Namespace, err)
+	}
+	wanted, available := int32(1), d.Status.AvailableReplicas
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	found := checked{check, resultOK, "", fmt.Sprintf("%d of %d replicas are available", available, wanted)}
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		found.Message += ", of " + containers[0].Image
+	}
+	logs := fmt.Sprintf(": see kubectl -n %s describe pods, and kubectl -n %[1]s logs deployment/%s", c.adapter.Namespace,
+		c.adapter.Name)
+	switch {
+	case available == 0:
+		found.Result, found.Message = resultError, found.Message+logs
+	case available < wanted:
+		found.Result, found.Message = resultWarning, found.Message+logs
+	case readsNoPulsar(d):
+		found.Result = resultWarning
+		found.Message += "; it may read no Pulsar: set pulsar.adminUrl or pulsar.allowedHosts of the chart " +
+			"(--pulsar-admin-url, --allowed-pulsar-hosts)"
+	}
+	return found
+}
+
+// readsNoPulsar reports whether the flags of the adapter allow no Pulsar.
+func readsNoPulsar(d appsv1.Deployment) bool {
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for _, arg := range container.Args {
+			if strings.HasPrefix(arg, "--pulsar-admin-url") || strings.HasPrefix(arg, "--allowed-pulsar-hosts") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// metricsAPIs checks which server HorizontalPodAutoscalers get metrics from, and its certificate.
+func (c checker) metricsAPIs(ctx context.Context) []checked {
+	const check = "metrics API"
+	var services apiregistrationv1.APIServiceList
+	if err := c.kube.List(ctx, &services); err != nil {
+		return []checked{unreadable(check, "list on apiservices.apiregistration.k8s.io", err)}
+	}
+	custom := preferred(services.Items, "custom.metrics.k8s.io")
+	if custom == nil {
+		return []checked{{check, resultWarning, "", "no APIService serves custom.metrics.k8s.io, so no " +
+			"HorizontalPodAutoscaler reads decisions, and the adapter writes replicas itself: see the log of the adapter, " +
+			"or apply deploy/adapter/apiservices.yaml"}}
+	}
+	list := []checked{c.server(check, custom)}
+	if c.serves(custom) {
+		list = append(list, c.certificate(custom))
+	}
+	if external := preferred(services.Items, "external.metrics.k8s.io"); external != nil && c.serves(external) {
+		list = append(list, c.server("external metrics", external))
+	}
+	return list
+}
+
+// preferred is the APIService of a group that HorizontalPodAutoscalers get metrics from; nil without one.
+func preferred(services []apiregistrationv1.APIService, group string) *apiregistrationv1.APIService {
+	var found []*apiregistrationv1.APIService
+	for i := range services {
+		// The versions that they know.
+		if s := &services[i]; s.Spec.Group == group && (s.Spec.Version == "v1beta2" || s.Spec.Version == "v1beta1") {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return helper.SortedByGroupAndVersion(found)[0][0]
+}
+
+// serves reports whether the adapter serves an APIService.
+func (c checker) serves(s *apiregistrationv1.APIService) bool {
+	service := s.Spec.Service
+	return service != nil && service.Namespace == c.adapter.Namespace && service.Name == c.adapter.Name
+}
+
+// server checks who serves an APIService, and whether the API server reaches it.
+func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
+	holder := "the API server itself"
+	if service := s.Spec.Service; service != nil {
+		holder = "Service " + service.Namespace + "/" + service.Name
+	}
+	available := helper.GetAPIServiceConditionByType(s, apiregistrationv1.Available)
+	switch {
+	case !c.serves(s):
+		return checked{check, resultWarning, "", fmt.Sprintf("%s serves %s, so policies scale through KEDA, or the adapter "+
+			"writes replicas itself: to use HorizontalPodAutoscalers, remove its APIServices of this group (or set "+
+			"--adapter-namespace, if it is the adapter)", holder, s.Spec.Group)}
+	case available == nil || available.Status != apiregistrationv1.ConditionTrue:
+		found := checked{check, resultError, "", "the API server has not reached " + holder + " yet"}
+		if available != nil {
+			found.Reason, found.Message = available.Reason, available.Message
+		}
+		found.Message += fmt.Sprintf(": see kubectl -n %s logs deployment/%s, and docs/certificates.md", c.adapter.Namespace,
+			c.adapter.Name)
+		return found
+	default:
+		return checked{check, resultOK, available.Reason, holder + " serves " + s.Name}
+	}
+}
+
+// certificate checks the authorities that the API server trusts for the adapter.
+func (c checker) certificate(s *apiregistrationv1.APIService) checked {
+	const check = "certificate"
+	if s.Spec.InsecureSkipTLSVerify {
+		return checked{check, resultWarning, "", "the API server does not verify the adapter: set servingCertificate.mode of " +
+			"the chart to Self, CertManager or Secret"}
+	}
+	authorities, err := cert.ParseCertsPEM(s.Spec.CABundle)
+	if err != nil {
+		return checked{check, resultError, "", fmt.Sprintf("caBundle of APIService %s has no certificate (%s): see "+
+			"docs/certificates.md", s.Name, err)}
+	}
+	last := slices.MaxFunc(authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	const renewedBefore = 10 // parts of its lifetime; a third of it is left when an authority is renewed
+	found := checked{check, resultOK, "", "the authority in caBundle is valid until " + last.NotAfter.Format(time.RFC3339)}
+	switch remaining := last.NotAfter.Sub(c.now); {
+	case remaining <= 0:
+		found.Result = resultError
+	case remaining < last.NotAfter.Sub(last.NotBefore)/renewedBefore:
+		found.Result = resultWarning
+	default:
+		return found
+	}
+	found.Message += fmt.Sprintf(", and was not renewed: see kubectl -n %s logs deployment/%s, and docs/certificates.md",
+		c.adapter.Namespace, c.adapter.Name)
+	return found
+}

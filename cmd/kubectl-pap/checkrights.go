@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// right is a permission of the adapter.
+type right struct {
+	verb, group, resource, subresource string
+	// value of the chart and file of deploy/rbac that grant it; no value for what the chart always grants.
+	value, file string
+	// missing is the result if the adapter does not have it: error, warning, or ok for what is not granted by default.
+	missing checkResult
+}
+
+func (r right) String() string {
+	resource := r.resource
+	if r.subresource != "" {
+		resource += "/" + r.subresource
+	}
+	return r.verb + " " + resource
+}
+
+// fix is how to grant it.
+func (r right) fix() string {
+	if r.value == "" {
+		return "upgrade the chart, or apply deploy/rbac/" + r.file
+	}
+	return fmt.Sprintf("set %s of the chart, or apply deploy/rbac/%s", r.value, r.file)
+}
+
+// Groups of resources.
+const (
+	groupFunctionMesh = "compute.functionmesh.io"
+	groupApps         = "apps"
+	groupKEDA         = "keda.sh"
+	groupAutoscaling  = "autoscaling"
+)
+
+const scaleSubresource = "scale"
+
+// allRights are an example of each part of the permissions.
+func allRights() []right {
+	const role = "clusterrole.yaml"
+	return []right{
+		{"watch", v1alpha1.Group, "autoscalingpolicies", "", "", role, resultError},
+		{"patch", v1alpha1.Group, "autoscalingpolicies", "status", "", role, resultError},
+		{"watch", groupFunctionMesh, "functions", "", "", role, resultError},
+		{"patch", groupFunctionMesh, "functions", scaleSubresource, "", role, resultError},
+		{"watch", groupApps, "statefulsets", "", "", role, resultError},
+		{"create", groupAutoscaling, "horizontalpodautoscalers", "", "", role, resultError},
+		{"delete", groupAutoscaling, "horizontalpodautoscalers", "", "", role, resultError},
+		{"watch", groupKEDA, "scaledobjects", "", "", role, resultError},
+		{"watch", "apiregistration.k8s.io", "apiservices", "", "", "metricsapi.yaml", resultError},
+		{"patch", groupApps, "statefulsets", scaleSubresource, "rbac.statefulSets", "statefulsets.yaml", resultWarning},
+		{"patch", groupApps, "deployments", scaleSubresource, "rbac.deployments", "deployments.yaml", resultWarning},
+		{"list", "", "pods", "", "rbac.pods", "pods.yaml", resultWarning},
+		{"get", "", "secrets", "", "rbac.secrets", "secrets.yaml", resultOK},
+		{"patch", groupFunctionMesh, "functions", "", "rbac.takeOver", "takeover.yaml", resultOK},
+		{"patch", groupFunctionMesh, "functionmeshes", "", "rbac.functionMeshes", "functionmeshes.yaml", resultOK},
+		{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", resultOK},
+		{"patch", "argoproj.io", "rollouts", scaleSubresource, "rbac.rollouts", "rollouts.yaml", resultOK},
+	}
+}
+
+// policyRights are what the adapter needs to carry out a policy.
+func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []right {
+	var needed []right
+	ref := spec.ScaleTargetRef
+	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	// A kind that is not installed is a problem of the target.
+	if mapping, err := kinds.RESTMapping(group.GroupKind(), group.Version); ref.Name != "" && err == nil {
+		resource := mapping.Resource.Resource
+		if ref.Component.Name != "" {
+			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
+		} else {
+			needed = append(needed, scaleRight(group.Group, resource))
+		}
+		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == groupFunctionMesh {
+			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.takeOver", "takeover.yaml", ""})
+		}
+	}
+	switch spec.Actuator {
+	case v1alpha1.ActuatorDirect:
+	case v1alpha1.ActuatorKEDA:
+		needed = append(needed, right{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", ""})
+	default:
+		needed = append(needed, right{"create", groupAutoscaling, "horizontalpodautoscalers", "", "", "clusterrole.yaml", ""})
+	}
+	if pulsar := spec.Pulsar; pulsar != nil && (pulsar.AuthSecret != "" || pulsar.TLSConfig != nil) {
+		needed = append(needed, right{"get", "", "secrets", "", "rbac.secrets", "secrets.yaml", ""})
+	}
+	for i := range needed {
+		needed[i].missing = resultError
+	}
+	return needed
+}
+
+// scaleRight is the right to scale the objects of a resource. Any but those of the table has a role like that of
+// Rollouts.
+func scaleRight(group, resource string) right {
+	for _, r := range allRights() {
+		if r.group == group && r.subresource == scaleSubresource && (r.resource == resource || group == groupFunctionMesh) {
+			r.resource = resource
+			return r
+		}
+	}
+	return right{"patch", group, resource, scaleSubresource, "", "rollouts.yaml, with this kind in it", ""}
+}
+
+// rights checks those of the adapter, in a namespace or in all.
+func (c checker) rights(ctx context.Context, namespace string, rights []right) checked {
+	const check = "rights"
+	account := "ServiceAccount " + c.adapter.String()
+	where := "in all namespaces"
+	if namespace != "" {
+		where = "in namespace " + namespace
+	}
+	found := checked{check, resultOK, "", account + " has the rights that are checked " + where}
+	var missing, optional []string
+	for _, r := range rights {
+		allowed, err := c.allows(ctx, namespace, r)
+		switch {
+		case err != nil && namespace != "":
+			return unreadable(check, "create on localsubjectaccessreviews.authorization.k8s.io in namespace "+namespace, err)
+		case err != nil:
+			return unreadable(check, "create on subjectaccessreviews.authorization.k8s.io", err)
+		case allowed:
+		case r.missing == resultOK:
+			optional = append(optional, r.value)
+		default:
+			if r.missing == resultError || found.Result == resultOK {
+				found.Result = r.missing
+			}
+			missing = append(missing, fmt.Sprintf("%s (%s)", r, r.fix()))
+		}
+	}
+	if len(missing) > 0 {
+		found.Message = fmt.Sprintf("%s may not %s %s; --adapter-namespace names another adapter, and -n one namespace in "+
+			"which it works", account, strings.Join(missing, ", nor "), where)
+	}
+	if len(optional) > 0 {
+		found.Message += "; values of the chart that grant more: " + strings.Join(optional, ", ")
+	}
+	return found
+}
+
+// allows reports whether the adapter has a right. The API server answers for all its authorizers.
+func (c checker) allows(ctx context.Context, namespace string, r right) (bool, error) {
+	spec := authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + c.adapter.Namespace + ":" + c.adapter.Name,
+		Groups: []string{
+			"system:serviceaccounts", "system:serviceaccounts:" + c.adapter.Namespace, "system:authenticated",
+		},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: r.verb, Group: r.group, Resource: r.resource, Subresource: r.subresource,
+		},
+	}
+	if namespace == "" {
+		review := authorizationv1.SubjectAccessReview{Spec: spec}
+		err := c.kube.Create(ctx, &review)
+		return review.Status.Allowed, err
+	}
+	review := authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: spec}
+	err := c.kube.Create(ctx, &review)
+	return review.Status.Allowed, err
+}

@@ -1,0 +1,213 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// statusCheck reads the verdict of the adapter in the status of a policy. No text is parsed.
+type statusCheck struct {
+	policy *v1alpha1.AutoscalingPolicy
+	// mode is that in which the user wants the policy, which is not that of the policy of -f.
+	mode v1alpha1.Mode
+}
+
+func (c statusCheck) condition(name string) *metav1.Condition {
+	return meta.FindStatusCondition(c.policy.Status.Conditions, name)
+}
+
+// reason of a condition; empty without it.
+func (c statusCheck) reason(condition string) string {
+	if found := c.condition(condition); found != nil {
+		return found.Reason
+	}
+	return ""
+}
+
+// of is a check that is False in a condition with a result.
+func (c statusCheck) of(check, condition string, isFalse checkResult) checked {
+	found := c.condition(condition)
+	if found == nil {
+		return checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "the status has no condition " + condition + " yet"}
+	}
+	result := resultUnknown
+	switch found.Status {
+	case metav1.ConditionTrue:
+		result = resultOK
+	case metav1.ConditionFalse:
+		result = isFalse
+	}
+	return checked{check, result, found.Reason, found.Message}
+}
+
+// checks are those of the target and of Pulsar. If the adapter has not read the policy, or it is paused, there is one.
+func (c statusCheck) checks() []checked {
+	if first := c.adapter(); first.Result == resultError || c.policy.Spec.Mode == v1alpha1.ModePaused {
+		return []checked{first}
+	}
+	list := []checked{
+		c.adapter(), c.of("target", v1alpha1.ConditionTargetFound, resultError),
+		c.of("restarts", v1alpha1.ConditionScalesWithoutRestart, resultWarning), c.autoscalers(),
+	}
+	if c.condition(v1alpha1.ConditionScalingActive) != nil {
+		list = append(list, c.of("scaling", v1alpha1.ConditionScalingActive, resultError))
+	}
+	list = append(list, c.pulsar()...)
+	return append(list, c.partitions(), c.limits(),
+		c.of("start time", v1alpha1.ConditionObjectiveAchievable, resultWarning), c.replicas(),
+		c.of("objective", v1alpha1.ConditionObjectiveMet, resultWarning))
+}
+
+// adapter is whether the adapter has read the policy.
+func (c statusCheck) adapter() checked {
+	const check = "adapter"
+	ready, seen := c.condition(v1alpha1.ConditionReady), c.policy.Status.ObservedGeneration
+	switch {
+	case ready == nil:
+		return checked{
+			check, resultError, v1alpha1.ReasonPending,
+			"the policy has no status: run kubectl pap check --install",
+		}
+	case seen == 0:
+		return checked{check, resultError, ready.Reason, ready.Message + ": run kubectl pap check --install"}
+	case ready.Reason == v1alpha1.ReasonReconcileFailed:
+		return checked{check, resultError, ready.Reason, ready.Message}
+	case ready.Reason == v1alpha1.ReasonPaused:
+		return checked{check, resultWarning, ready.Reason, ready.Message + ": set mode to Recommend or Auto to check it"}
+	case seen != c.policy.Generation:
+		return checked{check, resultWarning, v1alpha1.ReasonPending, fmt.Sprintf(
+			"the checks below are of generation %d of the spec, which has generation %d by now: wait for the adapter", seen,
+			c.policy.Generation)}
+	default:
+		return checked{check, resultOK, "", fmt.Sprintf("it has read generation %d of the policy", seen)}
+	}
+}
+
+// autoscalers is whether another autoscaler or policy scales the target.
+func (c statusCheck) autoscalers() checked {
+	found := c.of("autoscalers", v1alpha1.ConditionAutoscalerApplied, resultError)
+	switch found.Reason {
+	case v1alpha1.ReasonApplyFailed, v1alpha1.ReasonScaleFailed:
+		found.Result = resultError
+	case v1alpha1.ReasonToleranceUnsupported:
+		found.Result = resultWarning
+	case v1alpha1.ReasonRecommendOnly:
+	default:
+		if c.policy.Spec.Mode != v1alpha1.ModeRecommend || found.Result != resultOK {
+			break
+		}
+		// The reason is why the policy would not scale in mode Auto.
+		if found.Result = resultWarning; c.mode.IsAuto() {
+			found.Result = resultError
+		}
+	}
+	return found
+}
+
+// The checks of Pulsar, in the order in which each needs the earlier ones.
+const (
+	checkPulsar = iota
+	checkCredentials
+	checkTopics
+	checkSubscription
+)
+
+// pulsarCheck is the first check that a reason of condition BacklogKnown concerns.
+func pulsarCheck(reason string) int {
+	switch reason {
+	case v1alpha1.ReasonCredentialsRefused, v1alpha1.ReasonPermissionMissing:
+		return checkCredentials
+	case v1alpha1.ReasonTopicNotFound, v1alpha1.ReasonTooManyTopics, v1alpha1.ReasonPartialAnswer,
+		v1alpha1.ReasonFunctionNotFound:
+		return checkTopics
+	case v1alpha1.ReasonSubscriptionNotFound:
+		return checkSubscription
+	default:
+		return checkPulsar
+	}
+}
+
+// pulsar are the checks of Pulsar, which one condition reports.
+func (c statusCheck) pulsar() []checked {
+	list := []checked{
+		{"pulsar", resultOK, "", "it answers"},
+		{"credentials", resultOK, "", "Pulsar accepts them, and their role may read the topics"},
+		{"topics", resultOK, "", "they exist"},
+		c.of("subscription", v1alpha1.ConditionSubscriptionVerified, resultWarning),
+	}
+	known := c.of("", v1alpha1.ConditionBacklogKnown, resultError)
+	if known.Result == resultOK {
+		list[checkTopics].Message = known.Message
+		return list
+	}
+	failed := pulsarCheck(known.Reason)
+	for i := range list {
+		check := list[i].Check
+		switch {
+		case i == failed:
+			list[i] = known
+			list[i].Check = check
+		case i > failed, failed == checkCredentials: // refused before a request, or by the answer to one
+			list[i] = checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "it is checked once " + list[failed].Check +
+				" is ok"}
+		}
+	}
+	return list
+}
+
+// partitions compares those of a Failover subscription with maxReplicas.
+func (c statusCheck) partitions() checked {
+	const check = "partitions"
+	signals, most := c.policy.Status.Signals, c.policy.Spec.MaxReplicas
+	switch {
+	case signals == nil:
+		return checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "it is checked once the backlog is known"}
+	case signals.UsefulReplicas == nil && c.reason(v1alpha1.ConditionSubscriptionVerified) == v1alpha1.ReasonNoConsumerSeen:
+		return checked{check, resultUnknown, v1alpha1.ReasonNoConsumerSeen, "the subscription type is known once a consumer " +
+			"has connected"}
+	case signals.UsefulReplicas == nil:
+		return checked{check, resultOK, "", "the subscription type does not limit the replicas to their number"}
+	case *signals.UsefulReplicas < most:
+		return checked{check, resultWarning, v1alpha1.ReasonTooFewPartitions, fmt.Sprintf(
+			"the subscription has messages for at most %d replicas, and maxReplicas is %d: add partitions, or lower maxReplicas",
+			*signals.UsefulReplicas, most)}
+	default:
+		return checked{check, resultOK, "", fmt.Sprintf("they are enough for %d replicas", most)}
+	}
+}
+
+// limits is whether a limit keeps replicas from what the load needs. Its reasons are few, and say what the fix is.
+func (c statusCheck) limits() checked {
+	const check = "limits"
+	limited := c.condition(v1alpha1.ConditionScalingLimited)
+	if limited == nil || limited.Status != metav1.ConditionTrue || limited.Reason == v1alpha1.ReasonTooFewReplicas {
+		found := c.of(check, v1alpha1.ConditionScalingLimited, resultOK)
+		return found
+	}
+	fix := map[string]string{
+		v1alpha1.ReasonTooManyReplicas:  ": raise maxReplicas",
+		v1alpha1.ReasonTooFewPartitions: ": add partitions",
+		v1alpha1.ReasonExternalLimit:    ": find what the target waits for, such as a database",
+	}
+	return checked{check, resultWarning, limited.Reason, limited.Message + fix[limited.Reason]}
+}
+
+// replicas is whether the target follows the decisions, and replicas start. Ready has other reasons from earlier
+// conditions.
+func (c statusCheck) replicas() checked {
+	const check = "replicas"
+	switch found := c.of(check, v1alpha1.ConditionReady, resultError); {
+	case found.Result == resultOK,
+		found.Reason == v1alpha1.ReasonNotFollowed, found.Reason == v1alpha1.ReasonReplicasNotStarting:
+		return found
+	default:
+		return checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "they are checked once the checks above are ok"}
+	}
+}
