@@ -224,7 +224,7 @@ func (c checker) certificate(s *apiregistrationv1.APIService) checked {
 	}
 	last := slices.MaxFunc(authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	const renewedBefore = 10 // parts of its lifetime; a third of it is left when an authority is renewed
-	found := checked{check, resultOK, "", "the authority in caBundle is valid until " + last.NotAfter.Format(time.RFC3339)}
+	found := checked{check, resultOK, "", "the authority in caBundle is valid until " + last.NotAfter.UTC().Format(time.RFC3339)}
 	switch remaining := last.NotAfter.Sub(c.now); {
 	case remaining <= 0:
 		found.Result = resultError

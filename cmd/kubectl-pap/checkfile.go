@@ -104,19 +104,18 @@ func confirmed(streams genericiooptions.IOStreams, question string) bool {
 
 // awaitVerdict reads the policy until the status has a verdict on the target and on Pulsar, or the timeout has passed.
 func (o *checkOptions) awaitVerdict(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPolicy) error {
-	err := kubewait.PollUntilContextTimeout(ctx, time.Second, o.timeout, true, func(ctx context.Context) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	err := kubewait.PollUntilContextCancel(limited, time.Second, true, func(ctx context.Context) (bool, error) {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return false, err
 		}
 		return judged(p), nil
 	})
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || (limited.Err() != nil && ctx.Err() == nil) {
 		return nil // what is not known yet is shown as unknown
 	}
-	if err != nil {
-		return fmt.Errorf("waiting for the adapter: %w", err)
-	}
-	return nil
+	return fmt.Errorf("waiting for the adapter: %w", err)
 }
 
 // judged reports whether the adapter has checked the target and Pulsar.

@@ -58,7 +58,7 @@ func (l checklist) text(width int) string {
 	for _, c := range l.checks {
 		s.add(string(c.Result), "%s: %s", c.Check, c.Message)
 	}
-	total := section{title: "RESULT", note: fmt.Sprintf("%d ok, %d warnings, %d errors, %d unknown", l.count(resultOK),
+	total := section{title: "RESULT", note: fmt.Sprintf("ok %d, warning %d, error %d, unknown %d", l.count(resultOK),
 		l.count(resultWarning), l.count(resultError), l.count(resultUnknown))}
 	return text([]section{s, total}, width)
 }

@@ -8,12 +8,15 @@
 //	top.go       kubectl pap top: lists policies, with toprow.go and toptable.go, and topwatch.go and topscreen.go for
 //	             --watch
 //	explain.go   kubectl pap explain: explains the last decision of a policy, with explanation.go
+//	check.go     kubectl pap check: checks a policy or the installation, with checkstatus.go, which reads the verdict of
+//	             the adapter, checkcluster.go, checkrights.go, checkqueue.go and checkschema.go, and with checkfile.go,
+//	             which tries a policy out
 //	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
 //	             benchconsume.go for the replicas of contenders without Function Mesh
 //
 // Each command is a file, with its flags, help and examples. simulate and bench do their work in packages below bench;
-// top and explain read policies and nothing else.
+// top and explain read policies and nothing else, and check reads the cluster around them.
 //
 // Layer 3.
 package main

@@ -123,7 +123,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
 		if v := plan.CheckForAuto(o.Observed); v != nil {
-			c.Reason, c.Message = v.Reason, c.Message+"; for mode Auto: "+v.Message
+			c.Reason, c.Message = v.Reason, c.Message+"; in mode Auto the policy would not scale: "+v.Message
 		}
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)

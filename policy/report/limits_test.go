@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -60,6 +61,26 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 			o.Policy.Spec.Mode = v1alpha1.ModePaused
 			o.Now = noon().Add(time.Minute)
 			fits(t, statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, nil))
+		})
+	}
+}
+
+func TestAStatusSaysHowManyReplicasPartitionsAllow(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind       backlog.SubscriptionType
+		partitions int
+		want       *int32
+	}{
+		"Failover has a consumer for each partition": {backlog.Failover, 4, new(int32(4))},
+		"Failover with unknown partitions":           {backlog.Failover, 0, nil},
+		"Exclusive has one":                          {backlog.Exclusive, 4, new(int32(1))},
+		"Shared has no limit":                        {backlog.Shared, 4, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := &decided{Decision: policy.Decision{Time: noon(), Replicas: 3}, Reading: reading(100, 10)}
+			result.Reading.Type, result.Reading.Partitions = test.kind, test.partitions
+			status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome(t, 3), result)
+			require.Equal(t, test.want, status.Signals.UsefulReplicas)
 		})
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestCLITopAndExplain reads a policy as a user who may only view it.
-func TestCLITopAndExplain(t *testing.T) {
+// TestCLITopExplainAndCheck reads a policy as a user who may only view it.
+func TestCLITopExplainAndCheck(t *testing.T) {
 	t.Parallel()
 	const name, viewer = "cli-listed", "viewer"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
@@ -56,6 +56,10 @@ func TestCLITopAndExplain(t *testing.T) {
 	out, err = papCommand("explain", name, "--at", "0s").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `\n  \d\d:\d\d:\d\d +DesiredReplicasChanged: \d+ -> \d+: `, string(out))
+	out, err = papCommand("check", name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "\n  ok          target: Function "+name+" exists and can be scaled\n")
+	require.Contains(t, string(out), "\n  unknown     metrics API: your user needs list on\n")
 
 	watch := papCommand("top", "--watch")
 	drawn, err := watch.StdoutPipe()

@@ -1,0 +1,138 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// problems are the results of checks that are not ok, by check.
+func problems(list []checked) map[string]string {
+	found := map[string]string{}
+	for _, c := range list {
+		if c.Result != resultOK {
+			found[c.Check] = string(c.Result)
+		}
+	}
+	return found
+}
+
+func TestTheStatusSaysWhichCheckFails(t *testing.T) {
+	set := setCondition
+	for name, test := range map[string]struct {
+		changes []func(*v1alpha1.AutoscalingPolicy)
+		want    map[string]string
+	}{
+		"all is well": {nil, map[string]string{}},
+		"the target is missing": {
+			[]func(*v1alpha1.AutoscalingPolicy){
+				set("TargetFound", "False", "TargetNotFound", "create it"), set("Ready", "False", "TargetNotFound", "create it"),
+				set("BacklogKnown", "Unknown", "NotChecked", "the target must be found first"),
+			},
+			map[string]string{
+				"target": "error", "pulsar": "unknown", "credentials": "unknown", "topics": "unknown", "subscription": "unknown",
+				"replicas": "unknown",
+			},
+		},
+		"credentials are refused": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "False", "CredentialsRefused", "expired")},
+			map[string]string{"pulsar": "unknown", "credentials": "error", "topics": "unknown", "subscription": "unknown"},
+		},
+		"a topic is missing": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "False", "TopicNotFound", "create it")},
+			map[string]string{"topics": "error", "subscription": "unknown"},
+		},
+		"the subscription is missing": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "False", "SubscriptionNotFound", "create it")},
+			map[string]string{"subscription": "error"},
+		},
+		"the subscription is shared": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("SubscriptionVerified", "False", "SubscriptionShared", "another")},
+			map[string]string{"subscription": "warning"},
+		},
+		"the first answer is under way": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "Unknown", "NoDataYet", "wait")},
+			map[string]string{"pulsar": "unknown", "credentials": "unknown", "topics": "unknown", "subscription": "unknown"},
+		},
+		"a scale restarts replicas": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("ScalesWithoutRestart", "False", "PreciseParallelism", "unset it")},
+			map[string]string{"restarts": "warning"},
+		},
+		"another autoscaler scales the target": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("AutoscalerApplied", "False", "ConflictingAutoscaler", "delete it")},
+			map[string]string{"autoscalers": "error"},
+		},
+		"another autoscaler would conflict in mode Auto": {
+			[]func(*v1alpha1.AutoscalingPolicy){
+				set("AutoscalerApplied", "True", "ConflictingAutoscaler", "in mode Auto it would not scale: delete it"),
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend },
+			},
+			map[string]string{"autoscalers": "warning"},
+		},
+		"replicas could not be written": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("AutoscalerApplied", "Unknown", "ScaleFailed", "grant it")},
+			map[string]string{"autoscalers": "error"},
+		},
+		"replicas do not start": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("Ready", "False", "ReplicasNotStarting", "pods crash")},
+			map[string]string{"replicas": "error"},
+		},
+		"maxReplicas limits": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("ScalingLimited", "True", "TooManyReplicas", "more are needed")},
+			map[string]string{"limits": "warning"},
+		},
+		"minReplicas limits": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("ScalingLimited", "True", "TooFewReplicas", "fewer are needed")},
+			map[string]string{},
+		},
+		"partitions are fewer than maxReplicas": {
+			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) {
+				p.Status.Signals.UsefulReplicas = new(p.Spec.MaxReplicas - 1)
+			}},
+			map[string]string{"partitions": "warning"},
+		},
+		"no consumer has connected": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("SubscriptionVerified", "Unknown", "NoConsumerSeen", "none")},
+			map[string]string{"partitions": "unknown", "subscription": "unknown"},
+		},
+		"replicas start too slowly": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("ObjectiveAchievable", "False", "ObjectiveTooShort", "set it to 60s")},
+			map[string]string{"start time": "warning"},
+		},
+		"messages are late": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("ObjectiveMet", "False", "CatchingUp", "replicas drain the backlog")},
+			map[string]string{"objective": "warning"},
+		},
+		"the status is of an older spec": {
+			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Generation = 2 }},
+			map[string]string{"adapter": "warning"},
+		},
+		"the adapter cannot read a decision's input": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("Ready", "Unknown", "ReconcileFailed", "retrying")},
+			map[string]string{"adapter": "error"},
+		},
+		"the policy is paused": {
+			[]func(*v1alpha1.AutoscalingPolicy){
+				set("Ready", "True", "Paused", "mode is Paused"),
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused },
+			},
+			map[string]string{"adapter": "warning"},
+		},
+		"there is no status": {
+			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) {
+				p.Status = v1alpha1.AutoscalingPolicyStatus{}
+			}},
+			map[string]string{"adapter": "error"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judgedPolicy(test.changes...)
+			require.Equal(t, test.want, problems(statusCheck{&p, p.Spec.Mode}.checks()))
+		})
+	}
+}
