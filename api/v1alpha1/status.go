@@ -167,8 +167,8 @@ type Signals struct {
 	// consumers is the number of connected replicas.
 	// +optional
 	Consumers *int32 `json:"consumers,omitempty"`
-	// usefulReplicas is the largest number of replicas that can have messages at once: with a Failover subscription one for
-	// each partition, with Exclusive one. Absent if the subscription type has no such limit, or is unknown.
+	// usefulReplicas is the largest number of replicas that can have messages at once: with a Failover subscription one
+	// for each partition, with Exclusive one. Absent if the subscription type has no such limit, or is unknown.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	UsefulReplicas *int32 `json:"usefulReplicas,omitempty"`

@@ -68,7 +68,7 @@ type checkOptions struct {
 func newCheck(streams genericiooptions.IOStreams) *cobra.Command {
 	o := checkOptions{cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "check (NAME | -f POLICY | --install)", Short: "Check a policy or the installation, with the fix of each problem",
+		Use: "check (NAME | -f POLICY | --install)", Short: "Check a policy or the installation, with fixes",
 		Long: checkLong, Example: checkExample, Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return o.run(command.Context(), args, streams)
@@ -110,8 +110,10 @@ func (o *checkOptions) run(ctx context.Context, args []string, streams genericio
 		return err
 	}
 	if o.install {
-		return o.write(streams.Out, checklist{"INSTALLATION", o.adapterNamespace,
-			c.installation(ctx, o.cluster.overrides.Context.Namespace)})
+		return o.write(streams.Out, checklist{
+			"INSTALLATION", o.adapterNamespace,
+			c.installation(ctx, o.cluster.overrides.Context.Namespace),
+		})
 	}
 	namespace, err := o.cluster.namespace()
 	if err != nil {

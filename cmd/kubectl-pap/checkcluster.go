@@ -214,8 +214,8 @@ func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
 func (c checker) certificate(s *apiregistrationv1.APIService) checked {
 	const check = "certificate"
 	if s.Spec.InsecureSkipTLSVerify {
-		return checked{check, resultWarning, "", "the API server does not verify the adapter: set servingCertificate.mode of " +
-			"the chart to Self, CertManager or Secret"}
+		return checked{check, resultWarning, "", "the API server does not verify the adapter: set " +
+			"servingCertificate.mode of the chart to Self, CertManager or Secret"}
 	}
 	authorities, err := cert.ParseCertsPEM(s.Spec.CABundle)
 	if err != nil {
@@ -224,7 +224,8 @@ func (c checker) certificate(s *apiregistrationv1.APIService) checked {
 	}
 	last := slices.MaxFunc(authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	const renewedBefore = 10 // parts of its lifetime; a third of it is left when an authority is renewed
-	found := checked{check, resultOK, "", "the authority in caBundle is valid until " + last.NotAfter.UTC().Format(time.RFC3339)}
+	until := last.NotAfter.UTC().Format(time.RFC3339)
+	found := checked{check, resultOK, "", "the authority in caBundle is valid until " + until}
 	switch remaining := last.NotAfter.Sub(c.now); {
 	case remaining <= 0:
 		found.Result = resultError

@@ -83,8 +83,8 @@ func alone(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPolic
 		other := &others[i]
 		if other.Name == p.Name || other.Spec.ScaleTargetRef == p.Spec.ScaleTargetRef &&
 			other.Spec.PulsarFunctionRef == p.Spec.PulsarFunctionRef {
-			return fmt.Errorf("AutoscalingPolicy %s/%s has this name or this target, and a second policy would affect it: "+
-				"run kubectl pap check %[2]s -n %[1]s", other.Namespace, other.Name)
+			return fmt.Errorf("AutoscalingPolicy %s/%s has this name or this target: run kubectl pap check %[2]s -n %[1]s "+
+				"instead", other.Namespace, other.Name)
 		}
 	}
 	return nil

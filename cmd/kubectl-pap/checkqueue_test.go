@@ -47,11 +47,13 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 		},
 		"a pattern has the default": {nil, functionPath, functionWithQueues(nil), "ok receive queue: receiverQueueSize 1000,"},
 		"a component of a FunctionMesh": {
-			[]func(*v1alpha1.AutoscalingPolicy){component}, meshPath, mesh(7),
+			[]func(*v1alpha1.AutoscalingPolicy){component},
+			meshPath, mesh(7),
 			"ok receive queue: receiverQueueSize 7, the largest of the target, is 0.1s",
 		},
 		"a Deployment has the default": {
-			[]func(*v1alpha1.AutoscalingPolicy){slow, subscribed}, "", nil,
+			[]func(*v1alpha1.AutoscalingPolicy){slow, subscribed},
+			"", nil,
 			"warning receive queue: receiverQueueSize 1000, the default of Pulsar's clients, is 100s of a replica's work, and " +
 				"latencyObjective is 30s: messages in the queue wait longer, and no new replica gets them: set " +
 				"receiverQueueSize of the consumers to 300 or less",

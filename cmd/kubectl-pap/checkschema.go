@@ -33,7 +33,8 @@ func missingFields(live *apiextensionsv1.CustomResourceDefinition) ([]string, er
 			return other.Name == v.Name && other.Schema != nil
 		})
 		if at >= 0 {
-			missing = append(missing, absentFields("", v.Schema.OpenAPIV3Schema, live.Spec.Versions[at].Schema.OpenAPIV3Schema)...)
+			other := live.Spec.Versions[at].Schema.OpenAPIV3Schema
+			missing = append(missing, absentFields("", v.Schema.OpenAPIV3Schema, other)...)
 		}
 	}
 	if more := len(missing) - mostFields; more > 0 {

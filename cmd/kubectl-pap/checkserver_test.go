@@ -108,7 +108,8 @@ func writeJSON(w http.ResponseWriter, object any) {
 func (s *checkServer) review(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-	spec, status := &authorizationv1.SubjectAccessReviewSpec{}, &authorizationv1.SubjectAccessReviewStatus{}
+	var spec *authorizationv1.SubjectAccessReviewSpec
+	var status *authorizationv1.SubjectAccessReviewStatus
 	switch review := object.(type) {
 	case *authorizationv1.SubjectAccessReview:
 		spec, status = &review.Spec, &review.Status

@@ -43,6 +43,7 @@ func (c statusCheck) of(check, condition string, isFalse checkResult) checked {
 		result = resultOK
 	case metav1.ConditionFalse:
 		result = isFalse
+	case metav1.ConditionUnknown:
 	}
 	return checked{check, result, found.Reason, found.Message}
 }
@@ -166,10 +167,11 @@ func (c statusCheck) pulsar() []checked {
 func (c statusCheck) partitions() checked {
 	const check = "partitions"
 	signals, most := c.policy.Status.Signals, c.policy.Spec.MaxReplicas
+	typeUnknown := c.reason(v1alpha1.ConditionSubscriptionVerified) == v1alpha1.ReasonNoConsumerSeen
 	switch {
 	case signals == nil:
 		return checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "it is checked once the backlog is known"}
-	case signals.UsefulReplicas == nil && c.reason(v1alpha1.ConditionSubscriptionVerified) == v1alpha1.ReasonNoConsumerSeen:
+	case signals.UsefulReplicas == nil && typeUnknown:
 		return checked{check, resultUnknown, v1alpha1.ReasonNoConsumerSeen, "the subscription type is known once a consumer " +
 			"has connected"}
 	case signals.UsefulReplicas == nil:
@@ -188,8 +190,7 @@ func (c statusCheck) limits() checked {
 	const check = "limits"
 	limited := c.condition(v1alpha1.ConditionScalingLimited)
 	if limited == nil || limited.Status != metav1.ConditionTrue || limited.Reason == v1alpha1.ReasonTooFewReplicas {
-		found := c.of(check, v1alpha1.ConditionScalingLimited, resultOK)
-		return found
+		return c.of(check, v1alpha1.ConditionScalingLimited, resultOK)
 	}
 	fix := map[string]string{
 		v1alpha1.ReasonTooManyReplicas:  ": raise maxReplicas",

@@ -121,10 +121,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
-		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
-		if v := plan.CheckForAuto(o.Observed); v != nil {
-			c.Reason, c.Message = v.Reason, c.Message+"; in mode Auto the policy would not scale: "+v.Message
-		}
+		c.Reason, c.Message = recommends(o.Observed)
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
@@ -143,6 +140,15 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		c.Message = "HorizontalPodAutoscaler " + plan.AutoscalerName(o.Policy.Name) + " is up to date"
 	}
 	return c
+}
+
+// recommends is what mode Recommend reports of the autoscaler: also what would keep the policy from scaling in mode Auto.
+func recommends(o plan.Observed) (reason, message string) {
+	reason, message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
+	if v := plan.CheckForAuto(o); v != nil {
+		reason, message = v.Reason, message+"; in mode Auto the policy would not scale: "+v.Message
+	}
+	return reason, message
 }
 
 const (

@@ -75,7 +75,9 @@ func TestConditions(t *testing.T) {
 			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/RecommendOnly", "ScalingActive": ""},
 		},
 		"mode is Recommend and Auto would conflict": {
-			func(_ testing.TB, o *plan.Observed) { o.Policy.Spec.Mode, o.OlderPolicy = v1alpha1.ModeRecommend, "resize-old" },
+			func(_ testing.TB, o *plan.Observed) {
+				o.Policy.Spec.Mode, o.OlderPolicy = v1alpha1.ModeRecommend, "resize-old"
+			},
 			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/OlderPolicy"},
 		},
 		"an old server drops the tolerance": {

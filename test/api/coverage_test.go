@@ -63,3 +63,20 @@ func TestCoverageSaysWhatIsMissing(t *testing.T) {
 		})
 	}
 }
+
+func TestAStatusHasAtLeastOneUsefulReplica(t *testing.T) {
+	onControlPlane(t)
+	object := create(t, "useful", functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}))
+	for replicas, refusal := range map[int32]string{0: "should be greater than or equal to 1", 1: ""} {
+		p := &v1alpha1.AutoscalingPolicy{}
+		require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), p))
+		before := p.DeepCopy()
+		p.Status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.Now(), UsefulReplicas: &replicas}
+		err := people.Status().Patch(t.Context(), p, client.MergeFrom(before))
+		if refusal == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, refusal)
+		}
+	}
+}
