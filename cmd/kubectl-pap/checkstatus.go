@@ -172,8 +172,10 @@ func (c statusCheck) partitions() checked {
 	case signals == nil:
 		return checked{check, resultUnknown, v1alpha1.ReasonNotChecked, "it is checked once the backlog is known"}
 	case signals.UsefulReplicas == nil && typeUnknown:
-		return checked{check, resultUnknown, v1alpha1.ReasonNoConsumerSeen, "the subscription type is known once a consumer " +
-			"has connected"}
+		return checked{
+			check, resultUnknown, v1alpha1.ReasonNoConsumerSeen,
+			"the subscription type is known once a consumer has connected",
+		}
 	case signals.UsefulReplicas == nil:
 		return checked{check, resultOK, "", "the subscription type does not limit the replicas to their number"}
 	case *signals.UsefulReplicas < most:
