@@ -142,7 +142,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	return c
 }
 
-// recommends is what mode Recommend reports of the autoscaler, and what would keep the policy from scaling in mode Auto.
+// recommends is what mode Recommend reports: also what would keep the policy from scaling in mode Auto.
 func recommends(o plan.Observed) (reason, message string) {
 	reason, message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
 	if v := plan.CheckForAuto(o); v != nil {
