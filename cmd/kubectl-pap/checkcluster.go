@@ -53,11 +53,11 @@ func (c checker) installation(ctx context.Context, namespace string) []checked {
 // policy are the checks of a policy that the user wants in a mode.
 func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []checked {
 	list := append(c.metricsAPIs(ctx), c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
-	list = append(list, statusCheck{p, mode}.checks()...)
-	if p.Status.Capacity != nil {
-		list = append(list, c.receiveQueue(ctx, p))
+	verdict := statusCheck{p, mode}.checks()
+	if len(verdict) > 1 {
+		verdict = append(verdict, c.receiveQueue(ctx, p))
 	}
-	return list
+	return append(list, verdict...)
 }
 
 // definition checks a CRD.

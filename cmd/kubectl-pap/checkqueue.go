@@ -21,9 +21,15 @@ import (
 const defaultQueue = 1000
 
 // receiveQueue compares the work in a full receive queue with the objective: another replica cannot take messages from
-// it. The policy has a learned capacity.
+// it.
 func (c checker) receiveQueue(ctx context.Context, p *v1alpha1.AutoscalingPolicy) checked {
 	const check = "receive queue"
+	if p.Status.Capacity == nil {
+		return checked{
+			check, resultUnknown, v1alpha1.ReasonPending,
+			"it is checked once the adapter has learned what a replica processes",
+		}
+	}
 	size, source := int64(defaultQueue), "the default of Pulsar's clients"
 	ref := p.Spec.ScaleTargetRef
 	// A Source defines no consumers.

@@ -47,7 +47,7 @@ func TestCLICheck(t *testing.T) {
 	}
 	out := check("-f", file, "--yes")
 	requireChecked(out)
-	require.Contains(t, out, "\n  ok          autoscalers: mode is Recommend: no HorizontalPodAutoscaler is created\n")
+	require.Contains(t, out, "\n  ok          autoscalers: mode is Recommend: no HorizontalPodAutoscaler is\n")
 	err = scene.Client.Get(t.Context(), client.ObjectKeyFromObject(p), &v1alpha1.AutoscalingPolicy{})
 	require.True(t, apierrors.IsNotFound(err), "the policy is deleted: %v", err)
 
