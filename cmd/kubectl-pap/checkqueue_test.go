@@ -46,7 +46,8 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 			nil, functionPath, functionWithQueues(map[string]int{"a": 10, "b": 0}), "ok receive queue: receiverQueueSize 1000,",
 		},
 		"the capacity is not learned": {
-			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status.Capacity = nil }}, "", nil,
+			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status.Capacity = nil }},
+			"", nil,
 			"unknown receive queue: it is checked once the adapter has learned",
 		},
 		"a pattern has the default": {nil, functionPath, functionWithQueues(nil), "ok receive queue: receiverQueueSize 1000,"},
