@@ -31,6 +31,9 @@ func TestRecommendChangesNothing(t *testing.T) {
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	status, _ := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Recommending", status)
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/ConflictingAutoscaler", status)
+	require.Contains(t, message, "in mode Auto the policy would not scale: HorizontalPodAutoscaler ")
 }
 
 func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
@@ -43,8 +46,11 @@ func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
 	taken := otherAutoscaler("apps/v1", "Deployment", "web")
 	taken.Name = plan.AutoscalerName("resize")
 	require.NoError(t, env.client.Create(t.Context(), taken))
-	require.Empty(t, env.reconcile())
+	require.Equal(t, []string{"patch status"}, env.reconcile(), "it reports what mode Auto would find")
 	require.NotNil(t, env.autoscaler())
+	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/AutoscalerNameTaken", status)
+	require.Empty(t, env.reconcile())
 }
 
 func TestALaterConflictFreezesReplicas(t *testing.T) {
