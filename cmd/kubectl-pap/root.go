@@ -30,6 +30,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newTop(streams), newExplain(streams), newCheck(streams), newSimulate(streams), newBench(streams))
+	root.AddCommand(newTop(streams), newExplain(streams), newCheck(streams), newMigrate(streams), newSimulate(streams),
+		newBench(streams))
 	return root
 }

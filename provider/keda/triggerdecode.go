@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -136,11 +137,11 @@ func (d *draft) decodeNames() {
 	builtIn := map[string][]string{} // keys by what to do in their place
 	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
 		k, known := keyNamed(name)
-		instead := pulsarKey(name)
+		pulsarKey, _ := migrate.FindPulsarKey(name)
 		switch {
 		case known && d.takes(k):
-		case instead != "":
-			builtIn[instead] = append(builtIn[instead], name)
+		case pulsarKey.InTrigger != "":
+			builtIn[pulsarKey.InTrigger] = append(builtIn[pulsarKey.InTrigger], name)
 		case strings.HasSuffix(name, fromEnv):
 			fromEnvironment = append(fromEnvironment, shown(name))
 		default:

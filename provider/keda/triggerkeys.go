@@ -261,22 +261,3 @@ func Keys(subject string) []string {
 	}
 	return names
 }
-
-// pulsarKey is what to do in place of a key of KEDA's own pulsar trigger; empty for any other key.
-//
-// Source: KEDA 2.21, pkg/scalers/pulsar_scaler.go, pulsarMetadata.
-func pulsarKey(name string) string {
-	switch name {
-	case "msgBacklogThreshold":
-		return "set " + keyMessages + ", which counts messages and not batches"
-	case "activationMsgBacklogThreshold":
-		return "set " + keyActivationMessages
-	case "isPartitionedTopic":
-		return "set " + string(formTopic) + " to the topic without a partition: partitions are found"
-	case "adminURL", "authModes", "bearerToken", "tls", "oauthTokenURI", "scope", "clientID", "endpointParams":
-		return "set " + keyConnection + " to a name in --connections-file of the scaler (value scaler.connections of the " +
-			"chart), or leave it out for the scaler's own Pulsar"
-	default:
-		return ""
-	}
-}

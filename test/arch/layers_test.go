@@ -90,6 +90,9 @@ func rules() map[string]rule {
 		"policy/set": {
 			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
 		},
+		"policy/migrate": {
+			layer: decisions, beside: []string{"policy/plan", "policy/schedule", "policy/set"}, never: planning, direct: true,
+		},
 		"policy/schedule": {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 		"policy/served":   {layer: decisions, beside: []string{"policy"}, never: planning, direct: true},
 

@@ -1,0 +1,164 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+)
+
+const migrateLong = `Write policies for what other autoscalers scale today: ScaledObjects of KEDA with pulsar triggers,
+HorizontalPodAutoscalers of Functions, Sinks, Sources, their StatefulSets and of consumers with a metric that names the
+subscription, and maxReplicas of Function Mesh with its rules. An AutoscalingPolicySet takes the place of policies that
+agree, if a label selects their targets.
+
+The policies are written as YAML, with a comment on each choice, the steps that move over without moving a replica, and
+what to delete from which manifest. They have mode Recommend, which decides and writes no replicas. What has no
+counterpart in a policy is named on the standard error output with what to do, and the command then ends with exit
+code 1. Absent CRDs of KEDA and Function Mesh are no error.
+
+With --apply it does the next step of each target, after asking, and a policy is ready for the next run:
+  1. It creates the policies that do not exist, in mode Recommend. Compare through a busy hour.
+  2. In the next run it sets those that are Ready to mode Auto. With conflictPolicy TakeOver the adapter then suspends
+     the other autoscaler and keeps the replicas (rbac.takeOver=true of the chart).
+The way back is to delete the policy: the adapter restores what it suspended.
+
+Needed permissions: list of horizontalpodautoscalers, deployments and statefulsets, which the role "view" has; list of
+autoscalingpolicies, which our chart adds to it; list of scaledobjects (keda.sh), which KEDA's chart adds to it with
+rbac.aggregateToDefaultRoles=true; list of functions, sinks, sources and functionmeshes (compute.functionmesh.io), for
+which Function Mesh has no role. With --apply also create and patch of autoscalingpolicies and autoscalingpolicysets.`
+
+const migrateExample = `  # What scales in all namespaces, as policies in a file
+  kubectl pap migrate -A > policies.yaml
+
+  # The ScaledObjects of namespace shop alone
+  kubectl pap migrate -n shop --from keda
+
+  # Create the policies in mode Recommend, and a busy hour later switch those that are Ready
+  kubectl pap migrate -n shop --apply
+
+  # The same in a pipeline
+  kubectl pap migrate -n shop --apply --yes`
+
+// What --from names.
+const (
+	fromAll          = "all"
+	fromKEDA         = "keda"
+	fromHPA          = "hpa"
+	fromFunctionMesh = "function-mesh"
+)
+
+// migrateOptions are the flags of kubectl pap migrate.
+type migrateOptions struct {
+	cluster         clusterFlags
+	all, apply, yes bool
+	from, form      string
+}
+
+func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
+	o := migrateOptions{cluster: newClusterFlags()}
+	command := &cobra.Command{
+		Use: "migrate", Short: "Write policies for what KEDA, HPAs and Function Mesh scale today",
+		Long: migrateLong, Example: migrateExample, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams) },
+	}
+	f := command.Flags()
+	f.BoolVarP(&o.all, "all-namespaces", "A", false, "Read all namespaces.")
+	f.StringVar(&o.from, "from", fromAll, "What to translate: all, keda, hpa or function-mesh.")
+	f.StringVarP(&o.form, "output", "o", formYAML, "Output format: yaml, or json, which has no comments.")
+	f.BoolVar(&o.apply, "apply", false, "Do the next step of each target, after asking: create policies in mode "+
+		"Recommend, or set them to mode Auto.")
+	f.BoolVarP(&o.yes, "yes", "y", false, "With --apply: do not ask.")
+	o.cluster.addTo(f)
+	o.cluster.addNamespace(f, "Namespace to read.")
+	_ = command.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(
+		[]cobra.Completion{fromAll, fromKEDA, fromHPA, fromFunctionMesh}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]cobra.Completion{formYAML, formJSON}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+// check validates the flags.
+func (o *migrateOptions) check() error {
+	switch {
+	case !slices.Contains([]string{fromAll, fromKEDA, fromHPA, fromFunctionMesh}, o.from):
+		return fmt.Errorf("--from is %q: it must be all, keda, hpa or function-mesh", o.from)
+	case o.form != formYAML && o.form != formJSON:
+		return fmt.Errorf("--output is %q: it must be yaml or json", o.form)
+	case o.yes && !o.apply:
+		return errors.New("--yes answers the questions of --apply: add --apply, or leave out --yes")
+	case o.all && o.cluster.overrides.Context.Namespace != "":
+		return errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
+	}
+	return nil
+}
+
+func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStreams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	namespace := ""
+	if !o.all {
+		var err error
+		if namespace, err = o.cluster.namespace(); err != nil {
+			return err
+		}
+	}
+	kube, err := o.cluster.client()
+	if err != nil {
+		return err
+	}
+	in, err := inventory{kube, namespace}.read(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	result := migrate.Translate(in)
+	switch {
+	case len(result.Moves) == 0 && len(result.Begun) == 0 && len(result.Untranslated) == 0:
+		err = nothingToMigrate(streams, result, o.all)
+	case o.apply:
+		err = mover{kube, bufio.NewReader(streams.In), streams.Out, o.yes}.move(ctx, result)
+	case o.form == formJSON:
+		err = writeMovesJSON(streams.Out, result.Moves)
+	default:
+		err = writeMoves(streams.Out, result)
+	}
+	return errors.Join(err, reportUntranslated(streams.ErrOut, result.Untranslated))
+}
+
+func nothingToMigrate(streams genericiooptions.IOStreams, result migrate.Result, all bool) error {
+	text := "Nothing to move over found in this namespace: -A reads all namespaces.\n"
+	if all {
+		text = "Nothing to move over found.\n"
+	}
+	if len(result.Foreign) > 0 {
+		text += wrap(leftAlone(result.Foreign), "", defaultWidth)
+	}
+	_, err := io.WriteString(streams.ErrOut, text)
+	return err
+}
+
+// reportUntranslated names what has no counterpart; an error if there is any.
+func reportUntranslated(out io.Writer, problems []migrate.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	text := "Not translated:\n"
+	for _, p := range problems {
+		text += wrap("- "+p.Object+": "+p.Message+".", "  ", defaultWidth)
+	}
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	return fmt.Errorf("%d of what scales today could not be translated as it is: see above", len(problems))
+}

@@ -1,0 +1,167 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+)
+
+// writeMoves writes manifests with comments, then the steps.
+func writeMoves(out io.Writer, result migrate.Result) error {
+	var text strings.Builder
+	for _, m := range result.Moves {
+		manifest, err := manifestOf(m)
+		if err != nil {
+			return err
+		}
+		text.WriteString(manifest + "---\n")
+	}
+	text.WriteString(steps(result))
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// objectOf is the policy or the set.
+func objectOf(m migrate.Move) any {
+	if m.Set != nil {
+		return m.Set
+	}
+	return m.Policy
+}
+
+// writeMovesJSON writes a list that kubectl apply takes.
+func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
+	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, m := range moves {
+		text, err := json.Marshal(objectOf(m))
+		if err != nil {
+			return fmt.Errorf("encoding the policy of %s: %w", m.Targets[0], err)
+		}
+		list.Items = append(list.Items, runtime.RawExtension{Raw: text})
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(list)
+}
+
+// manifestOf is the object as YAML, with the order of the API's fields.
+func manifestOf(m migrate.Move) (string, error) {
+	text, err := json.Marshal(objectOf(m))
+	var document yaml.Node
+	if err == nil {
+		err = yaml.Unmarshal(text, &document) // JSON is YAML
+	}
+	if err != nil {
+		return "", fmt.Errorf("encoding the policy of %s: %w", m.Targets[0], err)
+	}
+	inBlocks(&document)
+	object := document.Content[0]
+	spec := field(object, "spec")
+	depth := 1
+	if m.Set != nil {
+		spec, depth = field(field(spec, "template"), "spec"), 3
+	}
+	// As people write it, not 1m0s.
+	field(spec, "latencyObjective").Value = fmt.Sprintf("%.0fs", m.Spec().LatencyObjective.Seconds())
+	for i := 0; i < len(spec.Content); i += 2 {
+		key := spec.Content[i]
+		if comment := m.Comments[key.Value]; comment != "" {
+			key.HeadComment = strings.TrimSuffix(wrap(comment, "# ", defaultWidth-2*depth), "\n")
+		}
+	}
+	if comment := m.Comments["scaleTargetRef"]; m.Set == nil && comment != "" {
+		spec.Content[0].HeadComment = strings.TrimSuffix(wrap(comment, "# ", defaultWidth-2), "\n")
+	}
+	var manifest bytes.Buffer
+	manifest.WriteString(heading(m))
+	encoder := yaml.NewEncoder(&manifest)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(object); err != nil {
+		return "", fmt.Errorf("encoding the policy of %s: %w", m.Targets[0], err)
+	}
+	return manifest.String(), nil
+}
+
+// inBlocks undoes the style of JSON.
+func inBlocks(node *yaml.Node) {
+	node.Style = 0
+	for _, child := range node.Content {
+		inBlocks(child)
+	}
+}
+
+// field of a mapping; an empty node if it has none.
+func field(node *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i+1]
+		}
+	}
+	return &yaml.Node{}
+}
+
+// heading says what the policy takes the place of.
+func heading(m migrate.Move) string {
+	text := wrap(strings.Join(m.Targets, ", ")+": scaled today by "+strings.Join(originNames(m.Origins), ", ")+".", "# ",
+		defaultWidth)
+	if len(m.Notes) > 0 {
+		text += "# What becomes of the rest:\n"
+		for _, note := range m.Notes {
+			text += wrap("- "+note, "#   ", defaultWidth)
+		}
+	}
+	return text
+}
+
+func originNames(origins []migrate.Origin) (all []string) {
+	for _, o := range origins {
+		all = append(all, o.String())
+	}
+	return all
+}
+
+// wrap breaks a text into lines, each after the prefix. The lines after "- " are indented.
+func wrap(text, prefix string, width int) string {
+	indent := ""
+	if strings.HasPrefix(text, "- ") {
+		indent = "  "
+	}
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		switch {
+		case last < 0:
+			lines = append(lines, prefix+word)
+		case len([]rune(lines[last]))+1+len([]rune(word)) > width:
+			lines = append(lines, prefix+indent+word)
+		default:
+			lines[last] += " " + word
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// namespacesOf are the namespaces of moves, sorted.
+func namespacesOf(result migrate.Result) (all []string) {
+	for _, m := range result.Moves {
+		all = append(all, m.Namespace())
+	}
+	for i := range result.Begun {
+		all = append(all, result.Begun[i].Policy.Namespace)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,227 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// hpaMinReplicas is the default of a HorizontalPodAutoscaler.
+const hpaMinReplicas = 1
+
+// partition ends the name of a partition of a topic.
+//
+//nolint:gochecknoglobals // a regular expression, compiled once
+var partition = regexp.MustCompile(`-partition-[0-9]+$`)
+
+// autoscaler translates a HorizontalPodAutoscaler that a user wrote, or that Function Mesh forgot.
+func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+	title := kindAutoscaler + " " + hpa.Namespace + "/" + hpa.Name
+	switch kind := controllerKind(hpa); {
+	case kind == v1alpha1.KindAutoscalingPolicy || kind == kindScaledObject:
+		return
+	case isWorkload(kind) && t.ownMaxReplicas(hpa.Namespace, hpa.Spec.ScaleTargetRef) != nil:
+		return // Function Mesh makes it from maxReplicas
+	}
+	named := v1alpha1.ScaleTargetRef{
+		APIVersion: hpa.Spec.ScaleTargetRef.APIVersion, Kind: hpa.Spec.ScaleTargetRef.Kind,
+		Name: hpa.Spec.ScaleTargetRef.Name,
+	}
+	target, impossible := t.resolve(hpa.Namespace, named)
+	if impossible != "" {
+		t.problem(title, impossible)
+		return
+	}
+	subscription := subscriptionOf(hpa.Spec.Metrics)
+	switch {
+	case target.describes || subscription != nil || t.policies[keyOf(hpa.Namespace, target.ref)] != nil:
+	case slices.ContainsFunc(hpa.Spec.Metrics, isOfPulsar):
+		t.problem(title, fmt.Sprintf("its metrics name no topic and no subscription: write a policy for %s %s with "+
+			"spec.subscription (examples/deployment.yaml)", named.Kind, named.Name))
+		return
+	default:
+		t.foreign = append(t.foreign, fmt.Sprintf("%s/%s (%s %s)", hpa.Namespace, hpa.Name, named.Kind, named.Name))
+		return
+	}
+	origin := Origin{Kind: kindAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name}
+	d := t.draft(hpa.Namespace, target.ref)
+	d.origins = append(d.origins, origin)
+	if d.existing != nil {
+		return
+	}
+	low := bound{hpaMinReplicas, "The default of minReplicas"}
+	if hpa.Spec.MinReplicas != nil {
+		low = bound{*hpa.Spec.MinReplicas, fieldMin}
+	}
+	d.bounds(origin, low, bound{hpa.Spec.MaxReplicas, fieldMax})
+	if named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
+		d.comment(fieldTarget, "%s scales StatefulSet %s, which belongs to it.", origin, named.Name)
+	}
+	if !target.describes && d.subscription == nil {
+		d.subscription = subscription
+		d.comment(fieldSubscription, "By the selector of the metric. Set the type that the consumers use.")
+	}
+	t.metrics(d, title, hpa.Spec.Metrics)
+	t.behavior(d, origin, title, hpa.Spec.Behavior)
+}
+
+// ownMaxReplicas is maxReplicas of a Function, Sink or Source; nil for none.
+func (t *translator) ownMaxReplicas(namespace string, ref autoscalingv2.CrossVersionObjectReference) *int32 {
+	object := t.objects[objectKey{namespace, ref.Kind, ref.Name}]
+	if object == nil {
+		return nil
+	}
+	fields, _ := object.Object["spec"].(map[string]any)
+	spec, err := decodeComponent(fields)
+	if err != nil {
+		return nil
+	}
+	return spec.MaxReplicas
+}
+
+// metrics explains what becomes of each metric.
+func (t *translator) metrics(d *draft, title string, metrics []autoscalingv2.MetricSpec) {
+	if len(metrics) == 0 {
+		d.note("%s, the default: %s", cpuAt(80), insteadOfCPU)
+	}
+	for _, m := range metrics {
+		resource := resourceOf(m)
+		switch text := describe(m); {
+		case resource == corev1.ResourceCPU:
+			d.note("%s: %s", text, insteadOfCPU)
+		case resource == corev1.ResourceMemory:
+			d.note("%s: memory does not follow the load, and a policy does not scale by it.", text)
+		case isOfPulsar(m):
+			d.note("%s: the policy learns what one replica processes. To keep a threshold, set strategies "+
+				"(docs/algorithm.md).", text)
+		default:
+			t.problem(title, text+" has no counterpart in a policy, which scales by what Pulsar reports: switch to mode "+
+				"Auto only if the backlog covers it")
+		}
+	}
+}
+
+const insteadOfCPU = "CPU says little about a replica that waits for a database. The policy scales by backlog, rates and " +
+	"what one replica processes."
+
+func cpuAt(percent int32) string { return fmt.Sprintf("cpu at %d %%", percent) }
+
+// resourceOf is the resource of a metric; empty for other types.
+func resourceOf(m autoscalingv2.MetricSpec) corev1.ResourceName {
+	switch {
+	case m.Resource != nil:
+		return m.Resource.Name
+	case m.ContainerResource != nil:
+		return m.ContainerResource.Name
+	default:
+		return ""
+	}
+}
+
+// identifier is the name of a metric with its selector; nil for resources.
+func identifier(m autoscalingv2.MetricSpec) *autoscalingv2.MetricIdentifier {
+	switch {
+	case m.External != nil:
+		return &m.External.Metric
+	case m.Object != nil:
+		return &m.Object.Metric
+	case m.Pods != nil:
+		return &m.Pods.Metric
+	default:
+		return nil
+	}
+}
+
+func isOfPulsar(m autoscalingv2.MetricSpec) bool {
+	id := identifier(m)
+	return id != nil && strings.Contains(id.Name, "pulsar")
+}
+
+// describe is a metric with its target.
+func describe(m autoscalingv2.MetricSpec) string {
+	var target autoscalingv2.MetricTarget
+	switch {
+	case m.Resource != nil:
+		target = m.Resource.Target
+	case m.ContainerResource != nil:
+		target = m.ContainerResource.Target
+	case m.External != nil:
+		target = m.External.Target
+	case m.Object != nil:
+		target = m.Object.Target
+	case m.Pods != nil:
+		target = m.Pods.Target
+	}
+	name := string(resourceOf(m))
+	if id := identifier(m); id != nil {
+		name = fmt.Sprintf("%s metric %s", m.Type, id.Name)
+	}
+	switch {
+	case target.AverageUtilization != nil:
+		return fmt.Sprintf("%s at %d %%", name, *target.AverageUtilization)
+	case target.AverageValue != nil:
+		return fmt.Sprintf("%s at %s for each replica", name, target.AverageValue)
+	case target.Value != nil:
+		return fmt.Sprintf("%s at %s", name, target.Value)
+	default:
+		return name
+	}
+}
+
+// subscriptionOf is the subscription that the selectors of metrics name, with the labels that Pulsar gives its series;
+// nil for none.
+func subscriptionOf(metrics []autoscalingv2.MetricSpec) *v1alpha1.Subscription {
+	var s *v1alpha1.Subscription
+	for _, m := range metrics {
+		id := identifier(m)
+		if id == nil || id.Selector == nil {
+			continue
+		}
+		name, topic := id.Selector.MatchLabels["subscription"], id.Selector.MatchLabels["topic"]
+		topic = partition.ReplaceAllString(strings.TrimPrefix(topic, "persistent://"), "")
+		if name == "" || !topicName.MatchString(topic) || s != nil && s.Name != name {
+			continue
+		}
+		s = cmp.Or(s, &v1alpha1.Subscription{Name: name, Type: v1alpha1.SubscriptionShared})
+		if !slices.Contains(s.Topics, v1alpha1.TopicName(topic)) {
+			s.Topics = append(s.Topics, v1alpha1.TopicName(topic))
+		}
+	}
+	return s
+}
+
+// behavior keeps the stabilization window, and explains the rest.
+func (t *translator) behavior(d *draft, origin Origin, title string,
+	behavior *autoscalingv2.HorizontalPodAutoscalerBehavior,
+) {
+	if behavior == nil {
+		return
+	}
+	if up := behavior.ScaleUp; up != nil {
+		d.note("behavior.scaleUp: not needed. A policy adds replicas in one step, and only while messages would be late.")
+	}
+	down := behavior.ScaleDown
+	if down == nil {
+		return
+	}
+	if down.SelectPolicy != nil && *down.SelectPolicy == autoscalingv2.DisabledPolicySelect {
+		t.problem(title, "behavior.scaleDown.selectPolicy is Disabled, which a policy has not: set minReplicas of the policy "+
+			"to what must stay")
+	}
+	if len(down.Policies) > 0 {
+		d.note("behavior.scaleDown.policies: not needed. A policy never goes below what the last 90 s needed.")
+	}
+	if down.StabilizationWindowSeconds != nil {
+		d.stabilize(origin, *down.StabilizationWindowSeconds)
+	}
+}

@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// scaledObject has the fields of a ScaledObject.
+//
+// Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_types.go.
+type scaledObject struct {
+	Spec scaledObjectSpec `json:"spec"`
+}
+
+type scaledObjectSpec struct {
+	ScaleTargetRef struct {
+		Name                   string `json:"name"`
+		APIVersion             string `json:"apiVersion"`
+		Kind                   string `json:"kind"`
+		EnvSourceContainerName string `json:"envSourceContainerName"`
+	} `json:"scaleTargetRef"`
+	PollingInterval       *int32          `json:"pollingInterval"`
+	CooldownPeriod        *int32          `json:"cooldownPeriod"`
+	InitialCooldownPeriod *int32          `json:"initialCooldownPeriod"`
+	IdleReplicaCount      *int32          `json:"idleReplicaCount"`
+	MinReplicaCount       *int32          `json:"minReplicaCount"`
+	MaxReplicaCount       *int32          `json:"maxReplicaCount"`
+	Triggers              []trigger       `json:"triggers"`
+	Fallback              *map[string]any `json:"fallback"`
+	Advanced              struct {
+		RestoreToOriginalReplicaCount bool `json:"restoreToOriginalReplicaCount"`
+		HorizontalPodAutoscalerConfig struct {
+			Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior"`
+		} `json:"horizontalPodAutoscalerConfig"`
+		ScalingModifiers struct {
+			Formula string `json:"formula"`
+		} `json:"scalingModifiers"`
+	} `json:"advanced"`
+}
+
+// Defaults of KEDA 2.21.
+const (
+	kedaMinReplicas = 0
+	kedaMaxReplicas = 100
+)
+
+// Annotations with which a user pauses a ScaledObject.
+const (
+	annotationPaused   = "autoscaling.keda.sh/paused"
+	annotationPausedAt = "autoscaling.keda.sh/paused-replicas"
+)
+
+// scaledObject translates a ScaledObject with pulsar triggers. It passes over those of other products.
+func (t *translator) scaledObject(object *unstructured.Unstructured) {
+	namespace := object.GetNamespace()
+	origin := Origin{Kind: kindScaledObject, Namespace: namespace, Name: object.GetName()}
+	title := kindScaledObject + " " + namespace + "/" + object.GetName()
+	var decoded scaledObject
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		t.problem(title, "it cannot be decoded: "+err.Error())
+		return
+	}
+	spec := decoded.Spec
+	ref := v1alpha1.ScaleTargetRef{
+		APIVersion: cmp.Or(spec.ScaleTargetRef.APIVersion, "apps/v1"),
+		Kind:       cmp.Or(spec.ScaleTargetRef.Kind, kindDeployment), Name: spec.ScaleTargetRef.Name,
+	}
+	switch {
+	case controllerKind(object) == v1alpha1.KindAutoscalingPolicy:
+		return
+	case !slices.ContainsFunc(spec.Triggers, trigger.isPulsar):
+		t.withoutPulsarTrigger(title, ref, spec)
+		return
+	}
+	target, impossible := t.resolve(namespace, ref)
+	if impossible != "" {
+		t.problem(title, impossible)
+		return
+	}
+	d := t.draft(namespace, target.ref)
+	d.origins = append(d.origins, origin)
+	if d.existing != nil {
+		return
+	}
+	d.kedaBounds(origin, spec)
+	triggers := triggers{
+		translator: t, draft: d, title: title, scaled: target, all: spec.Triggers,
+		environment: t.environment(keyOf(namespace, ref), spec.ScaleTargetRef.EnvSourceContainerName),
+	}
+	triggers.translate()
+	t.behavior(d, origin, title, spec.Advanced.HorizontalPodAutoscalerConfig.Behavior)
+	t.kedaRest(d, title, object, spec)
+}
+
+// withoutPulsarTrigger reports a ScaledObject that scales by Pulsar all the same: a query of Pulsar's metrics, or a
+// Function as its target.
+func (t *translator) withoutPulsarTrigger(title string, ref v1alpha1.ScaleTargetRef, spec scaledObjectSpec) {
+	var types []string
+	about := strings.HasPrefix(ref.APIVersion, groupFunctionMesh+"/")
+	for _, one := range spec.Triggers {
+		types = append(types, one.Type)
+		if _, ours := one.Metadata["scalerAddress"]; ours {
+			return // of an external scaler, which may be ours
+		}
+		for _, value := range one.Metadata {
+			about = about || strings.Contains(value, "pulsar_")
+		}
+	}
+	if about {
+		t.problem(title, fmt.Sprintf("it has no trigger of type pulsar (but %s): write a policy for %s %s, with "+
+			"spec.subscription if that is no Function (examples/deployment.yaml)", strings.Join(types, ", "), ref.Kind,
+			ref.Name))
+	}
+}
+
+func (d *draft) kedaBounds(origin Origin, spec scaledObjectSpec) {
+	low, high := bound{kedaMinReplicas, "The default of minReplicaCount"}, bound{
+		kedaMaxReplicas, "The default of maxReplicaCount",
+	}
+	if spec.MinReplicaCount != nil {
+		low = bound{*spec.MinReplicaCount, "minReplicaCount"}
+	}
+	if spec.MaxReplicaCount != nil {
+		high = bound{*spec.MaxReplicaCount, "maxReplicaCount"}
+	}
+	if idle := spec.IdleReplicaCount; idle != nil && *idle < low.value {
+		d.note("minReplicaCount %d: minReplicas is idleReplicaCount, and a policy has one lower limit. It may run fewer "+
+			"than %d replicas while there is little to do.", low.value, low.value)
+		low = bound{*idle, "idleReplicaCount"}
+	}
+	d.bounds(origin, low, high)
+	if seconds := spec.CooldownPeriod; seconds != nil && *d.spec.MinReplicas == 0 {
+		d.scaleDown().CooldownPeriodSeconds = new(min(*seconds, maxCooldown))
+		d.comment(fieldBehavior, "cooldownPeriodSeconds is cooldownPeriod of %s.", origin)
+	}
+}
+
+// kedaRest names what a policy does not have.
+func (t *translator) kedaRest(d *draft, title string, object *unstructured.Unstructured, spec scaledObjectSpec) {
+	if spec.PollingInterval != nil {
+		d.note("pollingInterval %d: it is --poll-interval of the adapter, 10s by default, for all policies.",
+			*spec.PollingInterval)
+	}
+	if spec.InitialCooldownPeriod != nil {
+		d.note("initialCooldownPeriod: not needed. A policy scales to zero only once it knows that the backlog is empty.")
+	}
+	if spec.Fallback != nil {
+		d.note("fallback: not needed. Replicas stay while the backlog is unknown.")
+	}
+	if spec.Advanced.RestoreToOriginalReplicaCount {
+		d.note("restoreToOriginalReplicaCount: set it to false in %s before you delete that. KEDA would set the replicas "+
+			"of the day on which it was created.", title)
+	}
+	if spec.Advanced.ScalingModifiers.Formula != "" {
+		d.keeps = true
+		t.problem(title, "advanced.scalingModifiers has a formula, which a policy has not: "+keepScaledObject)
+	}
+	if paused, set := object.GetAnnotations()[annotationPaused]; set || object.GetAnnotations()[annotationPausedAt] != "" {
+		if on, err := strconv.ParseBool(paused); !set || on || err != nil {
+			d.note("%s is paused now, so nothing scales the target. The policy does so with mode Auto.", title)
+		}
+	}
+}
+
+// keepScaledObject is what to do where KEDA has to stay.
+const keepScaledObject = "leave the policy in mode Recommend, and replace the pulsar triggers of the ScaledObject by one " +
+	"of type external-push that reads the policy (docs/keda.md, The decision of a policy)"

@@ -1,0 +1,131 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
+)
+
+// joinSets replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
+func (t *translator) joinSets(moves []Move) (joined []Move) {
+	groups := map[string][]Move{}
+	for _, m := range moves {
+		key, err := json.Marshal(m.Policy.Spec.ScalingSpec)
+		if err != nil || m.Policy.Spec.Subscription != nil || m.Spec().ConflictPolicy != v1alpha1.ConflictTakeOver {
+			joined = append(joined, m)
+			continue
+		}
+		id := m.Policy.Namespace + " " + string(key)
+		groups[id] = append(groups[id], m)
+	}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		group := groups[id]
+		if one, found := t.set(group); found {
+			joined = append(joined, one)
+			continue
+		}
+		joined = append(joined, group...)
+	}
+	return joined
+}
+
+// set is the set for a group, if a label selects it.
+func (t *translator) set(group []Move) (Move, bool) {
+	if len(group) < 2 {
+		return Move{}, false
+	}
+	namespace, targets := group[0].Policy.Namespace, map[objectKey]bool{}
+	for _, m := range group {
+		targets[keyOf(namespace, m.Policy.Spec.ScaleTargetRef)] = true
+	}
+	common := t.commonLabels(namespace, targets)
+	for _, label := range slices.Sorted(maps.Keys(common)) {
+		s := &v1alpha1.AutoscalingPolicySet{
+			TypeMeta: metav1.TypeMeta{
+				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicySet,
+			},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName(common[label])},
+			Spec: v1alpha1.AutoscalingPolicySetSpec{
+				Selector: metav1.LabelSelector{MatchLabels: map[string]string{label: common[label]}},
+				Template: v1alpha1.AutoscalingPolicyTemplate{Spec: group[0].Policy.Spec.ScalingSpec},
+			},
+		}
+		if t.selects(s, targets) && !t.names[namespace+" "+s.Name] {
+			t.names[namespace+" "+s.Name] = true
+			return join(s, group), true
+		}
+	}
+	return Move{}, false
+}
+
+// commonLabels are the labels that all targets have.
+func (t *translator) commonLabels(namespace string, targets map[objectKey]bool) (common map[string]string) {
+	for _, s := range t.in.Selectables[namespace] {
+		switch {
+		case !targets[keyOf(namespace, s.Ref)] || s.Mesh != "":
+		case common == nil:
+			common = maps.Clone(s.Labels)
+		default:
+			maps.DeleteFunc(common, func(key, value string) bool { return s.Labels[key] != value })
+		}
+	}
+	return common
+}
+
+// selects reports whether a set would govern the targets and nothing else.
+func (t *translator) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
+	neighbors := set.Neighbors{Policies: slices.DeleteFunc(slices.Clone(t.in.Policies),
+		func(p v1alpha1.AutoscalingPolicy) bool { return p.Namespace != s.Namespace })}
+	matched := set.Observe(s, neighbors, t.in.Selectables[s.Namespace]).Matched
+	return len(matched) == len(targets) && !slices.ContainsFunc(matched, func(m set.MatchedObject) bool {
+		return m.NotGoverned != nil || !targets[keyOf(s.Namespace, m.Ref)]
+	})
+}
+
+// objectName matches names that the API server takes.
+//
+//nolint:gochecknoglobals // a regular expression, compiled once
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// setName is the value of the label, if it can be a name.
+func setName(value string) string {
+	if objectName.MatchString(value) {
+		return value
+	}
+	return "migrated"
+}
+
+// join is the set with what is to be known about all policies of the group.
+func join(s *v1alpha1.AutoscalingPolicySet, group []Move) Move {
+	m := Move{Set: s, Comments: map[string]string{
+		fieldMode:      "The policies decide and write nothing, so that what scales today goes on. Auto switches.",
+		fieldConflict:  "With mode Auto each policy suspends what scales its target, and restores it when it is deleted.",
+		fieldObjective: group[0].Comments[fieldObjective],
+		fieldMin:       "All targets agree on minReplicas.",
+		fieldMax:       "All targets agree on maxReplicas.",
+	}}
+	for field, text := range group[0].Comments {
+		if m.Comments[field] == "" {
+			m.Comments[field] = text
+		}
+	}
+	for _, one := range group {
+		m.Targets = append(m.Targets, one.Targets...)
+		m.Origins = append(m.Origins, one.Origins...)
+		for _, note := range one.Notes {
+			if !slices.Contains(m.Notes, note) {
+				m.Notes = append(m.Notes, note)
+			}
+		}
+	}
+	return m
+}

@@ -1,0 +1,144 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// Groups and kinds of what is translated.
+const (
+	groupFunctionMesh   = "compute.functionmesh.io"
+	versionFunctionMesh = groupFunctionMesh + "/v1alpha1"
+	kindStatefulSet     = plan.KindStatefulSet
+	kindDeployment      = "Deployment"
+	kindScaledObject    = "ScaledObject"
+	kindAutoscaler      = "HorizontalPodAutoscaler"
+)
+
+// objectKey is an object of a namespace; for a component of a FunctionMesh, its child.
+type objectKey struct{ namespace, kind, name string }
+
+func keyOf(namespace string, ref v1alpha1.ScaleTargetRef) objectKey {
+	ref = childOf(ref)
+	return objectKey{namespace, ref.Kind, ref.Name}
+}
+
+// childOf is the object that runs the replicas.
+func childOf(ref v1alpha1.ScaleTargetRef) v1alpha1.ScaleTargetRef {
+	if ref.Component.Name != "" {
+		return plan.MeshChild(ref)
+	}
+	return ref
+}
+
+func isWorkload(kind string) bool {
+	return slices.Contains([]v1alpha1.WorkloadKind{
+		v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource,
+	}, v1alpha1.WorkloadKind(kind))
+}
+
+// scaled is the target of a policy in place of what an autoscaler names.
+type scaled struct {
+	ref v1alpha1.ScaleTargetRef
+	// describes is true if the target itself says what it consumes.
+	describes bool
+}
+
+// resolve finds the target: the Function of a StatefulSet, and the entry of a FunctionMesh for its child. impossible is
+// why no policy can scale it.
+func (t *translator) resolve(namespace string, ref v1alpha1.ScaleTargetRef) (target scaled, impossible string) {
+	object := t.objects[objectKey{namespace, ref.Kind, ref.Name}]
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+	switch {
+	case group == groupFunctionMesh && object == nil:
+		return scaled{}, fmt.Sprintf("%s %s does not exist: delete the autoscaler", ref.Kind, ref.Name)
+	case group == groupFunctionMesh && t.unscalable[keyOf(namespace, ref)] != "":
+		return scaled{}, t.unscalable[keyOf(namespace, ref)]
+	case group == groupFunctionMesh:
+		return scaled{throughMesh(object, v1alpha1.ScaleTargetRef{
+			APIVersion: versionFunctionMesh, Kind: ref.Kind, Name: ref.Name,
+		}), true}, ""
+	case ref.Kind == kindStatefulSet && object != nil:
+		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && isWorkload(owner.Kind) {
+			return t.resolve(namespace, v1alpha1.ScaleTargetRef{
+				APIVersion: versionFunctionMesh, Kind: owner.Kind, Name: owner.Name,
+			})
+		}
+	}
+	return scaled{ref, ref.Kind == kindStatefulSet && t.ofWorker[keyOf(namespace, ref)]}, ""
+}
+
+// throughMesh is the entry of the FunctionMesh that owns the object, or else the object itself.
+func throughMesh(object *unstructured.Unstructured, ref v1alpha1.ScaleTargetRef) v1alpha1.ScaleTargetRef {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.Kind != plan.KindFunctionMesh {
+		return ref
+	}
+	return v1alpha1.ScaleTargetRef{
+		APIVersion: versionFunctionMesh, Kind: plan.KindFunctionMesh, Name: owner.Name,
+		Component: v1alpha1.MeshComponent{
+			Kind: v1alpha1.WorkloadKind(ref.Kind), Name: strings.TrimPrefix(ref.Name, owner.Name+"-"),
+		},
+	}
+}
+
+// podTemplate is the part of a Deployment or StatefulSet that has the environment of its containers.
+type podTemplate struct {
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Name string `json:"name"`
+					Env  []struct {
+						Name  string `json:"name"`
+						Value string `json:"value"`
+					} `json:"env"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+// environment are the variables with a literal value in a container of the object, or in the first one. KEDA reads
+// metadata from them.
+func (t *translator) environment(key objectKey, container string) map[string]string {
+	object := t.objects[key]
+	if object == nil {
+		return nil
+	}
+	var decoded podTemplate
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		return nil // the variables are unknown then, and the translation names them
+	}
+	values := map[string]string{}
+	for i, c := range decoded.Spec.Template.Spec.Containers {
+		if container == "" && i > 0 || container != "" && c.Name != container {
+			continue
+		}
+		for _, variable := range c.Env {
+			if variable.Value != "" {
+				values[variable.Name] = variable.Value
+			}
+		}
+	}
+	return values
+}
+
+// controllerKind is the kind of the object's controller; empty for none.
+func controllerKind(object metav1.Object) string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.Kind
+	}
+	return ""
+}
