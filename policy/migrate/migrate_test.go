@@ -1,0 +1,352 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
+)
+
+// objects of a text.
+func objects(t *testing.T, text string) (all []unstructured.Unstructured) {
+	t.Helper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var object unstructured.Unstructured
+		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object), document)
+		all = append(all, object)
+	}
+	return all
+}
+
+func fileOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// input are the files, as the command reads them.
+func input(t *testing.T, more ...string) migrate.Input {
+	t.Helper()
+	all := strings.Join(append(more, fileOf(t, "workloads"), fileOf(t, "functionmesh")), "\n---\n")
+	return inputOf(t, all)
+}
+
+func inputOf(t *testing.T, text string) migrate.Input {
+	t.Helper()
+	in := migrate.Input{MaxReplicas: true, Selectables: map[string][]set.Selectable{}}
+	for _, object := range objects(t, text) {
+		switch object.GetKind() {
+		case "ScaledObject":
+			in.ScaledObjects = append(in.ScaledObjects, object)
+			continue
+		case "HorizontalPodAutoscaler":
+			var hpa autoscalingv2.HorizontalPodAutoscaler
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &hpa))
+			in.Autoscalers = append(in.Autoscalers, hpa)
+			continue
+		case "Deployment":
+			in.Workloads = append(in.Workloads, object)
+			continue
+		case "StatefulSet":
+			in.Workloads = append(in.Workloads, object)
+		default:
+			in.Components = append(in.Components, object)
+		}
+		namespace := object.GetNamespace()
+		in.Selectables[namespace] = append(in.Selectables[namespace], target.Selectables(&object)...)
+	}
+	return in
+}
+
+// named returns the move of a policy or set.
+func named(t *testing.T, result migrate.Result, name string) migrate.Move {
+	t.Helper()
+	var all []string
+	for _, m := range result.Moves {
+		got := ""
+		if m.Set != nil {
+			got = "set " + m.Set.Name
+		} else {
+			got = m.Policy.Name
+		}
+		if got == name {
+			return m
+		}
+		all = append(all, got)
+	}
+	require.Contains(t, all, name)
+	return migrate.Move{}
+}
+
+func TestScaledObjectsBecomePolicies(t *testing.T) {
+	result := migrate.Translate(input(t, fileOf(t, "scaledobjects")))
+
+	billing := named(t, result, "billing")
+	require.Equal(t, v1alpha1.AutoscalingPolicySpec{
+		ScaleTargetRef: v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "billing"},
+		Subscription: &v1alpha1.Subscription{
+			Topics: []v1alpha1.TopicName{"shop/orders/new"}, Name: "billing", Type: v1alpha1.SubscriptionShared,
+		},
+		ScalingSpec: v1alpha1.ScalingSpec{
+			MinReplicas: new(int32(0)), MaxReplicas: 20, Mode: v1alpha1.ModeRecommend,
+			ConflictPolicy: v1alpha1.ConflictTakeOver, LatencyObjective: billing.Policy.Spec.LatencyObjective,
+			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(120))}},
+			Pulsar:   &v1alpha1.PulsarConnection{AdminURL: "http://pulsar-broker.pulsar:8080"},
+		},
+	}, billing.Policy.Spec)
+	require.Equal(t, []string{"ScaledObject billing"}, originNames(billing))
+	require.Equal(t, "The default of minReplicaCount of ScaledObject billing.", billing.Comments["minReplicas"])
+	require.Equal(t, "maxReplicaCount of ScaledObject billing.", billing.Comments["maxReplicas"])
+	notes := strings.Join(billing.Notes, "\n")
+	for _, key := range []string{
+		"activationMsgBacklogThreshold: ", "msgBacklogThreshold: ", "isPartitionedTopic: ", "authModes: ",
+		"authenticationRef pulsar-token: ", "pollingInterval 15: ", "fallback: ",
+	} {
+		require.Contains(t, notes, key)
+	}
+
+	invoices := named(t, result, "invoices")
+	require.Equal(t, []v1alpha1.TopicName{"shop/orders/invoices", "shop/orders/refunds"},
+		invoices.Policy.Spec.Subscription.Topics, "a topic is in a variable of container app")
+	require.Equal(t, int32(0), *invoices.Policy.Spec.MinReplicas, "idleReplicaCount")
+	require.Equal(t, int32(100), invoices.Policy.Spec.MaxReplicas, "the default of KEDA")
+	require.Equal(t, int32(600), *invoices.Policy.Spec.Behavior.ScaleDown.StabilizationWindowSeconds)
+	require.Equal(t, []v1alpha1.Schedule{{
+		Name: "cron-3", TimeZone: "Europe/Berlin", Start: "0 8 * * 1-5", End: "0 18 * * 1-5", MinReplicas: new(int32(5)),
+	}}, invoices.Policy.Spec.Schedules)
+	require.Contains(t, strings.Join(invoices.Notes, "\n"), "restoreToOriginalReplicaCount: set it to false")
+
+	mixed := named(t, result, "mixed")
+	require.Empty(t, mixed.Policy.Spec.ConflictPolicy, "KEDA has to stay for the cpu trigger")
+	require.Equal(t, []migrate.Problem{
+		{
+			Object: "ScaledObject shop/mixed", Message: "trigger 2 (cpu) has no counterpart in a policy: leave the policy in " +
+				"mode Recommend, and replace the pulsar triggers of the ScaledObject by one of type external-push that reads " +
+				"the policy (docs/keda.md, The decision of a policy)",
+		},
+	}, problemsIn(result, "shop"))
+}
+
+func TestOtherAutoscalersBecomePolicies(t *testing.T) {
+	result := migrate.Translate(input(t, fileOf(t, "autoscalers")))
+
+	refunds := named(t, result, "refunds")
+	require.Equal(t, &v1alpha1.Subscription{
+		Topics: []v1alpha1.TopicName{"shop/orders/refunds"}, Name: "refunds", Type: v1alpha1.SubscriptionShared,
+	}, refunds.Policy.Spec.Subscription)
+	require.Equal(t, int32(2), *refunds.Policy.Spec.MinReplicas)
+	require.Equal(t, int32(12), refunds.Policy.Spec.MaxReplicas)
+	require.Contains(t, refunds.Notes[0], "External metric pulsar_subscription_back_log at 100 for each replica: ")
+	require.Equal(t, "HorizontalPodAutoscaler shop/by-backlog", problemsIn(result, "shop")[0].Object)
+	require.Contains(t, problemsIn(result, "shop")[0].Message, "Pods metric http_requests at 10 for each replica has no ")
+	require.Equal(t, []string{"shop/web (Deployment web)"}, result.Foreign)
+
+	still := named(t, result, "still")
+	require.Equal(t, []string{"HorizontalPodAutoscaler still-function"}, originNames(still))
+	require.Contains(t, still.Notes[0], "cpu at 80 %, the default: ")
+
+	clean := named(t, result, "etl-clean")
+	require.Equal(t, v1alpha1.ScaleTargetRef{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "etl",
+		Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "clean"},
+	}, clean.Policy.Spec.ScaleTargetRef)
+	require.Equal(t, []migrate.Origin{{
+		Kind: "FunctionMesh", Namespace: "media", Name: "etl", Entry: "entry clean of spec.functions", Remove: "maxReplicas",
+	}}, clean.Origins)
+	require.Equal(t, "Source media/camera", problemsIn(result, "media")[0].Object, "it consumes nothing")
+}
+
+func TestPoliciesThatAgreeBecomeASet(t *testing.T) {
+	result := migrate.Translate(input(t))
+	media := named(t, result, "set media")
+	require.Equal(t, map[string]string{"team": "media"}, media.Set.Spec.Selector.MatchLabels)
+	require.Equal(t, int32(5), media.Spec().MaxReplicas)
+	require.Equal(t, v1alpha1.ModeRecommend, media.Spec().Mode)
+	require.ElementsMatch(t, []string{"Function resize", "Sink archive"}, media.Targets)
+	require.Equal(t, []migrate.Origin{
+		{Kind: "Function", Namespace: "media", Name: "resize", Remove: "maxReplicas, pod.builtinAutoscaler"},
+		{Kind: "Sink", Namespace: "media", Name: "archive", Remove: "maxReplicas, pod.autoScalingMetrics"},
+	}, media.Origins)
+	notes := strings.Join(media.Notes, "\n")
+	require.Contains(t, notes, "builtinAutoscaler AverageUtilizationCPUPercent20, cpu at 20 % of the request")
+	require.Contains(t, notes, "builtinAutoscaler AverageUtilizationMemoryPercent20: ")
+	require.Contains(t, notes, "cpu at 50 %: ")
+
+	t.Run("not where the label selects another Function", func(t *testing.T) {
+		in := input(t, `{apiVersion: compute.functionmesh.io/v1alpha1, kind: Function,
+			metadata: {name: third, namespace: media, labels: {team: media}}, spec: {name: third}}`)
+		result := migrate.Translate(in)
+		require.Nil(t, named(t, result, "resize").Set)
+		require.Nil(t, named(t, result, "archive").Set)
+	})
+}
+
+// hpaOf is an autoscaler of a target.
+func hpaOf(kind, name string, more ...string) string {
+	return `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: hpa, namespace: media},
+		spec: {scaleTargetRef: {apiVersion: ` + apiVersion(kind) + `, kind: ` + kind + `, name: ` + name + `},
+		maxReplicas: 9` + strings.Join(more, "") + `}}`
+}
+
+func apiVersion(kind string) string {
+	if kind == "StatefulSet" || kind == "Deployment" {
+		return "apps/v1"
+	}
+	return "compute.functionmesh.io/v1alpha1"
+}
+
+func TestATargetHasOnePolicy(t *testing.T) {
+	for name, hpa := range map[string]string{
+		"with an HPA of the Function":        hpaOf("Function", "resize"),
+		"with an HPA of the StatefulSet":     hpaOf("StatefulSet", "resize-function"),
+		"with limits that include all of it": hpaOf("Function", "resize", ", minReplicas: 3"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			resize := named(t, migrate.Translate(input(t, hpa)), "resize")
+			require.Equal(t, "Function", resize.Policy.Spec.ScaleTargetRef.Kind)
+			require.ElementsMatch(t, []string{"maxReplicas of Function resize", "HorizontalPodAutoscaler hpa"},
+				originNames(resize))
+			require.Equal(t, int32(1), *resize.Policy.Spec.MinReplicas)
+			require.Equal(t, int32(9), resize.Policy.Spec.MaxReplicas)
+		})
+	}
+	t.Run("of the entry of a FunctionMesh", func(t *testing.T) {
+		clean := named(t, migrate.Translate(input(t, hpaOf("Function", "etl-clean"))), "etl-clean")
+		require.Equal(t, "FunctionMesh", clean.Policy.Spec.ScaleTargetRef.Kind)
+		require.Len(t, clean.Origins, 2)
+	})
+	t.Run("or keeps the one that it has", func(t *testing.T) {
+		in := input(t, hpaOf("Function", "resize"))
+		in.Policies = []v1alpha1.AutoscalingPolicy{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "mine"},
+			Spec: v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: apiVersion("Function"), Kind: "Function", Name: "resize",
+			}},
+		}}
+		result := migrate.Translate(in)
+		require.Len(t, result.Begun, 1)
+		require.Equal(t, "mine", result.Begun[0].Policy.Name)
+		require.Len(t, result.Begun[0].Origins, 2)
+	})
+}
+
+func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
+	scaledObject := func(triggers, more string) string {
+		return `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: one, namespace: media},
+			spec: {scaleTargetRef: {name: one}, triggers: [` + triggers + `]` + more + `}}`
+	}
+	pulsar := func(metadata string) string { return `{type: pulsar, metadata: {` + metadata + `}}` }
+	const address = `adminURL: "http://b:8080", `
+	for name, test := range map[string]struct{ object, want string }{
+		"a target that does not exist": {hpaOf("Function", "gone"), "Function gone does not exist"},
+		"a metric of Pulsar that names no subscription": {
+			hpaOf("Deployment", "web", `, metrics: [{type: External, external: {metric: {name: pulsar_rate_in},
+				target: {type: Value, value: "3"}}}]`), "its metrics name no topic and no subscription",
+		},
+		"an HPA that never scales down": {
+			hpaOf("Function", "still", `, behavior: {scaleDown: {selectPolicy: Disabled}}`), "selectPolicy is Disabled",
+		},
+		"a formula": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`), `, advanced: {scalingModifiers: {formula: a}}`),
+			"advanced.scalingModifiers has a formula",
+		},
+		"a second subscription": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, `+
+				pulsar(address+`topic: a/b/c, subscription: other`), ""),
+			"trigger 2 (pulsar) reads subscription other, and a policy has one: here it is s",
+		},
+		"a second Pulsar": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, `+
+				pulsar(`adminURL: "http://c:8080", topic: a/b/d, subscription: s`), ""),
+			"reads from http://c:8080, and a policy from one Pulsar",
+		},
+		"a variable without a literal value": {
+			scaledObject(pulsar(address+`topicFromEnv: TOPIC, subscription: s`), ""),
+			"takes topic from variable TOPIC of the container, with no literal value there",
+		},
+		"a topic without a namespace": {
+			scaledObject(pulsar(address+`topic: orders, subscription: s`), ""), "which is not tenant/namespace/topic",
+		},
+		"an admin URL with a path": {
+			scaledObject(pulsar(`adminURL: "http://b:8080/pulsar", topic: a/b/c, subscription: s`), ""),
+			"which is not http://host:port",
+		},
+		"a cron trigger without a time": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+
+				`, {type: cron, metadata: {timezone: Mars/Olympus, start: 0 8 * * *, end: 0 9 * * *, desiredReplicas: "2"}}`, ""),
+			"trigger 2 (cron) is no schedule: ",
+		},
+		"a query of Pulsar's metrics": {
+			scaledObject(`{type: prometheus, metadata: {query: sum(pulsar_subscription_back_log)}}`, ""),
+			"it has no trigger of type pulsar (but prometheus)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, test.object)
+			in.MaxReplicas = false
+			result := migrate.Translate(in)
+			require.Len(t, result.Untranslated, 1)
+			require.Contains(t, result.Untranslated[0].Message, test.want)
+		})
+	}
+}
+
+func TestAutoscalersOfPoliciesAreLeftAlone(t *testing.T) {
+	owner := `ownerReferences: [{apiVersion: pulsar-autoscaler.io/v1alpha1, kind: AutoscalingPolicy, name: one, uid: a,
+		controller: true}]`
+	in := inputOf(t, `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: one, namespace: media, `+owner+`},
+			spec: {scaleTargetRef: {name: one}, triggers: [{type: pulsar, metadata: {topic: a/b/c}}]}}
+---
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: `+plan.AutoscalerName("one")+
+		`, namespace: media, `+owner+`}, spec: {scaleTargetRef: {kind: Function, name: one}, maxReplicas: 1}}`)
+	require.Len(t, in.ScaledObjects, 1)
+	require.Len(t, in.Autoscalers, 1)
+	require.Equal(t, migrate.Result{}, migrate.Translate(in))
+}
+
+// TestTheGuideHasAllKeys keeps the table of the guide and the translation the same.
+func TestTheGuideHasAllKeys(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "from-keda.md"))
+	require.NoError(t, err)
+	for _, key := range migrate.PulsarKeys() {
+		found, known := migrate.FindPulsarKey(key.Name)
+		require.True(t, known)
+		require.Equal(t, key, found)
+		require.NotEmpty(t, key.InPolicy)
+		require.Contains(t, string(text), "`"+key.Name+"`")
+	}
+}
+
+func originNames(m migrate.Move) (all []string) {
+	for _, o := range m.Origins {
+		all = append(all, o.String())
+	}
+	return all
+}
+
+// problemsIn are the problems of objects of a namespace.
+func problemsIn(result migrate.Result, namespace string) (all []migrate.Problem) {
+	for _, p := range result.Untranslated {
+		if strings.Contains(p.Object, " "+namespace+"/") {
+			all = append(all, p)
+		}
+	}
+	return all
+}
