@@ -11,12 +11,15 @@
 //	check.go     kubectl pap check: checks a policy or the installation, with checkstatus.go, which reads the verdict of
 //	             the adapter, checkcluster.go, checkrights.go, checkqueue.go and checkschema.go, and with checkfile.go,
 //	             which tries a policy out
+//	migrate.go   kubectl pap migrate: policies for what scales today, with migrateread.go, migrateyaml.go,
+//	             migratesteps.go, and migrateapply.go for --apply
 //	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
 //	             benchconsume.go for the replicas of contenders without Function Mesh
 //
 // Each command is a file, with its flags, help and examples. simulate and bench do their work in packages below bench;
-// top and explain read policies and nothing else, and check reads the cluster around them.
+// top and explain read policies and nothing else, and check reads the cluster around them. migrate translates with
+// package policy/migrate.
 //
 // Layer 3.
 package main

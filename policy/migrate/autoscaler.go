@@ -12,6 +12,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -66,6 +67,11 @@ func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	d.bounds(origin, low, bound{hpa.Spec.MaxReplicas, fieldMax})
 	if named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
 		d.comment(fieldTarget, "%s scales StatefulSet %s, which belongs to it.", origin, named.Name)
+	}
+	if owner := metav1.GetControllerOfNoCopy(hpa); owner != nil && !isWorkload(owner.Kind) {
+		d.keeps = true
+		t.problem(title, fmt.Sprintf("%s %s created it and would recreate it: configure that to leave the target alone, then "+
+			"set mode Auto", owner.Kind, owner.Name))
 	}
 	if !target.describes && d.subscription == nil {
 		d.subscription = subscription

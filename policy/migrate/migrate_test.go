@@ -260,6 +260,11 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 			hpaOf("Deployment", "web", `, metrics: [{type: External, external: {metric: {name: pulsar_rate_in},
 				target: {type: Value, value: "3"}}}]`), "its metrics name no topic and no subscription",
 		},
+		"an HPA that another controller created": {
+			strings.Replace(hpaOf("Function", "still"), "name: hpa,", "name: hpa, ownerReferences: [{apiVersion: a.io/v1, "+
+				"kind: Rollout, name: r, uid: a, controller: true}],", 1),
+			"Rollout r created it and would recreate it",
+		},
 		"an HPA that never scales down": {
 			hpaOf("Function", "still", `, behavior: {scaleDown: {selectPolicy: Disabled}}`), "selectPolicy is Disabled",
 		},

@@ -1,0 +1,267 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+)
+
+// fixtures are the objects of the tests of package policy/migrate.
+func fixtures(t *testing.T) (all []client.Object) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "policy", "migrate", "testdata", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			object := &unstructured.Unstructured{}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object))
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// fakeCluster is a cluster with these objects, and with Function Mesh and KEDA.
+func fakeCluster(t *testing.T, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	for _, kind := range append(cluster.WorkloadKinds(), cluster.KindFunctionMesh, cluster.KindScaledObject) {
+		scheme.AddKnownTypeWithName(cluster.GVK(kind), &unstructured.Unstructured{})
+		list := cluster.GVK(kind)
+		list.Kind += "List"
+		scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}).Build()
+}
+
+// translated is what the command makes of a cluster.
+func translated(t *testing.T, kube client.Reader, from string) migrate.Result {
+	t.Helper()
+	in, err := inventory{kube, ""}.read(t.Context(), from)
+	require.NoError(t, err)
+	return migrate.Translate(in)
+}
+
+// TestMigrateWritesManifests has the whole output in a golden file, which test/api sends to a real API server.
+func TestMigrateWritesManifests(t *testing.T) {
+	const golden = "testdata/migrate.yaml"
+	result := translated(t, fakeCluster(t, fixtures(t)...), fromAll)
+	var out bytes.Buffer
+	require.NoError(t, writeMoves(&out, result))
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o700))
+		require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), out.String(), "update it with -update")
+	for line := range strings.SplitSeq(out.String(), "\n") {
+		if !strings.HasPrefix(line, "#      ") { // a command to paste
+			require.LessOrEqual(t, len([]rune(line)), defaultWidth, line)
+		}
+	}
+
+	var list corev1.List
+	out.Reset()
+	require.NoError(t, writeMovesJSON(&out, result.Moves))
+	require.NoError(t, json.Unmarshal(out.Bytes(), &list))
+	require.Len(t, list.Items, len(result.Moves))
+}
+
+func TestMigrateReadsWhatFromNames(t *testing.T) {
+	for from, want := range map[string][]string{
+		fromKEDA:         {"Deployment billing", "Deployment mixed", "StatefulSet invoices"},
+		fromHPA:          {"Function still", "Deployment refunds"},
+		fromFunctionMesh: {"Function clean of FunctionMesh etl", "Function resize", "Sink archive"},
+	} {
+		t.Run(from, func(t *testing.T) {
+			var got []string
+			for _, m := range translated(t, fakeCluster(t, fixtures(t)...), from).Moves {
+				got = append(got, m.Targets...)
+			}
+			require.ElementsMatch(t, want, got)
+		})
+	}
+}
+
+func TestMigrateWithoutKEDAAndFunctionMesh(t *testing.T) {
+	absent := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{List: func(ctx context.Context,
+		c client.WithWatch, list client.ObjectList, opts ...client.ListOption,
+	) error {
+		kind := list.GetObjectKind().GroupVersionKind()
+		if kind.Group == "keda.sh" || kind.Group == cluster.FunctionMeshGroup {
+			return &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	require.Equal(t, migrate.Result{}, translated(t, absent, fromAll))
+
+	forbidden := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{List: func(context.Context,
+		client.WithWatch, client.ObjectList, ...client.ListOption,
+	) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "", nil)
+	}})
+	_, err := inventory{forbidden, "shop"}.read(t.Context(), fromAll)
+	require.ErrorContains(t, err, "let a ClusterRole allow it")
+}
+
+func TestMigrateNamesWhatIsNotTranslated(t *testing.T) {
+	var out bytes.Buffer
+	result := translated(t, fakeCluster(t, fixtures(t)...), fromAll)
+	err := reportUntranslated(&out, result.Untranslated)
+	require.ErrorContains(t, err, "3 of what scales today could not be translated")
+	require.Contains(t, out.String(), "  - ScaledObject shop/mixed: trigger 2 (cpu) has no counterpart")
+	require.NoError(t, reportUntranslated(&out, nil))
+}
+
+// apply runs a step with answers.
+func apply(t *testing.T, kube client.Client, answers string, yes bool) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := mover{kube, bufio.NewReader(strings.NewReader(answers)), &out, yes}.move(t.Context(),
+		translated(t, kube, fromAll))
+	return out.String(), err
+}
+
+// modesOf are the modes of all policies and sets, by their name.
+func modesOf(t *testing.T, kube client.Client) map[string]v1alpha1.Mode {
+	t.Helper()
+	modes := map[string]v1alpha1.Mode{}
+	var policies v1alpha1.AutoscalingPolicyList
+	require.NoError(t, kube.List(t.Context(), &policies))
+	for i := range policies.Items {
+		modes[policies.Items[i].Name] = policies.Items[i].Spec.Mode
+	}
+	var sets v1alpha1.AutoscalingPolicySetList
+	require.NoError(t, kube.List(t.Context(), &sets))
+	for i := range sets.Items {
+		modes["set "+sets.Items[i].Name] = sets.Items[i].Spec.Template.Spec.Mode
+	}
+	return modes
+}
+
+// decide writes the status of a policy with a decision, as the adapter does.
+func decide(t *testing.T, kube client.Client, name string) {
+	t.Helper()
+	var p v1alpha1.AutoscalingPolicy
+	require.NoError(t, kube.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, &p))
+	p.Status.DesiredReplicas, p.Status.SpecReplicas = new(int32(4)), new(int32(6))
+	p.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Recommending",
+		ObservedGeneration: p.Generation,
+	}}
+	require.NoError(t, kube.Status().Update(t.Context(), &p))
+}
+
+func TestMigrateAppliesOneStepARun(t *testing.T) {
+	kube := fakeCluster(t, fixtures(t)...)
+
+	out, err := apply(t, kube, "", false)
+	require.NoError(t, err)
+	require.Contains(t, out, "Nothing was created.")
+	require.Empty(t, modesOf(t, kube), "the end of the input is a no")
+
+	_, err = apply(t, kube, "y\n", false)
+	require.NoError(t, err)
+	const recommend = v1alpha1.ModeRecommend
+	require.Equal(t, map[string]v1alpha1.Mode{
+		"billing": recommend, "mixed": recommend, "invoices": recommend, "refunds": recommend, "still": recommend,
+		"etl-clean": recommend, "set media": recommend,
+	}, modesOf(t, kube))
+
+	for _, name := range []string{"billing", "invoices", "mixed"} {
+		decide(t, kube, name)
+	}
+	out, err = apply(t, kube, "n\nyes\n", false)
+	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
+	require.Contains(t, out, "policy still is not Ready: the adapter has not read it yet")
+	require.Contains(t, out, "Deployment billing: 4 replicas decided, 6 set today by ScaledObject billing")
+	require.Contains(t, out, "pap/mixed in namespace shop: policy mixed has conflictPolicy Refuse: set it to TakeOver")
+	require.Contains(t, out, "kubectl -n shop delete pap invoices")
+	modes := modesOf(t, kube)
+	require.Equal(t, recommend, modes["billing"], "the answer was no")
+	require.Equal(t, v1alpha1.ModeAuto, modes["invoices"])
+	require.Equal(t, recommend, modes["mixed"])
+
+	out, err = apply(t, kube, "", true)
+	require.ErrorContains(t, err, "pap/mixed in namespace shop was not switched")
+	require.Contains(t, out, "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
+		"manifests: ScaledObject shop/invoices")
+	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
+}
+
+func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
+	ready := func(name string, decided bool) migrate.Begun {
+		p := v1alpha1.AutoscalingPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name, OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicySet, Name: "media",
+				Controller: new(true),
+			}}},
+		}
+		p.Spec.Mode, p.Spec.ConflictPolicy = v1alpha1.ModeRecommend, v1alpha1.ConflictTakeOver
+		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+		if decided {
+			p.Status.DesiredReplicas = new(int32(2))
+		}
+		return migrate.Begun{Policy: p}
+	}
+	s := &v1alpha1.AutoscalingPolicySet{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "media"}}
+	s.Spec.Template.Spec.Mode = v1alpha1.ModeRecommend
+	kube := fakeCluster(t, s)
+	var out bytes.Buffer
+	m := mover{kube, bufio.NewReader(strings.NewReader("")), &out, true}
+
+	require.Error(t, m.switchOver(t.Context(), []migrate.Begun{ready("one", true), ready("two", false)}))
+	require.Contains(t, out.String(), "policy two has no decision yet")
+	require.Equal(t, v1alpha1.ModeRecommend, modesOf(t, kube)["set media"])
+	require.NoError(t, m.switchOver(t.Context(), []migrate.Begun{ready("one", true), ready("two", true)}))
+	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["set media"])
+	require.Contains(t, out.String(), "kubectl -n media delete paps media")
+}
+
+func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
+	for name, test := range map[string]struct{ args, want string }{
+		"an unknown source":       {"--from vpa", "it must be all, keda, hpa or function-mesh"},
+		"an unknown format":       {"-o wide", "it must be yaml or json"},
+		"yes without apply":       {"--yes", "add --apply"},
+		"one and all namespaces":  {"-A -n shop", "leave out one of them"},
+		"a kubeconfig without it": {"--kubeconfig does-not-exist", "reading the kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := kubectlPap(t, "", append([]string{"migrate"}, strings.Fields(test.args)...)...)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
