@@ -142,7 +142,7 @@ func nothingToMigrate(streams genericiooptions.IOStreams, result migrate.Result,
 		text = "Nothing to move over found.\n"
 	}
 	if len(result.Foreign) > 0 {
-		text += wrap(leftAlone(result.Foreign), "", defaultWidth)
+		text += wrapComment(leftAlone(result.Foreign), "", defaultWidth)
 	}
 	_, err := io.WriteString(streams.ErrOut, text)
 	return err
@@ -155,7 +155,7 @@ func reportUntranslated(out io.Writer, problems []migrate.Problem) error {
 	}
 	text := "Not translated:\n"
 	for _, p := range problems {
-		text += wrap("- "+p.Object+": "+p.Message+".", "  ", defaultWidth)
+		text += wrapComment("- "+p.Object+": "+p.Message+".", "  ", defaultWidth)
 	}
 	if _, err := io.WriteString(out, text); err != nil {
 		return err

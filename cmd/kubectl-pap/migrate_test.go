@@ -32,8 +32,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
 )
 
-// fixtures are the objects of the tests of package policy/migrate.
-func fixtures(t *testing.T) (all []client.Object) {
+// migrateFixtures are the objects of the tests of package policy/migrate.
+func migrateFixtures(t *testing.T) (all []client.Object) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "policy", "migrate", "testdata", "*.yaml"))
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func translated(t *testing.T, kube client.Reader, from string) migrate.Result {
 // TestMigrateWritesManifests has the whole output in a golden file, which test/api sends to a real API server.
 func TestMigrateWritesManifests(t *testing.T) {
 	const golden = "testdata/migrate.yaml"
-	result := translated(t, fakeCluster(t, fixtures(t)...), fromAll)
+	result := translated(t, fakeCluster(t, migrateFixtures(t)...), fromAll)
 	var out bytes.Buffer
 	require.NoError(t, writeMoves(&out, result))
 	if *update {
@@ -108,7 +108,7 @@ func TestMigrateReadsWhatFromNames(t *testing.T) {
 	} {
 		t.Run(from, func(t *testing.T) {
 			var got []string
-			for _, m := range translated(t, fakeCluster(t, fixtures(t)...), from).Moves {
+			for _, m := range translated(t, fakeCluster(t, migrateFixtures(t)...), from).Moves {
 				got = append(got, m.Targets...)
 			}
 			require.ElementsMatch(t, want, got)
@@ -139,15 +139,15 @@ func TestMigrateWithoutKEDAAndFunctionMesh(t *testing.T) {
 
 func TestMigrateNamesWhatIsNotTranslated(t *testing.T) {
 	var out bytes.Buffer
-	result := translated(t, fakeCluster(t, fixtures(t)...), fromAll)
+	result := translated(t, fakeCluster(t, migrateFixtures(t)...), fromAll)
 	err := reportUntranslated(&out, result.Untranslated)
 	require.ErrorContains(t, err, "3 of what scales today could not be translated")
 	require.Contains(t, out.String(), "  - ScaledObject shop/mixed: trigger 2 (cpu) has no counterpart")
 	require.NoError(t, reportUntranslated(&out, nil))
 }
 
-// apply runs a step with answers.
-func apply(t *testing.T, kube client.Client, answers string, yes bool) (string, error) {
+// migrateStep runs a step with answers.
+func migrateStep(t *testing.T, kube client.Client, answers string, yes bool) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	err := mover{kube, bufio.NewReader(strings.NewReader(answers)), &out, yes}.move(t.Context(),
@@ -172,8 +172,8 @@ func modesOf(t *testing.T, kube client.Client) map[string]v1alpha1.Mode {
 	return modes
 }
 
-// decide writes the status of a policy with a decision, as the adapter does.
-func decide(t *testing.T, kube client.Client, name string) {
+// setDecision writes the status of a policy with a decision, as the adapter does.
+func setDecision(t *testing.T, kube client.Client, name string) {
 	t.Helper()
 	var p v1alpha1.AutoscalingPolicy
 	require.NoError(t, kube.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, &p))
@@ -186,14 +186,14 @@ func decide(t *testing.T, kube client.Client, name string) {
 }
 
 func TestMigrateAppliesOneStepARun(t *testing.T) {
-	kube := fakeCluster(t, fixtures(t)...)
+	kube := fakeCluster(t, migrateFixtures(t)...)
 
-	out, err := apply(t, kube, "", false)
+	out, err := migrateStep(t, kube, "", false)
 	require.NoError(t, err)
 	require.Contains(t, out, "Nothing was created.")
 	require.Empty(t, modesOf(t, kube), "the end of the input is a no")
 
-	_, err = apply(t, kube, "y\n", false)
+	_, err = migrateStep(t, kube, "y\n", false)
 	require.NoError(t, err)
 	const recommend = v1alpha1.ModeRecommend
 	require.Equal(t, map[string]v1alpha1.Mode{
@@ -202,9 +202,9 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	}, modesOf(t, kube))
 
 	for _, name := range []string{"billing", "invoices", "mixed"} {
-		decide(t, kube, name)
+		setDecision(t, kube, name)
 	}
-	out, err = apply(t, kube, "n\nyes\n", false)
+	out, err = migrateStep(t, kube, "n\nn\nyes\n", false) // not the set, whose policies do not exist yet
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
 	require.Contains(t, out, "policy still is not Ready: the adapter has not read it yet")
 	require.Contains(t, out, "Deployment billing: 4 replicas decided, 6 set today by ScaledObject billing")
@@ -215,8 +215,9 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.Equal(t, v1alpha1.ModeAuto, modes["invoices"])
 	require.Equal(t, recommend, modes["mixed"])
 
-	out, err = apply(t, kube, "", true)
+	out, err = migrateStep(t, kube, "", true)
 	require.ErrorContains(t, err, "pap/mixed in namespace shop was not switched")
+	require.Contains(t, out, "paps/media exists in namespace media")
 	require.Contains(t, out, "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
 		"manifests: ScaledObject shop/invoices")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,13 +78,26 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 		if move.Set != nil {
 			object = move.Set
 		}
-		if err := m.kube.Create(ctx, object, client.FieldOwner("kubectl-pap")); err != nil {
-			return fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(), withFix(err))
+		err := m.kube.Create(ctx, object, client.FieldOwner("kubectl-pap"))
+		if apierrors.IsAlreadyExists(err) {
+			m.say("%s exists in namespace %s, and the adapter has made no policy of it yet", governorOf(move), move.Namespace())
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(), withEditFix(err))
 		}
 		m.say("%s created in namespace %s", governorOf(move), move.Namespace())
 	}
 	m.say("Compare through a busy hour (kubectl pap top -o wide), then run this again to switch.")
 	return nil
+}
+
+// withEditFix adds the fix to an error of a write.
+func withEditFix(err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: bind the ClusterRole edit, or pulsar-autoscaler-edit, to your user", err)
+	}
+	return withFix(err)
 }
 
 // begunBy are the policies that a switch of one object switches.
@@ -104,7 +118,7 @@ func (m mover) switchOver(ctx context.Context, begun []migrate.Begun) error {
 			continue
 		}
 		for i := range group.policies {
-			m.say("%s", compared(group.policies[i]))
+			m.say("%s", comparison(group.policies[i]))
 		}
 		agreed, err := m.ask(fmt.Sprintf("Switch %s in namespace %s to mode Auto?", group.governor, group.namespace))
 		if err != nil {
@@ -131,7 +145,7 @@ func (m mover) setAuto(ctx context.Context, g governor) error {
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(g.patch(v1alpha1.ModeAuto)))
 	if err := m.kube.Patch(ctx, object, patch, client.FieldOwner("kubectl-pap")); err != nil {
-		return fmt.Errorf("setting the mode of %s in namespace %s: %w", g, g.namespace, withFix(err))
+		return fmt.Errorf("setting the mode of %s in namespace %s: %w", g, g.namespace, withEditFix(err))
 	}
 	return nil
 }
@@ -169,7 +183,7 @@ func (g begunBy) settled() bool {
 // waits is why not to switch; empty for no reason.
 func (g begunBy) waits() string {
 	if g.settled() {
-		return "its mode is Auto already. " + cleanUp(g)
+		return "its mode is Auto already. " + leftToDelete(g)
 	}
 	for i := range g.policies {
 		p := &g.policies[i].Policy
@@ -193,19 +207,19 @@ func (g begunBy) waits() string {
 	return ""
 }
 
-// cleanUp names what is left in manifests.
-func cleanUp(g begunBy) string {
+// leftToDelete names what is left in manifests.
+func leftToDelete(g begunBy) string {
 	var left []string
 	for i := range g.policies {
 		for _, o := range g.policies[i].Origins {
-			left = append(left, remove(o))
+			left = append(left, removal(o))
 		}
 	}
 	return "To stay, delete from your manifests: " + strings.Join(left, "; ")
 }
 
-// compared are the replicas of a decision and of today.
-func compared(b migrate.Begun) string {
+// comparison has the replicas of a decision and of today.
+func comparison(b migrate.Begun) string {
 	today := "unknown"
 	if spec := b.Policy.Status.SpecReplicas; spec != nil {
 		today = fmt.Sprint(*spec)

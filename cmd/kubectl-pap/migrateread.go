@@ -89,7 +89,7 @@ func (i inventory) list(ctx context.Context, what string, found client.ObjectLis
 		return nil
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("listing %s: %w: let a ClusterRole allow it to your user (kubectl pap migrate --help has all "+
-			"permissions), or leave them out with --from", what, err)
+			"permissions)", what, err)
 	default:
 		return fmt.Errorf("listing %s: %w", what, err)
 	}

@@ -49,8 +49,8 @@ func governorOf(m migrate.Move) governor {
 	return governor{resourcePolicy, m.Policy.Namespace, m.Policy.Name}
 }
 
-// steps are the order of a move that changes no replicas, as comments of YAML.
-func steps(result migrate.Result) string {
+// moveSteps are the order of a move that changes no replicas, as comments of YAML.
+func moveSteps(result migrate.Result) string {
 	var s stepText
 	s.begun(result.Begun)
 	if len(result.Foreign) > 0 {
@@ -91,13 +91,13 @@ func steps(result migrate.Result) string {
 		"undo step 3, which the policy reports (Recreated): with such a tool do steps 3 and 5 in one commit " +
 		"(docs/gitops.md).")
 	for _, o := range origins {
-		s.command(remove(o))
+		s.command(removal(o))
 	}
 	return s.String()
 }
 
-// remove is what to delete from which manifest.
-func remove(o migrate.Origin) string {
+// removal is what to delete from which manifest.
+func removal(o migrate.Origin) string {
 	object := fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name)
 	switch {
 	case o.Entry != "":
@@ -116,15 +116,15 @@ func leftAlone(foreign []string) string {
 	if len(foreign) > most {
 		shown = append(shown, fmt.Sprintf("and %d more", len(foreign)-most))
 	}
-	return fmt.Sprintf("%d HorizontalPodAutoscalers are left alone, since neither their metrics nor their targets name a "+
-		"subscription: %s. If one of the targets consumes from Pulsar, write a policy with spec.subscription "+
-		"(examples/deployment.yaml).", len(foreign), strings.Join(shown, ", "))
+	return fmt.Sprintf("Left alone, since neither their metrics nor their targets name a subscription: "+
+		"HorizontalPodAutoscalers %s. If one of the targets consumes from Pulsar, write a policy with spec.subscription "+
+		"(examples/deployment.yaml).", strings.Join(shown, ", "))
 }
 
 // stepText collects comments of YAML.
 type stepText struct{ strings.Builder }
 
-func (s *stepText) text(text string) { s.WriteString("#\n" + wrap(text, "# ", defaultWidth)) }
+func (s *stepText) text(text string) { s.WriteString("#\n" + wrapComment(text, "# ", defaultWidth)) }
 
 // command is not wrapped, so that it can be pasted.
 func (s *stepText) command(text string) { s.WriteString("#      " + text + "\n") }

@@ -23,19 +23,19 @@ import (
 func writeMoves(out io.Writer, result migrate.Result) error {
 	var text strings.Builder
 	for _, m := range result.Moves {
-		manifest, err := manifestOf(m)
+		manifest, err := moveManifest(m)
 		if err != nil {
 			return err
 		}
 		text.WriteString(manifest + "---\n")
 	}
-	text.WriteString(steps(result))
+	text.WriteString(moveSteps(result))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
 
-// objectOf is the policy or the set.
-func objectOf(m migrate.Move) any {
+// moveObject is the policy or the set.
+func moveObject(m migrate.Move) any {
 	if m.Set != nil {
 		return m.Set
 	}
@@ -46,7 +46,7 @@ func objectOf(m migrate.Move) any {
 func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
 	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, m := range moves {
-		text, err := json.Marshal(objectOf(m))
+		text, err := json.Marshal(moveObject(m))
 		if err != nil {
 			return fmt.Errorf("encoding the policy of %s: %w", m.Targets[0], err)
 		}
@@ -57,9 +57,9 @@ func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
 	return encoder.Encode(list)
 }
 
-// manifestOf is the object as YAML, with the order of the API's fields.
-func manifestOf(m migrate.Move) (string, error) {
-	text, err := json.Marshal(objectOf(m))
+// moveManifest is the object as YAML, with the order of the API's fields.
+func moveManifest(m migrate.Move) (string, error) {
+	text, err := json.Marshal(moveObject(m))
 	var document yaml.Node
 	if err == nil {
 		err = yaml.Unmarshal(text, &document) // JSON is YAML
@@ -69,24 +69,27 @@ func manifestOf(m migrate.Move) (string, error) {
 	}
 	inBlocks(&document)
 	object := document.Content[0]
-	spec := field(object, "spec")
+	if fields := object.Content; fields[0].Value == "kind" { // Go's types have it before apiVersion
+		fields[0], fields[1], fields[2], fields[3] = fields[2], fields[3], fields[0], fields[1]
+	}
+	spec := yamlField(object, "spec")
 	depth := 1
 	if m.Set != nil {
-		spec, depth = field(field(spec, "template"), "spec"), 3
+		spec, depth = yamlField(yamlField(spec, "template"), "spec"), 3
 	}
 	// As people write it, not 1m0s.
-	field(spec, "latencyObjective").Value = fmt.Sprintf("%.0fs", m.Spec().LatencyObjective.Seconds())
+	yamlField(spec, "latencyObjective").Value = fmt.Sprintf("%.0fs", m.Spec().LatencyObjective.Seconds())
 	for i := 0; i < len(spec.Content); i += 2 {
 		key := spec.Content[i]
 		if comment := m.Comments[key.Value]; comment != "" {
-			key.HeadComment = strings.TrimSuffix(wrap(comment, "# ", defaultWidth-2*depth), "\n")
+			key.HeadComment = strings.TrimSuffix(wrapComment(comment, "# ", defaultWidth-2*depth), "\n")
 		}
 	}
 	if comment := m.Comments["scaleTargetRef"]; m.Set == nil && comment != "" {
-		spec.Content[0].HeadComment = strings.TrimSuffix(wrap(comment, "# ", defaultWidth-2), "\n")
+		spec.Content[0].HeadComment = strings.TrimSuffix(wrapComment(comment, "# ", defaultWidth-2), "\n")
 	}
 	var manifest bytes.Buffer
-	manifest.WriteString(heading(m))
+	manifest.WriteString(moveHeading(m))
 	encoder := yaml.NewEncoder(&manifest)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(object); err != nil {
@@ -103,8 +106,8 @@ func inBlocks(node *yaml.Node) {
 	}
 }
 
-// field of a mapping; an empty node if it has none.
-func field(node *yaml.Node, name string) *yaml.Node {
+// yamlField is a field of a mapping; an empty node if it has none.
+func yamlField(node *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == name {
 			return node.Content[i+1]
@@ -113,14 +116,14 @@ func field(node *yaml.Node, name string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// heading says what the policy takes the place of.
-func heading(m migrate.Move) string {
-	text := wrap(strings.Join(m.Targets, ", ")+": scaled today by "+strings.Join(originNames(m.Origins), ", ")+".", "# ",
+// moveHeading says what the policy takes the place of.
+func moveHeading(m migrate.Move) string {
+	text := wrapComment(strings.Join(m.Targets, ", ")+": scaled today by "+strings.Join(originNames(m.Origins), ", ")+".", "# ",
 		defaultWidth)
 	if len(m.Notes) > 0 {
 		text += "# What becomes of the rest:\n"
 		for _, note := range m.Notes {
-			text += wrap("- "+note, "#   ", defaultWidth)
+			text += wrapComment("- "+note, "#   ", defaultWidth)
 		}
 	}
 	return text
@@ -133,8 +136,8 @@ func originNames(origins []migrate.Origin) (all []string) {
 	return all
 }
 
-// wrap breaks a text into lines, each after the prefix. The lines after "- " are indented.
-func wrap(text, prefix string, width int) string {
+// wrapComment breaks a text into lines, each after the prefix. The lines after "- " are indented.
+func wrapComment(text, prefix string, width int) string {
 	indent := ""
 	if strings.HasPrefix(text, "- ") {
 		indent = "  "

@@ -51,8 +51,8 @@ type draft struct {
 	comments     map[string][]string
 	notes        []string
 	origins      []Origin
-	// keeps is true if an autoscaler has to go on beside the policy.
-	keeps bool
+	// keeps is true if an autoscaler has to go on beside the policy, and incomplete if the topics are unknown.
+	keeps, incomplete bool
 }
 
 // draft returns the draft of a target, which all its autoscalers share.
@@ -122,8 +122,8 @@ func (d *draft) move(name string) Move {
 		Spec:       v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: d.ref, Subscription: d.subscription},
 	}
 	d.spec.Mode, d.spec.LatencyObjective = v1alpha1.ModeRecommend, metav1.Duration{Duration: objective}
-	d.comment(fieldObjective, "How long a message may take until a replica has processed it. 60s is the default: no "+
-		"autoscaler of today has such a field.")
+	d.comment(fieldObjective, "How long a message may take until a replica has processed it. 60s is the default, for you "+
+		"to change: what scales today has no such field.")
 	origins := names(d.origins)
 	if d.keeps {
 		d.comment(fieldMode, "It decides and writes nothing, and has to stay so while %s goes on.", origins)

@@ -131,11 +131,12 @@ func Translate(in Input) Result {
 	result := Result{Untranslated: t.problems, Foreign: t.foreign}
 	for _, key := range t.order {
 		d := t.drafts[key]
-		if d.existing != nil {
+		switch {
+		case d.existing != nil:
 			result.Begun = append(result.Begun, Begun{Policy: *d.existing, Origins: d.origins})
-			continue
+		case !d.incomplete:
+			result.Moves = append(result.Moves, d.move(t.policyName(d)))
 		}
-		result.Moves = append(result.Moves, d.move(t.policyName(d)))
 	}
 	result.Moves = t.joinSets(result.Moves)
 	slices.SortStableFunc(result.Moves, func(a, b Move) int {

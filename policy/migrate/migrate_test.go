@@ -309,6 +309,9 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 			result := migrate.Translate(in)
 			require.Len(t, result.Untranslated, 1)
 			require.Contains(t, result.Untranslated[0].Message, test.want)
+			for _, m := range result.Moves {
+				require.True(t, m.Policy.Spec.Subscription == nil || len(m.Policy.Spec.Subscription.Topics) > 0)
+			}
 		})
 	}
 }

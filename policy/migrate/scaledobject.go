@@ -161,7 +161,7 @@ func (t *translator) kedaRest(d *draft, title string, object *unstructured.Unstr
 	}
 	if spec.Advanced.RestoreToOriginalReplicaCount {
 		d.note("restoreToOriginalReplicaCount: set it to false in %s before you delete that. KEDA would set the replicas "+
-			"of the day on which it was created.", title)
+			"from before it was created.", title)
 	}
 	if spec.Advanced.ScalingModifiers.Formula != "" {
 		d.keeps = true

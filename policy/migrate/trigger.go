@@ -65,9 +65,7 @@ func (t triggers) translate() {
 	case t.scaled.describes:
 		d.note("topic, subscription, adminURL: %s itself says what it consumes, and where.", t.scaled.ref.Kind)
 	case d.subscription == nil || len(d.subscription.Topics) == 0:
-		d.subscription = &v1alpha1.Subscription{Topics: []v1alpha1.TopicName{"TENANT/NAMESPACE/TOPIC"}, Name: "SUBSCRIPTION"}
-		d.keeps = true
-		d.comment(fieldSubscription, "Write topics and name here: they could not be translated.")
+		d.incomplete = true // and the problem is known
 	default:
 		d.subscription.Type = v1alpha1.SubscriptionShared
 		d.comment(fieldSubscription, "topic and subscription of %s. KEDA does not know the type: set the one that the "+
@@ -104,7 +102,7 @@ func (t triggers) pulsar(name string, one trigger) {
 	}
 	switch s := d.subscription; {
 	case !topicName.MatchString(topic):
-		t.problem(t.title, fmt.Sprintf("%s has topic %q, which is not tenant/namespace/topic: correct it in the policy",
+		t.problem(t.title, fmt.Sprintf("%s has topic %q, which is not tenant/namespace/topic: write the policy yourself (examples/deployment.yaml)",
 			name, topic))
 	case s.Name != subscription:
 		d.keeps = true
@@ -131,11 +129,11 @@ func (t triggers) value(name string, one trigger, key string) string {
 		return value
 	}
 	if variable == "" {
-		t.problem(t.title, fmt.Sprintf("%s has no %s: write it into the policy", name, key))
+		t.problem(t.title, fmt.Sprintf("%s has no %s: write the policy yourself (examples/deployment.yaml)", name, key))
 		return ""
 	}
-	t.problem(t.title, fmt.Sprintf("%s takes %s from variable %s of the container, with no literal value there: write it "+
-		"into the policy", name, key, variable))
+	t.problem(t.title, fmt.Sprintf("%s takes %s from variable %s of the container, with no literal value there: write "+
+		"the policy yourself (examples/deployment.yaml)", name, key, variable))
 	return ""
 }
 
@@ -143,7 +141,7 @@ func (t triggers) value(name string, one trigger, key string) string {
 func (t triggers) adminURL(name string, one trigger) {
 	d, address := t.draft, t.value(name, one, "adminURL")
 	if address == "" {
-		return
+		return // and the problem is known
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil ||
