@@ -36,7 +36,8 @@ func (m mover) move(ctx context.Context, result migrate.Result) error {
 	return errors.Join(m.create(ctx, result.Moves), m.switchOver(ctx, result.Begun))
 }
 
-func (m mover) say(format string, args ...any) { fmt.Fprintf(m.out, format+"\n", args...) }
+// say reports a step. The steps go on without their reader.
+func (m mover) say(format string, args ...any) { _, _ = fmt.Fprintf(m.out, format+"\n", args...) }
 
 // ask is true for y or yes. The end of the input is a no.
 func (m mover) ask(question string) (bool, error) {

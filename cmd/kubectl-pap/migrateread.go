@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,9 +30,7 @@ type inventory struct {
 
 // read returns the autoscalers that --from names, and what their translation needs.
 func (i inventory) read(ctx context.Context, from string) (migrate.Input, error) {
-	in := migrate.Input{
-		MaxReplicas: from == fromAll || from == fromFunctionMesh, Selectables: map[string][]set.Selectable{},
-	}
+	in := migrate.Input{MaxReplicas: from == fromAll || from == fromFunctionMesh}
 	var err error
 	for _, kind := range append(cluster.WorkloadKinds(), cluster.KindFunctionMesh) {
 		found, err := i.objects(ctx, kind)
@@ -59,20 +58,24 @@ func (i inventory) read(ctx context.Context, from string) (migrate.Input, error)
 		}
 		in.Autoscalers = found.Items
 	}
-	for _, list := range [][]unstructured.Unstructured{in.Components, in.Workloads} {
-		for n := range list {
-			if kind := list[n].GetKind(); kind != cluster.KindDeployment {
-				namespace := list[n].GetNamespace()
-				in.Selectables[namespace] = append(in.Selectables[namespace], target.Selectables(&list[n])...)
-			}
-		}
-	}
+	in.Selectables = selectables(slices.Concat(in.Components, in.Workloads))
 	var policies v1alpha1.AutoscalingPolicyList
 	if err := i.list(ctx, "autoscalingpolicies", &policies); err != nil {
 		return in, err
 	}
 	in.Policies = policies.Items
 	return in, nil
+}
+
+// selectables are what an AutoscalingPolicySet may select, by namespace.
+func selectables(objects []unstructured.Unstructured) map[string][]set.Selectable {
+	found := map[string][]set.Selectable{}
+	for i := range objects {
+		if object := &objects[i]; object.GetKind() != cluster.KindDeployment {
+			found[object.GetNamespace()] = append(found[object.GetNamespace()], target.Selectables(object)...)
+		}
+	}
+	return found
 }
 
 // objects of a kind; none where it is not installed.

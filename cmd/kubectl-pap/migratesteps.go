@@ -78,8 +78,8 @@ func moveSteps(result migrate.Result) string {
 	if len(governors) == 0 {
 		return s.String()
 	}
-	s.text("3. Switch, one after another. The adapter suspends what scales today, keeps the replicas, and scales them from " +
-		"then on. It needs rbac.takeOver=true of the chart. Or run kubectl pap migrate --apply again.")
+	s.text("3. Switch, one after another. The adapter suspends what scales today, keeps the replicas, and scales them " +
+		"from then on. It needs rbac.takeOver=true of the chart. Or run kubectl pap migrate --apply again.")
 	for _, g := range governors {
 		s.command(g.switchCommand())
 	}
@@ -87,8 +87,8 @@ func moveSteps(result migrate.Result) string {
 	for _, g := range governors {
 		s.command(g.undoCommand())
 	}
-	s.text("5. To stay, delete from your manifests what follows. A tool that applies its manifests again and again would " +
-		"undo step 3, which the policy reports (Recreated): with such a tool do steps 3 and 5 in one commit " +
+	s.text("5. To stay, delete from your manifests what follows. A tool that applies its manifests again and again " +
+		"would undo step 3, which the policy reports (Recreated): with such a tool do steps 3 and 5 in one commit " +
 		"(docs/gitops.md).")
 	for _, o := range origins {
 		s.command(removal(o))

@@ -118,8 +118,8 @@ func yamlField(node *yaml.Node, name string) *yaml.Node {
 
 // moveHeading says what the policy takes the place of.
 func moveHeading(m migrate.Move) string {
-	text := wrapComment(strings.Join(m.Targets, ", ")+": scaled today by "+strings.Join(originNames(m.Origins), ", ")+".", "# ",
-		defaultWidth)
+	origins := strings.Join(originNames(m.Origins), ", ")
+	text := wrapComment(strings.Join(m.Targets, ", ")+": scaled today by "+origins+".", "# ", defaultWidth)
 	if len(m.Notes) > 0 {
 		text += "# What becomes of the rest:\n"
 		for _, note := range m.Notes {

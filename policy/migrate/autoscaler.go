@@ -21,8 +21,6 @@ import (
 const hpaMinReplicas = 1
 
 // partition ends the name of a partition of a topic.
-//
-//nolint:gochecknoglobals // a regular expression, compiled once
 var partition = regexp.MustCompile(`-partition-[0-9]+$`)
 
 // autoscaler translates a HorizontalPodAutoscaler that a user wrote, or that Function Mesh forgot.
@@ -54,6 +52,13 @@ func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 		t.foreign = append(t.foreign, fmt.Sprintf("%s/%s (%s %s)", hpa.Namespace, hpa.Name, named.Kind, named.Name))
 		return
 	}
+	t.scaledBy(hpa, title, target, subscription)
+}
+
+// scaledBy adds an autoscaler to the draft of its target.
+func (t *translator) scaledBy(hpa *autoscalingv2.HorizontalPodAutoscaler, title string, target scaled,
+	subscription *v1alpha1.Subscription,
+) {
 	origin := Origin{Kind: kindAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name}
 	d := t.draft(hpa.Namespace, target.ref)
 	d.origins = append(d.origins, origin)
@@ -65,13 +70,13 @@ func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 		low = bound{*hpa.Spec.MinReplicas, fieldMin}
 	}
 	d.bounds(origin, low, bound{hpa.Spec.MaxReplicas, fieldMax})
-	if named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
+	if named := hpa.Spec.ScaleTargetRef; named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
 		d.comment(fieldTarget, "%s scales StatefulSet %s, which belongs to it.", origin, named.Name)
 	}
 	if owner := metav1.GetControllerOfNoCopy(hpa); owner != nil && !isWorkload(owner.Kind) {
 		d.keeps = true
-		t.problem(title, fmt.Sprintf("%s %s created it and would recreate it: configure that to leave the target alone, then "+
-			"set mode Auto", owner.Kind, owner.Name))
+		t.problem(title, fmt.Sprintf("%s %s created it and would recreate it: configure that to leave the target alone, "+
+			"then set mode Auto", owner.Kind, owner.Name))
 	}
 	if !target.describes && d.subscription == nil {
 		d.subscription = subscription
@@ -117,8 +122,8 @@ func (t *translator) metrics(d *draft, title string, metrics []autoscalingv2.Met
 	}
 }
 
-const insteadOfCPU = "CPU says little about a replica that waits for a database. The policy scales by backlog, rates and " +
-	"what one replica processes."
+const insteadOfCPU = "CPU says little about a replica that waits for a database. The policy scales by backlog, rates " +
+	"and what one replica processes."
 
 func cpuAt(percent int32) string { return fmt.Sprintf("cpu at %d %%", percent) }
 
@@ -221,8 +226,8 @@ func (t *translator) behavior(d *draft, origin Origin, title string,
 		return
 	}
 	if down.SelectPolicy != nil && *down.SelectPolicy == autoscalingv2.DisabledPolicySelect {
-		t.problem(title, "behavior.scaleDown.selectPolicy is Disabled, which a policy has not: set minReplicas of the policy "+
-			"to what must stay")
+		t.problem(title, "behavior.scaleDown.selectPolicy is Disabled, which a policy has not: set minReplicas of the "+
+			"policy to what must stay")
 	}
 	if len(down.Policies) > 0 {
 		d.note("behavior.scaleDown.policies: not needed. A policy never goes below what the last 90 s needed.")

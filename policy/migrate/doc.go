@@ -3,8 +3,7 @@
 
 // Package migrate translates what scales targets today into policies: ScaledObjects with pulsar triggers,
 // HorizontalPodAutoscalers, and Function Mesh's maxReplicas. The policies have mode Recommend and conflictPolicy
-// TakeOver: a change of the mode to Auto makes the controller suspend the other autoscaler, and a deletion of the policy
-// makes it restore that.
+// TakeOver: with mode Auto the controller suspends the other autoscaler, and restores it when the policy is deleted.
 //
 // Layer 1: it knows the API, packages policy/plan, policy/schedule and policy/set, and the Kubernetes types. It never
 // reads a clock, speaks to a server, logs, or starts a goroutine. Read it in this order:
@@ -12,7 +11,8 @@
 //	migrate.go       Input, Result and Translate
 //	target.go        the target of an autoscaler, which may be a Function behind a StatefulSet
 //	draft.go         the policy of one target, of all its autoscalers
-//	scaledobject.go  ScaledObjects, with trigger.go for their triggers; pulsarkeys.go has the keys of KEDA's pulsar trigger
+//	scaledobject.go  ScaledObjects, with trigger.go for their triggers
+//	pulsarkeys.go    the keys of KEDA's pulsar trigger, for provider/keda too
 //	autoscaler.go    HorizontalPodAutoscalers
 //	functionmesh.go  maxReplicas of Functions, Sinks, Sources and entries of FunctionMeshes
 //	sets.go          one AutoscalingPolicySet for policies that agree

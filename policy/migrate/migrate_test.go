@@ -81,10 +81,11 @@ func named(t *testing.T, result migrate.Result, name string) migrate.Move {
 	var all []string
 	for _, m := range result.Moves {
 		got := ""
+		if m.Policy != nil {
+			got = m.Policy.Name
+		}
 		if m.Set != nil {
 			got = "set " + m.Set.Name
-		} else {
-			got = m.Policy.Name
 		}
 		if got == name {
 			return m
@@ -319,8 +320,8 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 func TestAutoscalersOfPoliciesAreLeftAlone(t *testing.T) {
 	owner := `ownerReferences: [{apiVersion: pulsar-autoscaler.io/v1alpha1, kind: AutoscalingPolicy, name: one, uid: a,
 		controller: true}]`
-	in := inputOf(t, `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: one, namespace: media, `+owner+`},
-			spec: {scaleTargetRef: {name: one}, triggers: [{type: pulsar, metadata: {topic: a/b/c}}]}}
+	in := inputOf(t, `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject,
+			metadata: {name: one, namespace: media, `+owner+`}, spec: {scaleTargetRef: {name: one}, triggers: [{type: pulsar, metadata: {topic: a/b/c}}]}}
 ---
 {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: `+plan.AutoscalerName("one")+
 		`, namespace: media, `+owner+`}, spec: {scaleTargetRef: {kind: Function, name: one}, maxReplicas: 1}}`)

@@ -175,5 +175,5 @@ func (t *translator) kedaRest(d *draft, title string, object *unstructured.Unstr
 }
 
 // keepScaledObject is what to do where KEDA has to stay.
-const keepScaledObject = "leave the policy in mode Recommend, and replace the pulsar triggers of the ScaledObject by one " +
-	"of type external-push that reads the policy (docs/keda.md, The decision of a policy)"
+const keepScaledObject = "leave the policy in mode Recommend, and replace the pulsar triggers of the ScaledObject by " +
+	"one of type external-push that reads the policy (docs/keda.md, The decision of a policy)"

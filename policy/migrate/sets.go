@@ -92,8 +92,6 @@ func (t *translator) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objec
 }
 
 // objectName matches names that the API server takes.
-//
-//nolint:gochecknoglobals // a regular expression, compiled once
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // setName is the value of the label, if it can be a name.

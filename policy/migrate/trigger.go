@@ -29,12 +29,16 @@ type trigger struct {
 
 func (one trigger) isPulsar() bool { return one.Type == "pulsar" }
 
+// What to do where topics or subscription are unknown, and where Pulsar is.
+const (
+	byHand = "write the policy yourself (examples/deployment.yaml)"
+	setURL = "set spec.pulsar.adminURL of the policy, or pulsar.adminUrl of the chart"
+)
+
 // fromEnv ends keys with the name of a variable of the target's container.
 const fromEnv = "FromEnv"
 
 // topicName is the pattern of v1alpha1.TopicName, without persistent://.
-//
-//nolint:gochecknoglobals // a regular expression, compiled once
 var topicName = regexp.MustCompile(`^[-=:._A-Za-z0-9]+/[-=:._A-Za-z0-9]+/[^/ \t\n]+$`)
 
 // triggers are those of a ScaledObject that is being translated.
@@ -102,8 +106,7 @@ func (t triggers) pulsar(name string, one trigger) {
 	}
 	switch s := d.subscription; {
 	case !topicName.MatchString(topic):
-		t.problem(t.title, fmt.Sprintf("%s has topic %q, which is not tenant/namespace/topic: write the policy yourself (examples/deployment.yaml)",
-			name, topic))
+		t.problem(t.title, fmt.Sprintf("%s has topic %q, which is not tenant/namespace/topic: %s", name, topic, byHand))
 	case s.Name != subscription:
 		d.keeps = true
 		t.problem(t.title, fmt.Sprintf("%s reads subscription %s, and a policy has one: here it is %s. %s",
@@ -128,12 +131,16 @@ func (t triggers) value(name string, one trigger, key string) string {
 			variable)
 		return value
 	}
+	fix := byHand
+	if key == "adminURL" {
+		fix = setURL
+	}
 	if variable == "" {
-		t.problem(t.title, fmt.Sprintf("%s has no %s: write the policy yourself (examples/deployment.yaml)", name, key))
+		t.problem(t.title, fmt.Sprintf("%s has no %s: %s", name, key, fix))
 		return ""
 	}
-	t.problem(t.title, fmt.Sprintf("%s takes %s from variable %s of the container, with no literal value there: write "+
-		"the policy yourself (examples/deployment.yaml)", name, key, variable))
+	t.problem(t.title, fmt.Sprintf("%s takes %s from variable %s of the container, with no literal value there: "+
+		"%s", name, key, variable, fix))
 	return ""
 }
 
@@ -146,8 +153,7 @@ func (t triggers) adminURL(name string, one trigger) {
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil ||
 		strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" {
-		t.problem(t.title, fmt.Sprintf("%s has adminURL %q, which is not http://host:port: set spec.pulsar.adminURL of the "+
-			"policy, or pulsar.adminUrl of the chart", name, address))
+		t.problem(t.title, fmt.Sprintf("%s has adminURL %q, which is not http://host:port: %s", name, address, setURL))
 		return
 	}
 	if d.spec.Pulsar != nil && d.spec.Pulsar.AdminURL != address {
