@@ -87,8 +87,8 @@ func (t *translator) scaledBy(hpa *autoscalingv2.HorizontalPodAutoscaler, title 
 }
 
 // ownMaxReplicas is maxReplicas of a Function, Sink or Source; nil for none.
-func (t *translator) ownMaxReplicas(namespace string, ref autoscalingv2.CrossVersionObjectReference) *int32 {
-	object := t.objects[objectKey{namespace, ref.Kind, ref.Name}]
+func (o objects) ownMaxReplicas(namespace string, ref autoscalingv2.CrossVersionObjectReference) *int32 {
+	object := o.byKey[objectKey{namespace, ref.Kind, ref.Name}]
 	if object == nil {
 		return nil
 	}

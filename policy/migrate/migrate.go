@@ -138,7 +138,7 @@ func Translate(in Input) Result {
 			result.Moves = append(result.Moves, d.move(t.policyName(d)))
 		}
 	}
-	result.Moves = t.joinSets(result.Moves)
+	result.Moves = newJoiner(in).join(result.Moves)
 	slices.SortStableFunc(result.Moves, func(a, b Move) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Targets[0], b.Targets[0]))
 	})
@@ -151,12 +151,8 @@ func Translate(in Input) Result {
 
 // translator collects what becomes of the autoscalers.
 type translator struct {
-	in      Input
-	objects map[objectKey]*unstructured.Unstructured
-	// unscalable is why no policy can scale an object, and ofWorker has the StatefulSets of Pulsar's function worker.
-	unscalable map[objectKey]string
-	ofWorker   map[objectKey]bool
-	policies   map[objectKey]*v1alpha1.AutoscalingPolicy
+	objects
+	policies map[objectKey]*v1alpha1.AutoscalingPolicy
 	// names of policies, with those to create.
 	names  map[string]bool
 	drafts map[objectKey]*draft
@@ -168,22 +164,8 @@ type translator struct {
 
 func newTranslator(in Input) *translator {
 	t := &translator{
-		in: in, objects: map[objectKey]*unstructured.Unstructured{}, unscalable: map[objectKey]string{},
-		ofWorker: map[objectKey]bool{}, policies: map[objectKey]*v1alpha1.AutoscalingPolicy{},
-		names: map[string]bool{}, drafts: map[objectKey]*draft{},
-	}
-	for _, list := range [][]unstructured.Unstructured{in.Components, in.Workloads} {
-		for i := range list {
-			object := &list[i]
-			t.objects[objectKey{object.GetNamespace(), object.GetKind(), object.GetName()}] = object
-		}
-	}
-	for namespace, selectables := range in.Selectables {
-		for _, s := range selectables {
-			key := keyOf(namespace, s.Ref)
-			t.unscalable[key] = s.Unscalable
-			t.ofWorker[key] = s.Ref.Kind == kindStatefulSet
-		}
+		objects: newObjects(in), policies: map[objectKey]*v1alpha1.AutoscalingPolicy{}, names: map[string]bool{},
+		drafts: map[objectKey]*draft{},
 	}
 	for i := range in.Policies {
 		p := &in.Policies[i]

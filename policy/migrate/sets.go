@@ -15,8 +15,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
-// joinSets replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
-func (t *translator) joinSets(moves []Move) (joined []Move) {
+// joiner replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
+type joiner struct {
+	in Input
+	// names of sets to create.
+	names map[string]bool
+}
+
+func newJoiner(in Input) joiner { return joiner{in, map[string]bool{}} }
+
+func (j joiner) join(moves []Move) (joined []Move) {
 	groups := map[string][]Move{}
 	for _, m := range moves {
 		key, err := json.Marshal(m.Policy.Spec.ScalingSpec)
@@ -29,7 +37,7 @@ func (t *translator) joinSets(moves []Move) (joined []Move) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		group := groups[id]
-		if one, found := t.set(group); found {
+		if one, found := j.set(group); found {
 			joined = append(joined, one)
 			continue
 		}
@@ -39,7 +47,7 @@ func (t *translator) joinSets(moves []Move) (joined []Move) {
 }
 
 // set is the set for a group, if a label selects it.
-func (t *translator) set(group []Move) (Move, bool) {
+func (j joiner) set(group []Move) (Move, bool) {
 	if len(group) < 2 {
 		return Move{}, false
 	}
@@ -47,7 +55,7 @@ func (t *translator) set(group []Move) (Move, bool) {
 	for _, m := range group {
 		targets[keyOf(namespace, m.Policy.Spec.ScaleTargetRef)] = true
 	}
-	common := t.commonLabels(namespace, targets)
+	common := j.commonLabels(namespace, targets)
 	for _, label := range slices.Sorted(maps.Keys(common)) {
 		s := &v1alpha1.AutoscalingPolicySet{
 			TypeMeta: metav1.TypeMeta{
@@ -59,17 +67,17 @@ func (t *translator) set(group []Move) (Move, bool) {
 				Template: v1alpha1.AutoscalingPolicyTemplate{Spec: group[0].Policy.Spec.ScalingSpec},
 			},
 		}
-		if t.selects(s, targets) && !t.names[namespace+" "+s.Name] {
-			t.names[namespace+" "+s.Name] = true
-			return join(s, group), true
+		if j.selects(s, targets) && !j.names[namespace+" "+s.Name] {
+			j.names[namespace+" "+s.Name] = true
+			return moveOf(s, group), true
 		}
 	}
 	return Move{}, false
 }
 
 // commonLabels are the labels that all targets have.
-func (t *translator) commonLabels(namespace string, targets map[objectKey]bool) (common map[string]string) {
-	for _, s := range t.in.Selectables[namespace] {
+func (j joiner) commonLabels(namespace string, targets map[objectKey]bool) (common map[string]string) {
+	for _, s := range j.in.Selectables[namespace] {
 		switch {
 		case !targets[keyOf(namespace, s.Ref)] || s.Mesh != "":
 		case common == nil:
@@ -82,10 +90,10 @@ func (t *translator) commonLabels(namespace string, targets map[objectKey]bool) 
 }
 
 // selects reports whether a set would govern the targets and nothing else.
-func (t *translator) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
-	neighbors := set.Neighbors{Policies: slices.DeleteFunc(slices.Clone(t.in.Policies),
+func (j joiner) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
+	neighbors := set.Neighbors{Policies: slices.DeleteFunc(slices.Clone(j.in.Policies),
 		func(p v1alpha1.AutoscalingPolicy) bool { return p.Namespace != s.Namespace })}
-	matched := set.Observe(s, neighbors, t.in.Selectables[s.Namespace]).Matched
+	matched := set.Observe(s, neighbors, j.in.Selectables[s.Namespace]).Matched
 	return len(matched) == len(targets) && !slices.ContainsFunc(matched, func(m set.MatchedObject) bool {
 		return m.NotGoverned != nil || !targets[keyOf(s.Namespace, m.Ref)]
 	})
@@ -102,8 +110,8 @@ func setName(value string) string {
 	return "migrated"
 }
 
-// join is the set with what is to be known about all policies of the group.
-func join(s *v1alpha1.AutoscalingPolicySet, group []Move) Move {
+// moveOf is the set with what is to be known about all policies of the group.
+func moveOf(s *v1alpha1.AutoscalingPolicySet, group []Move) Move {
 	m := Move{Set: s, Comments: map[string]string{
 		fieldMode:      "The policies decide and write nothing, so that what scales today goes on. Auto switches.",
 		fieldConflict:  "With mode Auto each policy suspends what scales its target, and restores it when it is deleted.",

@@ -48,6 +48,32 @@ func isWorkload(kind string) bool {
 	}, v1alpha1.WorkloadKind(kind))
 }
 
+// objects are what autoscalers may name.
+type objects struct {
+	byKey map[objectKey]*unstructured.Unstructured
+	// unscalable is why no policy can scale an object, and ofWorker has the StatefulSets of Pulsar's function worker.
+	unscalable map[objectKey]string
+	ofWorker   map[objectKey]bool
+}
+
+func newObjects(in Input) objects {
+	o := objects{map[objectKey]*unstructured.Unstructured{}, map[objectKey]string{}, map[objectKey]bool{}}
+	for _, list := range [][]unstructured.Unstructured{in.Components, in.Workloads} {
+		for i := range list {
+			object := &list[i]
+			o.byKey[objectKey{object.GetNamespace(), object.GetKind(), object.GetName()}] = object
+		}
+	}
+	for namespace, selectables := range in.Selectables {
+		for _, s := range selectables {
+			key := keyOf(namespace, s.Ref)
+			o.unscalable[key] = s.Unscalable
+			o.ofWorker[key] = s.Ref.Kind == kindStatefulSet
+		}
+	}
+	return o
+}
+
 // scaled is the target of a policy in place of what an autoscaler names.
 type scaled struct {
 	ref v1alpha1.ScaleTargetRef
@@ -57,26 +83,26 @@ type scaled struct {
 
 // resolve finds the target: the Function of a StatefulSet, and the entry of a FunctionMesh for its child. impossible is
 // why no policy can scale it.
-func (t *translator) resolve(namespace string, ref v1alpha1.ScaleTargetRef) (target scaled, impossible string) {
-	object := t.objects[objectKey{namespace, ref.Kind, ref.Name}]
+func (o objects) resolve(namespace string, ref v1alpha1.ScaleTargetRef) (target scaled, impossible string) {
+	object := o.byKey[objectKey{namespace, ref.Kind, ref.Name}]
 	group, _, _ := strings.Cut(ref.APIVersion, "/")
 	switch {
 	case group == groupFunctionMesh && object == nil:
 		return scaled{}, fmt.Sprintf("%s %s does not exist: delete the autoscaler", ref.Kind, ref.Name)
-	case group == groupFunctionMesh && t.unscalable[keyOf(namespace, ref)] != "":
-		return scaled{}, t.unscalable[keyOf(namespace, ref)]
+	case group == groupFunctionMesh && o.unscalable[keyOf(namespace, ref)] != "":
+		return scaled{}, o.unscalable[keyOf(namespace, ref)]
 	case group == groupFunctionMesh:
 		return scaled{throughMesh(object, v1alpha1.ScaleTargetRef{
 			APIVersion: versionFunctionMesh, Kind: ref.Kind, Name: ref.Name,
 		}), true}, ""
 	case ref.Kind == kindStatefulSet && object != nil:
 		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && isWorkload(owner.Kind) {
-			return t.resolve(namespace, v1alpha1.ScaleTargetRef{
+			return o.resolve(namespace, v1alpha1.ScaleTargetRef{
 				APIVersion: versionFunctionMesh, Kind: owner.Kind, Name: owner.Name,
 			})
 		}
 	}
-	return scaled{ref, ref.Kind == kindStatefulSet && t.ofWorker[keyOf(namespace, ref)]}, ""
+	return scaled{ref, ref.Kind == kindStatefulSet && o.ofWorker[keyOf(namespace, ref)]}, ""
 }
 
 // throughMesh is the entry of the FunctionMesh that owns the object, or else the object itself.
@@ -112,8 +138,8 @@ type podTemplate struct {
 
 // environment are the variables with a literal value in a container of the object, or in the first one. KEDA reads
 // metadata from them.
-func (t *translator) environment(key objectKey, container string) map[string]string {
-	object := t.objects[key]
+func (o objects) environment(key objectKey, container string) map[string]string {
+	object := o.byKey[key]
 	if object == nil {
 		return nil
 	}
