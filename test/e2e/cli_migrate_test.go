@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -26,9 +25,9 @@ func TestCLIMigrate(t *testing.T) {
 	const namespace, name, user = "moving", "moved", "mover"
 	theStage.Need(t)
 	place(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	function := mesh.Function(namespace, name, mesh.FunctionConfig{Topics: []string{"moved"}, PulsarConfig: "absent"})
-	require.NoError(t, unstructured.SetNestedField(function.Object, int64(6), "spec", "maxReplicas"))
-	place(t, function)
+	place(t, mesh.Function(namespace, name, mesh.FunctionConfig{
+		Topics: []string{"moved"}, PulsarConfig: "absent", Replicas: 1, MaxReplicas: 6,
+	}))
 	place(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules: []rbacv1.PolicyRule{{
