@@ -18,8 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// TestCLIMigrate moves a Function over in a namespace of its own, in a cluster without KEDA, as a user with the
-// permissions that the help of the command names.
+// TestCLIMigrate moves a Function over in a namespace of its own, as a user with the permissions that the help of the
+// command names.
 func TestCLIMigrate(t *testing.T) {
 	t.Parallel()
 	const namespace, name, user = "moving", "moved", "mover"
@@ -33,6 +33,8 @@ func TestCLIMigrate(t *testing.T) {
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{mesh.Group}, Verbs: []string{"list"},
 			Resources: []string{"functions", "sinks", "sources", "functionmeshes"},
+		}, {
+			APIGroups: []string{"keda.sh"}, Verbs: []string{"list"}, Resources: []string{"scaledobjects"},
 		}},
 	})
 	for _, role := range []string{user, "system:aggregate-to-view", "pulsar-autoscaler-view"} {
