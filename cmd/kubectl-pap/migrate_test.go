@@ -266,3 +266,12 @@ func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
 		})
 	}
 }
+
+// TestMigrateDiscoversThatKindsAreAbsent reads a server that has policies and no other kind.
+func TestMigrateDiscoversThatKindsAreAbsent(t *testing.T) {
+	server := newPolicyServer(t)
+	out, err := kubectlPap(t, "", "migrate", "--server", server.url, "-n", "media")
+	require.NoError(t, err)
+	require.Empty(t, out)
+	require.Equal(t, []string{"/apis/pulsar-autoscaler.io/v1alpha1/namespaces/media/autoscalingpolicies?"}, server.reads())
+}

@@ -55,7 +55,7 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.uninstalled && r.URL.Path == "/apis":
 		_, _ = io.WriteString(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`)
-	case s.uninstalled && r.URL.Path != "/api":
+	case s.uninstalled && r.URL.Path != "/api", isOtherGroup(r.URL.Path):
 		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	case r.URL.Path == group:
 		_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "pulsar-autoscaler.io/v1alpha1", "resources": [
@@ -85,6 +85,11 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.seen <- r.URL.Path + "?" + r.URL.Query().Get("labelSelector")
 		_ = json.NewEncoder(w).Encode(s.list)
 	}
+}
+
+// isOtherGroup reports whether a path is of an API group that the server does not have.
+func isOtherGroup(path string) bool {
+	return strings.HasPrefix(path, "/apis/") && !strings.HasPrefix(path, "/apis/pulsar-autoscaler.io/")
 }
 
 func (s *policyServer) get(w http.ResponseWriter, name string) {
