@@ -173,7 +173,8 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 				s.Fail(topic(in2), gone)
 			},
 			want: backlog.ErrSubscriptionNotFound,
-			text: `no topic that matches persistent://public/default/in-.* has subscription "public/default/resize"`,
+			text: `in-1 has no subscription "public/default/resize", and has no other; it appears when the first replica ` +
+				`connects; no topic that matches persistent://public/default/in-.* has it`,
 		},
 		"a matched topic that was deleted since does not count": {
 			prepare: func(s *backlog.Store) {

@@ -65,8 +65,9 @@ type inputs struct {
 	known    int
 	work     int // topics and partitions since the last yield
 	coverage Coverage
-	// unsubscribed topics match and lack the subscription; gone topics no longer exist.
+	// unsubscribed topics match and lack the subscription, the first for the reason lacking; gone topics no longer exist.
 	unsubscribed, gone int
+	lacking            error
 	// first is the first reason why a topic is missing, and firstAnswers the number of topics without their first answer.
 	first        error
 	firstAnswers int
@@ -182,6 +183,7 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
 			found.unsubscribed++
+			found.lacking = cmp.Or(found.lacking, err)
 		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
 			_, unknown := s.matched(subscription, now)
 			if i := slices.IndexFunc(unknown, MissingInput.isRecent); i >= 0 {
@@ -206,9 +208,8 @@ func (m MissingInput) isRecent() bool {
 func (i *inputs) unknown(subscription Subscription) error {
 	patterns := strings.Join(subscription.Patterns, ", ")
 	switch {
-	case i.unsubscribed > 0:
-		return fmt.Errorf("%w: no topic that matches %s has subscription %q; it appears when the first replica connects",
-			ErrSubscriptionNotFound, patterns, subscription.Name)
+	case i.lacking != nil:
+		return fmt.Errorf("%w; no topic that matches %s has it", i.lacking, patterns)
 	case i.gone > 0:
 		return fmt.Errorf("%w: the topics that matched %s are gone", ErrTopicNotFound, patterns)
 	default:
@@ -271,8 +272,7 @@ func (s *tracked) input(key Topic, subscription string, now time.Time) (input, e
 	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
 		return input{}, staleError(topic.answeredAt, topic.failure)
 	case state.missing:
-		return input{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
-			ErrSubscriptionNotFound, key.Name, subscription)
+		return input{}, topic.lacks(key.Name, subscription)
 	case len(state.history.points) == 0 && cmp.Or(topic.failure, topic.incomplete) != nil:
 		return input{}, cmp.Or(topic.failure, topic.incomplete)
 	case len(state.history.points) > 0 && now.Sub(state.history.last().at) > s.staleAfter:

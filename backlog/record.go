@@ -26,6 +26,8 @@ type topicState struct {
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
+	// others are known while a subscription is missing.
+	others OtherSubscriptions
 	// relistRequested is true if a listing was requested since the topic was found missing.
 	relistRequested bool
 	slow            slowAnswers
@@ -66,6 +68,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.fullAt = sample.At
 		t.slow = slowAnswers{}
 	}
+	t.others = OtherSubscriptions{}
 	forget := t.slow.timeouts > 0 && sample.At.Sub(t.fullAt) > 2*fullInterval
 	for name, state := range t.subscriptions {
 		if !sample.covers(name) {
@@ -82,6 +85,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			state.forgetConsumers()
 		}
 		if state.missing {
+			t.others = sample.Others
 			continue
 		}
 		state.history.add(state.point(sample, on, meanBatch), window)

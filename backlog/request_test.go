@@ -47,6 +47,34 @@ func TestASubscriptionThatWasNotRequestedIsNotMissing(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrSubscriptionNotFound)
 }
 
+func TestAMissingSubscriptionNamesThoseThatExist(t *testing.T) {
+	others := func(more int, names ...string) backlog.OtherSubscriptions {
+		return backlog.OtherSubscriptions{Names: names, More: more}
+	}
+	for name, test := range map[string]struct {
+		others backlog.OtherSubscriptions
+		want   string
+	}{
+		"none":      {others(0), `"typo", but "public/default/resize"; it appears when the first replica connects`},
+		"some":      {others(0, "b", "a"), `"typo", but "a", "b", "public/default/resize"; it appears`},
+		"many":      {others(7, "e", "d", "c", "b", "a"), `"typo", but "a", "b", "c", "d", "e" and 8 more; it appears`},
+		"in quotes": {others(0, "a\nb"), `"typo", but "a", "public/default/resize"; it appears`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			mine, typo := backlog.NewSubscription(cluster(), function, orders), backlog.NewSubscription(cluster(), "typo", orders)
+			store.Track("me", mine)
+			store.Track("another", typo)
+			sample := answer{at: 0, backlogEntries: 5}.sample()
+			sample.Others = test.others
+			store.Record(topic(orders), sample)
+			_, err := store.Read(typo, start())
+			require.ErrorIs(t, err, backlog.ErrSubscriptionNotFound)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
 func TestConsumersThatAreOnlyCountedAreConsumers(t *testing.T) {
 	// crowd is an answer of two partitions with 3,000 consumers each; the lists have only the first ones.
 	crowd := func(at, first int) backlog.TopicSample {

@@ -83,6 +83,8 @@ type TopicSample struct {
 	// Subscriptions that were read, by name, whether or not they exist; nil for all.
 	Subscriptions []string
 	Partitions    []PartitionSample
+	// Others exist and were not read.
+	Others OtherSubscriptions
 	// PeekedEntries of a backlog from before the topic was loaded were read one by one, with detail Entries, and have
 	// PeekedMessages; 0 for none.
 	PeekedEntries, PeekedMessages int64

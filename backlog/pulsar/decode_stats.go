@@ -52,6 +52,9 @@ type statsDecoder struct {
 	unanswered backlog.Detail
 	// consumersKept is the number of consumers in the sample.
 	consumersKept int
+	// others are those that were not requested, and unread is their number on the current partition.
+	others backlog.OtherSubscriptions
+	unread int
 	// shared has strings that occur on several partitions.
 	shared map[string]string
 }
@@ -64,6 +67,7 @@ func newStatsDecoder(r io.Reader, request backlog.Request) *statsDecoder {
 func (d *statsDecoder) topicSample(partitions ...backlog.PartitionSample) backlog.TopicSample {
 	return backlog.TopicSample{
 		Detail: d.request.Detail &^ d.unanswered, Subscriptions: d.request.Subscriptions, Partitions: partitions,
+		Others: d.others,
 	}
 }
 
@@ -89,6 +93,7 @@ func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
 		return backlog.PartitionSample{}, err
 	}
 	sample := backlog.PartitionSample{Index: index}
+	d.unread = 0
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "msgInCounter":
@@ -133,7 +138,7 @@ func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlo
 	}
 	err := d.object(func(key []byte) error {
 		if !d.request.Wants(string(key)) {
-			return d.skip()
+			return d.skipOther(key)
 		}
 		if err := d.answer.keep(subscriptionCost); err != nil {
 			return err

@@ -179,6 +179,45 @@ func TestDecodeDetails(t *testing.T) {
 	}
 }
 
+func TestDecodeKeepsAFewNamesOfOtherSubscriptions(t *testing.T) {
+	partition := func(names ...string) string {
+		all := map[string]any{}
+		for _, name := range names {
+			all[name] = map[string]any{"msgBacklog": 0, "msgOutCounter": 0, "msgDelayed": 0, "unackedMessages": 0}
+		}
+		content, err := json.Marshal(map[string]any{"msgInCounter": 9, "subscriptions": all})
+		require.NoError(t, err)
+		return string(content)
+	}
+	wanted := backlog.Request{Subscriptions: []string{"me"}}
+	for name, test := range map[string]struct {
+		answer string
+		want   backlog.OtherSubscriptions
+	}{
+		"none": {partition("me"), backlog.OtherSubscriptions{}},
+		"some": {partition("me", "a", "b"), backlog.OtherSubscriptions{Names: []string{"a", "b"}}},
+		"many": {
+			partition("a", "b", "c", "d", "e", "f", "g"),
+			backlog.OtherSubscriptions{Names: []string{"a", "b", "c", "d", "e"}, More: 2},
+		},
+		"a long name": {
+			partition(strings.Repeat("a", 1000)), backlog.OtherSubscriptions{Names: []string{strings.Repeat("a", 200)}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeStats(strings.NewReader(test.answer), wanted)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got.Others)
+		})
+	}
+	const topic = "persistent://public/default/t"
+	answer := `{"metadata":{"partitions":2},"partitions":{"` + topic + `-partition-0":` + partition("a", "b") + `,"` +
+		topic + `-partition-1":` + partition("b", "c", "d") + `}}`
+	got, err := decodePartitionedStats(strings.NewReader(answer), topic, 2, wanted)
+	require.NoError(t, err)
+	require.Equal(t, backlog.OtherSubscriptions{Names: []string{"a", "b", "c", "d"}}, got.Others)
+}
+
 // subscription is an answer of /stats with one subscription in which the given fields are changed.
 func subscription(changes map[string]any) string {
 	fields := map[string]any{

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,22 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 	d.addBytes(&sample, s.bytes)
 	d.addAge(&sample, s.earliest)
 	return sample, nil
+}
+
+// skipOther skips a subscription that was not requested. It keeps the first names, for the error of a missing one.
+func (d *statsDecoder) skipOther(key []byte) error {
+	d.unread++
+	if len(d.others.Names) < backlog.MostOthers {
+		name, err := d.share(key[:min(len(key), backlog.MostQuoted)])
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(d.others.Names, name) {
+			d.others.Names = append(d.others.Names, name)
+		}
+	}
+	d.others.More = max(d.others.More, d.unread-len(d.others.Names))
+	return d.skip()
 }
 
 // addBytes adds the size. A broker without such a request, or without the parameter, sends -1.
