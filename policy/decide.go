@@ -14,7 +14,7 @@ import (
 // Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas. Partial readings have
 // sums that are lower bounds: they may add replicas and remove none.
 //
-//	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
+//	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> behavior -> bound
 func Decide(in Input, before State) (Decision, State) {
 	before = before.ofSubscription(in)
 	before.Decided = before.Decided.resolve(in, before.ReadAt)
@@ -35,6 +35,7 @@ func Decide(in Input, before State) (Decision, State) {
 	after.Recommendations = slide(before.Recommendations,
 		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, longestWindow)
 	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
+	after.Raises, target, held = before.Raises.limit(in, current, kept, target, held)
 	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
 		held = in.Frozen
@@ -193,6 +194,7 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	}
 	switch {
 	case target > 0 || in.minReplicas() > 0 || in.Frozen != nil:
+	case ScaleUpDisabled(in.Spec):
 	case errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale):
 		target = 1
 	}

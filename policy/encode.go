@@ -45,6 +45,7 @@ type encoded struct {
 // and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
+	s.Raises = Raises{Wanted: compacted(s.Raises.Wanted), Decided: compacted(s.Raises.Decided)}
 	if s.Arrivals != nil {
 		arrivals := *s.Arrivals
 		arrivals.Past = thinned(arrivals.Past)
@@ -228,8 +229,8 @@ func thinned[T any](list []T) []T {
 	return after
 }
 
-// compacted merges neighbors of a long window. It keeps the larger number until the later time, so replicas go down
-// later and never earlier.
+// compacted merges neighbors of a long window. It keeps the first number until the later time, so replicas change later
+// and never earlier.
 func compacted(window []ReplicasAt) []ReplicasAt {
 	if len(window) <= maxEncodedEntries {
 		return window

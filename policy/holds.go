@@ -137,7 +137,7 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 		return until, held
 	}
 	if target > wanted {
-		largest := largestWithin(state.Recommendations, in.Now, longestWindow)
+		largest := extremeWithin(state.Recommendations, in.Now, longestWindow)
 		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
 			"%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first", wanted,
 			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))}

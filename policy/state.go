@@ -33,6 +33,8 @@ type State struct {
 	Zero     Zero             `json:"zero,omitzero"`
 	Pulses   forecast.Pulses  `json:"pulses,omitzero"`
 	Decided  Decided          `json:"decided,omitzero"`
+	// Raises are empty without limits in behavior.scaleUp.
+	Raises Raises `json:"raises,omitzero"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
 	Recommendations []ReplicasAt  `json:"steady,omitempty"`
 	Contradiction   Contradiction `json:"contradiction,omitzero"`
@@ -203,8 +205,8 @@ func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []Repli
 	return append(after, newest)
 }
 
-// largestWithin is the largest recommendation of a window, which always includes the newest one.
-func largestWithin(recommended []ReplicasAt, now time.Time, window time.Duration) ReplicasAt {
+// extremeWithin is the first entry of a window, which is its extreme; a window always includes the newest entry.
+func extremeWithin(recommended []ReplicasAt, now time.Time, window time.Duration) ReplicasAt {
 	for _, r := range recommended {
 		if now.Sub(r.At) < window {
 			return r

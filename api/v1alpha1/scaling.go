@@ -68,8 +68,8 @@ type ScalingSpec struct {
 	Forecast *Forecast `json:"forecast,omitempty"`
 
 	// mode is whether decisions are made and applied. Auto scales the target. Recommend shows decisions in the status and
-	// writes nothing to the target. Paused measures and decides nothing, and keeps what was learned. A change of mode
-	// changes no replicas. Default: Auto.
+	// writes nothing to the target. Paused shows the backlog in the status, and decides and changes nothing. A change of
+	// mode changes no replicas. Default: Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Mode Mode `json:"mode,omitempty"`
@@ -193,33 +193,6 @@ type Utilization struct {
 	TargetPercent int32 `json:"targetPercent,omitempty"`
 }
 
-// Behavior limits how fast replicas change.
-type Behavior struct {
-	// scaleDown limits how fast replicas are removed. Default: the defaults of its fields.
-	// +optional
-	ScaleDown *ScaleDownRules `json:"scaleDown,omitempty"`
-}
-
-// ScaleDownRules limit how fast replicas are removed.
-type ScaleDownRules struct {
-	// stabilizationWindowSeconds is the stabilization window of scale-down, in seconds, from 0 to 3600: replicas never go
-	// below the largest recommendation within it. Default: 30.
-	// +optional
-	// +kubebuilder:default=30
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=3600
-	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
-
-	// cooldownPeriodSeconds is how long the target must be idle before it scales to zero, in seconds, from 0 to 86400.
-	// Idle means that no message arrives, is processed or is in the backlog. It applies with minReplicas 0, as
-	// cooldownPeriod of a ScaledObject. Default: 300.
-	// +optional
-	// +kubebuilder:default=300
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=86400
-	CooldownPeriodSeconds *int32 `json:"cooldownPeriodSeconds,omitempty"`
-}
-
 // Mode is whether decisions are made and applied.
 //
 // +kubebuilder:validation:Enum=Auto;Recommend;Paused
@@ -231,7 +204,7 @@ const (
 	ModeAuto Mode = "Auto"
 	// ModeRecommend shows decisions in the status and writes nothing to the target.
 	ModeRecommend Mode = "Recommend"
-	// ModePaused changes nothing, sends no requests to Pulsar, and keeps what was learned.
+	// ModePaused shows the backlog in the status, and decides and changes nothing.
 	ModePaused Mode = "Paused"
 )
 

@@ -70,7 +70,8 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 						WithType(autoscalingv2.AverageValueMetricType).
 						WithAverageValue(resource.MustParse("1"))))).
 			WithBehavior(acautoscalingv2.HorizontalPodAutoscalerBehavior().
-				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
+				WithScaleUp(following(policy.ScaleUpDisabled(p.Spec))).
+				WithScaleDown(following(policy.ScaleDownDisabled(p.Spec)))))
 }
 
 // ownLabels are the labels of the objects that the controller creates for a policy.
@@ -78,11 +79,15 @@ func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
 	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: LabelValue(p.Name)}
 }
 
-// unfilteredRules allow every change at once: the largest step of the API, every second.
-func unfilteredRules() autoscalingv2.HPAScalingRules {
-	largest, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
+// followingRules allow every change at once: the largest step of the API, every second. Of behavior, which decisions
+// apply, they repeat what is disabled: a second limit over time would only come later.
+func followingRules(disabled bool) autoscalingv2.HPAScalingRules {
+	selected, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
+	if disabled {
+		selected = autoscalingv2.DisabledPolicySelect
+	}
 	return autoscalingv2.HPAScalingRules{
-		StabilizationWindowSeconds: new(int32), SelectPolicy: &largest, Tolerance: &none,
+		StabilizationWindowSeconds: new(int32), SelectPolicy: &selected, Tolerance: &none,
 		Policies: []autoscalingv2.HPAScalingPolicy{{
 			Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt16,
 			PeriodSeconds: 1,
@@ -90,9 +95,9 @@ func unfilteredRules() autoscalingv2.HPAScalingRules {
 	}
 }
 
-// unfiltered is unfilteredRules as an apply configuration.
-func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
-	rules := unfilteredRules()
+// following is followingRules as an apply configuration.
+func following(disabled bool) *acautoscalingv2.HPAScalingRulesApplyConfiguration {
+	rules := followingRules(disabled)
 	return acautoscalingv2.HPAScalingRules().
 		WithStabilizationWindowSeconds(*rules.StabilizationWindowSeconds).
 		WithSelectPolicy(*rules.SelectPolicy).

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -53,6 +54,42 @@ func TestTheScaledObjectReadsTheDecision(t *testing.T) {
 	require.Nil(t, bounds(func(*plan.Observed) {}).CooldownPeriod, "KEDA warns of it where it has no effect")
 	never := bounds(func(w *plan.Observed) { w.Policy.Spec.MinReplicas, w.Target.NeverZero = new(int32), true })
 	require.Equal(t, int32(1), never.MinReplicaCount)
+}
+
+func TestAnAutoscalerHasTheDirectionThatIsDisabled(t *testing.T) {
+	selected := func(b *autoscalingv2.HorizontalPodAutoscalerBehavior) [2]autoscalingv2.ScalingPolicySelect {
+		return [2]autoscalingv2.ScalingPolicySelect{*b.ScaleUp.SelectPolicy, *b.ScaleDown.SelectPolicy}
+	}
+	limited := v1alpha1.ScaleUpRules{Policies: []v1alpha1.ScalingPolicy{{
+		Type: v1alpha1.PodsScalingPolicy, Value: 1, PeriodSeconds: 60,
+	}}}
+	for name, test := range map[string]struct {
+		behavior *v1alpha1.Behavior
+		want     [2]autoscalingv2.ScalingPolicySelect
+	}{
+		"neither":                    {nil, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"}},
+		"limits are of the decision": {&v1alpha1.Behavior{ScaleUp: &limited}, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"}},
+		"up": {
+			&v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			[2]autoscalingv2.ScalingPolicySelect{"Disabled", "Max"},
+		},
+		"down": {
+			&v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			[2]autoscalingv2.ScalingPolicySelect{"Max", "Disabled"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world()
+			w.Policy.Spec.Behavior = test.behavior
+			hpa, err := plan.DecodeAutoscaler(plan.HorizontalPodAutoscaler(w.Policy, w.Target))
+			require.NoError(t, err)
+			require.Equal(t, test.want, selected(hpa.Spec.Behavior))
+			require.Len(t, hpa.Spec.Behavior.ScaleUp.Policies, 1)
+			require.Equal(t, int32(1), hpa.Spec.Behavior.ScaleUp.Policies[0].PeriodSeconds)
+			object := plan.ScaledObject(w.Policy, w.Target, testScaler())
+			require.Equal(t, test.want, selected(object.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior))
+		})
+	}
 }
 
 func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {

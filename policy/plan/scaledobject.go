@@ -148,7 +148,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		MinReplicaCount: least, MaxReplicaCount: p.Spec.MaxReplicas,
 		Advanced: ScaledObjectAdvanced{HorizontalPodAutoscalerConfig: ScaledObjectAutoscaler{
 			Name:     name,
-			Behavior: unfilteredBehavior(),
+			Behavior: followingBehavior(p.Spec),
 		}},
 		Fallback: ScaledObjectFallback{FailureThreshold: kedaFailures, Replicas: max(1, least), Behavior: fallbackCurrent},
 		Triggers: []ScaledObjectTrigger{trigger(p, scaler)},
@@ -187,9 +187,9 @@ func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
 	return t
 }
 
-// unfilteredBehavior is the behavior of HorizontalPodAutoscaler.
-func unfilteredBehavior() *autoscalingv2.HorizontalPodAutoscalerBehavior {
-	up, down := unfilteredRules(), unfilteredRules()
+// followingBehavior is the behavior of HorizontalPodAutoscaler.
+func followingBehavior(spec v1alpha1.AutoscalingPolicySpec) *autoscalingv2.HorizontalPodAutoscalerBehavior {
+	up, down := followingRules(policy.ScaleUpDisabled(spec)), followingRules(policy.ScaleDownDisabled(spec))
 	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 }
 

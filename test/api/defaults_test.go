@@ -43,7 +43,14 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 				"behavior": fields{"scaleDown": fields{
 					"stabilizationWindowSeconds": int64(30),
 					"cooldownPeriodSeconds":      int64(300),
+					"selectPolicy":               "Max",
 				}},
+			}),
+		},
+		"of limits of scale-up": {
+			functionPolicy(fields{"behavior": fields{"scaleUp": fields{}}}), with(fields{
+				"scaleTargetRef": function(),
+				"behavior":       fields{"scaleUp": fields{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max"}},
 			}),
 		},
 		"but what is said stays": {

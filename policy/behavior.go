@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Reasons to hold that follow from behavior, with the names that a HorizontalPodAutoscaler has for them.
+const (
+	// HoldScaleUpStabilized: fewer replicas were enough within the stabilization window of scale-up.
+	HoldScaleUpStabilized = "ScaleUpStabilized"
+	// HoldScaleUpLimit and HoldScaleDownLimit: behavior allows no more change, or none in this direction.
+	HoldScaleUpLimit   = "ScaleUpLimit"
+	HoldScaleDownLimit = "ScaleDownLimit"
+)
+
+// Raises are the windows by which behavior.scaleUp limits scale-up. They are empty without such limits.
+type Raises struct {
+	// Wanted are the smallest numbers that were wanted within the stabilization window, and Decided the smallest that were
+	// decided within the longest period of a policy. The oldest is first, and each is smaller than all after it.
+	Wanted  []ReplicasAt `json:"wanted,omitempty"`
+	Decided []ReplicasAt `json:"decided,omitempty"`
+}
+
+// ScaleUpDisabled and ScaleDownDisabled report whether behavior forbids the direction. The bounds of the policy take
+// precedence, as in a HorizontalPodAutoscaler.
+func ScaleUpDisabled(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return scaleUpRules(spec).SelectPolicy == v1alpha1.SelectDisabled
+}
+
+// ScaleDownDisabled is described with ScaleUpDisabled.
+func ScaleDownDisabled(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return spec.Behavior != nil && spec.Behavior.ScaleDown != nil &&
+		spec.Behavior.ScaleDown.SelectPolicy == v1alpha1.SelectDisabled
+}
+
+// scaleUpRules are behavior.scaleUp; no limits without it.
+func scaleUpRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleUpRules {
+	if spec.Behavior == nil || spec.Behavior.ScaleUp == nil {
+		return v1alpha1.ScaleUpRules{}
+	}
+	return *spec.Behavior.ScaleUp
+}
+
+// limit applies behavior to a target. The target has the current number of replicas, and kept is the number that was
+// decided last.
+func (r Raises) limit(in Input, current, kept, target int32, held *Hold) (Raises, int32, *Hold) {
+	rules := scaleUpRules(in.Spec)
+	after := r.after(rules, in.Now, kept, target)
+	switch {
+	case target < current && ScaleDownDisabled(in.Spec):
+		return after, current, &Hold{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"}
+	case target > current && ScaleUpDisabled(in.Spec):
+		return after, current, &Hold{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"}
+	}
+	if least := smallestWithin(after.Wanted, in.Now, stabilizationWindow(rules)); max(kept, least) < target {
+		target = max(kept, least)
+		held = &Hold{HoldScaleUpStabilized, fmt.Sprintf("%d replicas were enough within "+
+			"behavior.scaleUp.stabilizationWindowSeconds (%d)", target, *rules.StabilizationWindowSeconds)}
+	}
+	if most := after.allowed(rules, in.Now); max(kept, most) < target {
+		target = max(kept, most)
+		held = &Hold{HoldScaleUpLimit, fmt.Sprintf("behavior.scaleUp.policies allow up to %d replicas now", target)}
+	}
+	return after, target, held
+}
+
+// after are the windows with the last decision and the new target. A stabilization window begins with the replicas that
+// were there, so that the first raise waits for it.
+func (r Raises) after(rules v1alpha1.ScaleUpRules, now time.Time, kept, target int32) Raises {
+	var after Raises
+	if window := stabilizationWindow(rules); window > 0 {
+		wanted := r.Wanted
+		if len(wanted) == 0 {
+			wanted = []ReplicasAt{{now, kept}}
+		}
+		after.Wanted = slideDown(wanted, ReplicasAt{now, target}, window)
+	}
+	longest := time.Duration(0)
+	for _, p := range rules.Policies {
+		longest = max(longest, period(p))
+	}
+	if longest > 0 {
+		after.Decided = slideDown(r.Decided, ReplicasAt{now, kept}, longest)
+	}
+	return after
+}
+
+// allowed is the largest number that the policies allow now: each counts from the smallest number within its period.
+// Percentages of zero replicas count from one.
+func (r Raises) allowed(rules v1alpha1.ScaleUpRules, now time.Time) int32 {
+	most := int64(math.MaxInt32)
+	for i, p := range rules.Policies {
+		from := int64(smallestWithin(r.Decided, now, period(p)))
+		allows := from + int64(p.Value)
+		if p.Type == v1alpha1.PercentScalingPolicy {
+			from = max(1, from)
+			allows = from + (from*int64(p.Value)+percent-1)/percent
+		}
+		switch {
+		case i == 0:
+			most = allows
+		case rules.SelectPolicy == v1alpha1.SelectMin:
+			most = min(most, allows)
+		default:
+			most = max(most, allows)
+		}
+	}
+	return int32(min(most, math.MaxInt32)) //nolint:gosec // bounded just there
+}
+
+func stabilizationWindow(rules v1alpha1.ScaleUpRules) time.Duration {
+	if rules.StabilizationWindowSeconds == nil {
+		return 0
+	}
+	return time.Duration(*rules.StabilizationWindowSeconds) * time.Second
+}
+
+func period(p v1alpha1.ScalingPolicy) time.Duration {
+	return time.Duration(p.PeriodSeconds) * time.Second
+}
+
+// slideDown is slide for the smallest numbers: each entry is smaller than all after it.
+func slideDown(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
+	after := make([]ReplicasAt, 0, len(before)+1)
+	for _, r := range before {
+		if newest.At.Sub(r.At) < window && r.Replicas < newest.Replicas {
+			after = append(after, r)
+		}
+	}
+	return append(after, newest)
+}
+
+// smallestWithin is the smallest number of a window, which includes the newest one; the largest number without a window.
+func smallestWithin(numbers []ReplicasAt, now time.Time, window time.Duration) int32 {
+	if window == 0 || len(numbers) == 0 {
+		return math.MaxInt32
+	}
+	return extremeWithin(numbers, now, window).Replicas
+}
