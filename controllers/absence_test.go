@@ -60,13 +60,3 @@ func TestAMissingTargetIsNotTrackedForEver(t *testing.T) {
 	env.reconcile()
 	require.ErrorIs(t, env.tracked(), backlog.ErrNotTracked)
 }
-
-func TestAMissingTargetIsNotTrackedForAPausedPolicy(t *testing.T) {
-	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.firstDecision(700)
-	env.vanish()
-	require.NotErrorIs(t, env.tracked(), backlog.ErrNotTracked)
-	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })
-	env.reconcile()
-	require.ErrorIs(t, env.tracked(), backlog.ErrNotTracked)
-}

@@ -285,14 +285,10 @@ func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 			require.Nil(t, env.autoscaler())
 			capacity := env.policy().Status.Capacity
 			require.NotNil(t, capacity)
-			if mode == v1alpha1.ModePaused {
-				_, err := env.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), env.now)
-				require.ErrorIs(t, err, backlog.ErrNotTracked, "Pulsar is asked nothing")
-				env.after(5 * time.Minute) // 15: with the capacity known, fewer replicas suffice, paused or not
-				require.Empty(t, env.reconcile())
-			} else {
-				busy(10)
-			}
+			busy(10)
+			require.NotNil(t, env.policy().Status.Signals.PublishRate)
+			require.Equal(t, mode == v1alpha1.ModePaused, env.policy().Status.DesiredReplicas == nil)
+			require.Equal(t, int64(3), env.replicas())
 			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
 			env.reconcile()
 			for range 10 {

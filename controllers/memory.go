@@ -28,7 +28,7 @@ type policyMemory struct {
 	uid types.UID
 	// resume is the state after the last decision; nil before the first one of this process.
 	resume *policy.State
-	// paused is set if nothing was decided since resume: the mode was Paused, or there was no target.
+	// paused is set if the policy was paused, or had no target, when it was last reconciled.
 	paused bool
 	// history is what the controller wrote, and reported what it found and reported.
 	history  plan.History
@@ -70,7 +70,7 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	if subscription := observed.Subscription(); subscription != nil {
 		m.followed, m.followedAt = subscription, observed.Now
 	} else if v := observed.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound ||
-		observed.Policy.Spec.Mode == v1alpha1.ModePaused || observed.Now.Sub(m.followedAt) >= absentFor {
+		observed.Now.Sub(m.followedAt) >= absentFor {
 		return nil
 	}
 	followed := *m.followed
@@ -86,10 +86,11 @@ func (m *policyMemory) rest(atRest bool) (changed bool) {
 
 // state returns the state to continue from, of this process or of the status; and why the status could not be read.
 func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
-	current, paused := observed.CurrentReplicas(), m.paused
-	m.paused = false
+	current, paused := observed.CurrentReplicas(), observed.Paused() != ""
+	resumed := m.paused && !paused
+	m.paused = paused
 	switch {
-	case m.resume != nil && paused:
+	case m.resume != nil && resumed:
 		return m.resume.Continue(current, observed.Now), nil
 	case m.resume != nil:
 		return *m.resume, nil

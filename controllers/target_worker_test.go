@@ -207,20 +207,22 @@ func TestAWorkerGetsFewRequests(t *testing.T) {
 	require.Equal(t, before+1, env.worker.Described)
 }
 
-func TestAWorkerGetsNoRequestsInModePaused(t *testing.T) {
+func TestAWorkerIsReadAndNotChangedInModePaused(t *testing.T) {
 	p := fixture.WorkerPolicy()
 	p.Spec.Mode = v1alpha1.ModePaused
 	env := newWorkerEnv(t, p)
 	env.reconcile()
-	require.Zero(t, env.worker.Described)
-	require.Zero(t, env.worker.StatusReads)
-	require.Nil(t, env.policy().Status.SpecReplicas, "no request was sent")
+	env.answer(700, 10_000)
+	env.reconcile()
+	require.Empty(t, env.worker.Updates)
+	require.Equal(t, int32(3), *env.policy().Status.SpecReplicas)
+	require.Equal(t, int64(700), *env.policy().Status.Signals.ReadyMessages)
 	status, _ := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Paused", status)
 
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
-	env.firstDecision(300)
-	require.Equal(t, int32(3), *env.policy().Status.SpecReplicas)
+	env.reconcile()
+	require.Equal(t, []int32{7}, env.worker.Updates)
 }
 
 func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {

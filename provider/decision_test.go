@@ -107,9 +107,14 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 		"in mode Paused": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){
 				undecided,
-				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused },
+				func(p *v1alpha1.AutoscalingPolicy) {
+					p.Status.Conditions = []metav1.Condition{{
+						Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
+						Message: "mode is Paused: the backlog is measured, and nothing is decided or changed",
+					}}
+				},
 			},
-			want: "no decision yet: mode is Paused, so nothing is decided: set it to Auto or Recommend",
+			want: "no decision yet: mode is Paused: the backlog is measured, and nothing is decided or changed",
 		},
 		"in mode Recommend while replicas are 0 by hand": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) {

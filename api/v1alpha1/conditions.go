@@ -30,7 +30,7 @@ const (
 	ReasonScaling      = "Scaling"      // the target follows the decisions
 	ReasonScaledToZero = "ScaledToZero" // the target has no replicas until there is a backlog
 	ReasonRecommending = "Recommending" // in mode Recommend decisions are shown and not carried out
-	ReasonPaused       = "Paused"       // in mode Paused nothing is measured, decided or changed
+	ReasonPaused       = "Paused"       // the backlog is measured, and nothing is decided or changed
 
 	ReasonReconcileFailed     = "ReconcileFailed"     // a decision's input could not be read, and it is retried
 	ReasonNotFollowed         = "NotFollowed"         // the operator or the autoscaler does not carry out the decision

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -139,7 +140,10 @@ func (e explanation) decided() section {
 func (e explanation) written() section {
 	status := e.policy.Status
 	s := section{title: "WRITTEN BY", note: "nothing"}
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	switch mode := e.policy.Spec.Mode; {
+	case ready != nil && ready.Reason == v1alpha1.ReasonPaused:
+		s.add("reason", "%s", ready.Message)
 	case !mode.IsAuto():
 		s.add("reason", "mode is %s", mode)
 	case status.Actuator != nil:

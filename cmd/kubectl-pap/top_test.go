@@ -268,3 +268,15 @@ func TestARefusedRequestNamesTheFix(t *testing.T) {
 		})
 	}
 }
+
+func TestAPausedPolicyWithLateMessagesIsListedFirst(t *testing.T) {
+	rows := topRows([]v1alpha1.AutoscalingPolicy{
+		scaledPolicy("resize"),
+		scaledPolicy("audit", setWait(150*time.Second), setCondition("Ready", "True", "Paused", ""),
+			setCondition("ObjectiveMet", "False", "Paused", ""), func(p *v1alpha1.AutoscalingPolicy) {
+				p.Spec.Mode, p.Status.Decision = v1alpha1.ModePaused, nil
+			}),
+	})
+	require.Equal(t, "audit", rows[0].Name)
+	require.Equal(t, "Paused", rows[0].Why)
+}

@@ -96,10 +96,10 @@ const (
 
 func (r topRow) rank() int {
 	switch {
-	case r.Mode == v1alpha1.ModePaused:
-		return rankPaused
 	case r.ObjectiveMet == metav1.ConditionFalse || r.WaitPercent != nil && *r.WaitPercent > 100:
 		return rankLate
+	case r.Mode == v1alpha1.ModePaused:
+		return rankPaused
 	case r.ObjectiveMet == metav1.ConditionUnknown || r.WaitPercent == nil:
 		return rankUnknown
 	default:

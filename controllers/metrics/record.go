@@ -87,6 +87,8 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 	}
 	next.measure(o, d)
 	switch {
+	case o.Paused() != "":
+		next.mode = string(v1alpha1.ModePaused)
 	case d != nil:
 		next.decide(*d)
 	case r != nil && after.DesiredReplicas != nil: // the last decision is still served

@@ -156,8 +156,8 @@ func outcomes() []series {
 		},
 		{
 			name: "replica_seconds_total", unit: "replica seconds", counter: true, absent: never,
-			help: "Running replicas, summed over time. Time in mode Paused, or in which they are unknown, does not " +
-				"count. Starts at 0 when another replica takes over.",
+			help: "Running replicas, summed over time. Time in which they are unknown does not count. " +
+				"Starts at 0 when another replica takes over.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.totals.replicaSeconds) },
 		},
 		{

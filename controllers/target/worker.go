@@ -47,9 +47,6 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
 		return Found{Target: target}, nil
 	}
-	if spec.Mode == v1alpha1.ModePaused { // a paused policy sends no requests
-		return Found{Target: target}, nil
-	}
 	if cluster.Access == "" {
 		if refused := f.workers.refused(ref); refused != "" {
 			target.Invalid, target.InvalidReason = refused, v1alpha1.ReasonCredentialsMissing

@@ -24,8 +24,8 @@ type Violation struct {
 	Message string
 }
 
-// Check returns the first violation, or nil; the order is what to fix first. In mode Recommend other autoscalers do not
-// conflict, since the policy writes no replicas: see CheckForAuto.
+// Check returns the first violation, or nil; the order is what to fix first. Other autoscalers do not conflict with a
+// policy that writes no replicas: see CheckForAuto for those of one in mode Recommend.
 func Check(o Observed) *Violation {
 	if v := cmp.Or(targetKindIsSupported(o.Unsupported), targetExists(o.Policy, o.Target)); v != nil {
 		return v
@@ -38,7 +38,7 @@ func Check(o Observed) *Violation {
 		targetIsManaged(o.Target),
 		targetIsNotStopped(o.Policy.Spec, o.Target),
 	)
-	if v != nil || !o.Policy.Spec.Mode.IsAuto() {
+	if v != nil || !o.Applies() {
 		return v
 	}
 	return autoscalersAgree(o)

@@ -30,12 +30,12 @@ func Input(o Observed) policy.Input {
 // or of its topics. The status is not written for that second or two, which saves a write for every policy. A changed
 // spec is reported at once, since a slow Pulsar may take minutes.
 func (o Observed) Waiting() bool {
-	return o.Violation == nil && errors.Is(o.Unknown, backlog.ErrNoData) &&
+	return o.Violation == nil && o.Paused() == "" && errors.Is(o.Unknown, backlog.ErrNoData) &&
 		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
 }
 
-// Subscription is the subscription to read and to decide on; nil if the mode is Paused, or the target is missing or
-// cannot be scaled. With a conflicting autoscaler the status still shows decisions.
+// Subscription is the subscription to read and to decide on; nil if the target is missing or cannot be scaled. With a
+// conflicting autoscaler the status still shows decisions.
 func (o Observed) Subscription() *backlog.Subscription {
 	if o.NothingToDecide() {
 		return nil
@@ -59,8 +59,7 @@ func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
 	}
 }
 
-// NothingToDecide reports whether the mode is Paused or no target can be scaled.
+// NothingToDecide reports whether no target can be scaled.
 func (o Observed) NothingToDecide() bool {
-	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
-		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
+	return o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound
 }

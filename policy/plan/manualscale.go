@@ -124,7 +124,7 @@ func NeedsWriter(o Observed) bool {
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not
 // scale, such as beside another autoscaler, no change is decided. A function worker does not report the writer.
 func changedFrom(o Observed) *int32 {
-	if !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || o.Target == nil || o.Target.Replicas == nil ||
+	if !o.Applies() || o.Violation != nil || o.Target == nil || o.Target.Replicas == nil ||
 		o.Target.Scaling == ByWorker || o.Waiting() {
 		return nil
 	}
@@ -155,7 +155,7 @@ const (
 // ScaledBy is what wrote the target's replicas, if they changed.
 func ScaledBy(o Observed) string {
 	switch {
-	case !o.Policy.Spec.Mode.IsAuto() || o.Violation != nil || DetectManualScale(o) != nil:
+	case !o.Applies() || o.Violation != nil || DetectManualScale(o) != nil:
 		return ScaledExternally
 	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas):
 		return ScaledByUnknown

@@ -20,6 +20,8 @@ import (
 type Observed struct {
 	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
+	// AllPaused is why all policies are paused; empty if they are not.
+	AllPaused string
 	// Limits of replicas while schedules are active; nil while those of the policy hold. BadSchedule is why a schedule
 	// cannot be evaluated; nil if all can.
 	Limits      *v1alpha1.Limits
@@ -48,6 +50,17 @@ type Observed struct {
 	// Actuator is the result of Choose.
 	Actuator v1alpha1.ActuatorStatus
 }
+
+// Paused is why nothing is decided or changed, although the backlog is measured; empty if decisions are made.
+func (o Observed) Paused() string {
+	if o.AllPaused == "" && o.Policy.Spec.Mode == v1alpha1.ModePaused {
+		return "mode is Paused: the backlog is measured, and nothing is decided or changed"
+	}
+	return o.AllPaused
+}
+
+// Applies reports whether decisions are applied to the target.
+func (o Observed) Applies() bool { return o.Policy.Spec.Mode.IsAuto() && o.Paused() == "" }
 
 // Limited is the policy with the limits that hold now as its minReplicas and maxReplicas.
 func (o Observed) Limited() *v1alpha1.AutoscalingPolicy {

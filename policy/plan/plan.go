@@ -107,7 +107,7 @@ func withoutRefused(o Observed, actions Actions) Actions {
 // planWrites plans how the decision reaches the target.
 func planWrites(o Observed, decision *policy.Decision) Actions {
 	p := o.Limited()
-	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModePaused {
+	if !o.Applies() {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
 	}
 	if v := o.Violation; v != nil || o.Target == nil || o.Target.Replicas == nil {
@@ -195,6 +195,8 @@ func Frozen(o Observed) *policy.Hold {
 	switch {
 	case o.Target == nil:
 		return nil
+	case o.Paused() != "":
+		return &policy.Hold{Reason: v1alpha1.ReasonPaused, Message: o.Paused()}
 	case o.Target.Frozen != nil:
 		return o.Target.Frozen
 	default:
@@ -204,5 +206,5 @@ func Frozen(o Observed) *policy.Hold {
 
 // Scales reports whether the policy changes the target's replicas.
 func Scales(o Observed) bool {
-	return o.Policy.Spec.Mode.IsAuto() && o.Violation == nil && Frozen(o) == nil
+	return o.Applies() && o.Violation == nil && Frozen(o) == nil
 }

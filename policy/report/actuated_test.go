@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -85,8 +86,8 @@ func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
 		"Paused": {
 			3,
 			[]func(*plan.Observed){mode(v1alpha1.ModePaused)},
-			"True/Paused", "", "",
-			"mode is Paused: nothing is measured, decided or changed",
+			"True/Paused", "", "True/Paused",
+			"mode is Paused: the backlog is measured, and nothing is decided or changed",
 		},
 		"Recommend at zero": {
 			0, []func(*plan.Observed){
@@ -120,23 +121,57 @@ func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
 	}
 }
 
-func TestPausedKeepsTheLearnedStateAndShowsNothingOld(t *testing.T) {
+func TestAPausedPolicyShowsTheBacklogAndNoDecision(t *testing.T) {
 	before := written(t, learnedState(t))
 	o := outcome(t, 3)
-	o.Policy.Spec.Mode, o.Policy.Status = v1alpha1.ModePaused, before
-	after := statusOf(before, o, nil)
+	o.Policy.Spec.Mode = v1alpha1.ModePaused
+	measured := func(messages float64) *decided {
+		in := input(3, reading(messages, 500))
+		in.Now, in.Reading.At, in.Frozen = o.Now, o.Now, plan.Frozen(o)
+		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
+		require.Equal(t, int32(3), decision.Replicas, "the replicas stay although 5 are too few")
+		return &decided{Decision: decision, State: state, Reading: in.Reading}
+	}
+	first := measured(5000)
+	after := statusOf(before, o, first)
 	require.Nil(t, after.DesiredReplicas)
-	require.Nil(t, after.Signals)
 	require.Nil(t, after.Decision)
 	require.Nil(t, after.Actuator)
 	require.Empty(t, after.HorizontalPodAutoscaler)
-	require.Equal(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
-	require.Equal(t, before.Capacity, after.Capacity)
+	require.Equal(t, int64(5000), *after.Signals.ReadyMessages)
+	require.NotNil(t, after.Signals.Wait)
+	require.NotNil(t, after.Signals.PublishRate)
+	require.NotNil(t, after.Capacity)
+	require.NotEmpty(t, after.WorkingCheckpoint)
 	require.Equal(t, int32(3), *after.SpecReplicas)
+	for name, want := range map[string]string{
+		v1alpha1.ConditionReady: "True/Paused", v1alpha1.ConditionBacklogKnown: "True/Measured",
+		v1alpha1.ConditionTargetFound: "True/Found", v1alpha1.ConditionScalingLimited: "Unknown/NotChecked",
+	} {
+		c := meta.FindStatusCondition(after.Conditions, name)
+		require.Equal(t, want, string(c.Status)+"/"+c.Reason, name)
+	}
 	require.True(t, statusDue(before, after, noon()))
-	o.Now, o.Policy.Status = noon().Add(time.Hour), after
-	require.False(t, statusDue(after, statusOf(after, o, nil), o.Now),
-		"nothing is written while it is off")
+
+	o.Now = noon().Add(time.Hour)
+	require.False(t, statusDue(after, statusOf(after, o, first), o.Now), "nothing is written while nothing is measured")
+	require.True(t, statusDue(after, statusOf(after, o, measured(9000)), o.Now), "the backlog is kept up to date")
+}
+
+func TestAPausedPolicyWithLateMessagesSaysThatNothingScales(t *testing.T) {
+	o := outcome(t, 3)
+	o.Policy.Spec.Mode = v1alpha1.ModePaused
+	o.Policy.Status.Conditions = append(o.Policy.Status.Conditions,
+		metav1.Condition{Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCatchingUp})
+	in := input(3, reading(100_000, 500))
+	in.Frozen = plan.Frozen(o)
+	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
+	status := statusOf(o.Policy.Status, o, &decided{Decision: decision, State: state, Reading: in.Reading})
+	met := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionObjectiveMet)
+	require.Equal(t, "False/Paused", string(met.Status)+"/"+met.Reason)
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	require.Equal(t, "True/Paused", string(ready.Status)+"/"+ready.Reason)
+	require.Contains(t, ready.Message, "; messages wait longer than the latency objective (Paused)")
 }
 
 func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {

@@ -39,11 +39,7 @@ func newOutcome(o plan.Observed, r plan.Result) outcome {
 
 // conditions are the updated conditions of the policy.
 func (o outcome) conditions() []metav1.Condition {
-	before := o.Policy.Status.Conditions
-	if o.Policy.Spec.Mode == v1alpha1.ModePaused {
-		return o.pausedConditions()
-	}
-	after := append([]metav1.Condition(nil), before...)
+	after := append([]metav1.Condition(nil), o.Policy.Status.Conditions...)
 	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
 	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
@@ -61,6 +57,10 @@ func (o outcome) conditions() []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
+	if o.Paused() != "" { // nothing has to be fixed for replicas to stay
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
+		return after
+	}
 	return WithStalled(after, o.Policy.Generation, o.Now)
 }
 
@@ -70,28 +70,6 @@ func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation
 	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
 	c.Message = plan.Shorten(c.Message, maxMessage)
 	meta.SetStatusCondition(conditions, c)
-}
-
-// pausedConditions are Ready, and TargetFound while a FunctionMesh entry makes it False: in mode Paused all other
-// conditions would be outdated.
-func (o outcome) pausedConditions() []metav1.Condition {
-	var after []metav1.Condition
-	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
-		after = append(after, *last)
-	}
-	if missing := childMissing(o.Observed); missing != nil && missing.Status == metav1.ConditionFalse {
-		if last := meta.FindStatusCondition(o.Policy.Status.Conditions, missing.Type); last != nil {
-			after = append(after, *last)
-		}
-		missing.ObservedGeneration, missing.LastTransitionTime = o.Policy.Generation, metav1.NewTime(o.Now)
-		meta.SetStatusCondition(&after, *missing)
-	}
-	meta.SetStatusCondition(&after, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
-		ObservedGeneration: o.Policy.Generation,
-		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Paused: nothing is measured, decided or changed",
-	})
-	return after
 }
 
 func targetFound(o plan.Observed) metav1.Condition {
@@ -120,6 +98,8 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.scaleFailed != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
+	case o.Paused() != "":
+		c.Reason, c.Message = v1alpha1.ReasonPaused, "no HorizontalPodAutoscaler or ScaledObject of the policy exists"
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = recommends(o.Observed)
 	case byKEDA(o.Observed) != nil:

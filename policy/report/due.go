@@ -48,11 +48,11 @@ func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) boo
 		return true
 	case reasonsDiffer(before, after) && h.mayChangeReasons(o.Now):
 		return true
-	case after.Decision == nil || after.Decision.Time.Equal(&before.Decision.Time): // nothing was decided
+	case basis(after).IsZero() || basis(after).Equal(basis(before)): // nothing was decided or measured
 		return o.Now.Sub(h.reportedAt) >= served.Heartbeat &&
 			!equality.Semantic.DeepEqual(before.Conditions, after.Conditions)
 	}
-	last, every := before.Decision.Time.Time, refreshEvery(o.Policies)
+	last, every := basis(before), refreshEvery(o.Policies)
 	age := o.Now.Sub(last)
 	switch {
 	case age < 0 || age >= served.Heartbeat: // the clock of the process before was ahead
@@ -61,6 +61,18 @@ func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) boo
 		return false
 	default:
 		return age+every > served.Heartbeat || signalsMoved(before, after)
+	}
+}
+
+// basis is when a decision was made, or its signals were measured while the policy is paused; zero for neither.
+func basis(s v1alpha1.AutoscalingPolicyStatus) time.Time {
+	switch {
+	case s.Decision != nil:
+		return s.Decision.Time.Time
+	case s.Signals != nil:
+		return s.Signals.MeasuredAt.Time
+	default:
+		return time.Time{}
 	}
 }
 

@@ -184,7 +184,10 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 
 // decided is the history after a decision. Without a reading it is unknown whether more replicas are needed.
 func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
-	if o.Reading != nil {
+	switch {
+	case o.Paused() != "":
+		h.raise = problem{}
+	case o.Reading != nil:
 		h.raise = heldRaise(o.Limited().Spec, d)
 	}
 	return h

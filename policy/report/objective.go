@@ -105,6 +105,8 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 			o.Reading.Coverage.Err().Error()
 	case trouble != nil:
 		return trouble.Reason, late + "see condition Ready"
+	case o.Paused() != "":
+		return v1alpha1.ReasonPaused, late + "the policy is paused, so nothing scales its target"
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		return v1alpha1.ReasonRecommending, late + "mode is Recommend, so decisions are not carried out"
 	}

@@ -40,16 +40,18 @@ func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1
 	return nil
 }
 
-// ready is True while there is no trouble. Its message names what else keeps messages from meeting the objective,
+// ready is True while there is no trouble, or the policy is paused: other conditions show trouble then. Its message names what else keeps messages from meeting the objective,
 // without numbers: each change of a condition is a write.
 func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
-	if trouble != nil {
+	if trouble != nil && o.Paused() == "" {
 		c := *trouble
 		c.Type = v1alpha1.ConditionReady
 		return c
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling}
 	switch {
+	case o.Paused() != "":
+		c.Reason, c.Message = v1alpha1.ReasonPaused, o.Paused()
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out"
 	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
@@ -87,7 +89,7 @@ func (o outcome) scalingLimited() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalingLimited, Status: metav1.ConditionTrue}
 	d := o.decision
 	switch {
-	case d == nil:
+	case d == nil || o.Paused() != "":
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
 		c.Message = "there is no decision"
 	case o.Reading == nil:
@@ -175,7 +177,7 @@ func isTransient(reason string) bool {
 
 // scalingActive mirrors the condition of the policy's HPA or of KEDA; nil if there is none.
 func scalingActive(o plan.Observed) *metav1.Condition {
-	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+	if !o.Applies() || o.Violation != nil {
 		return nil
 	}
 	c := metav1.Condition{

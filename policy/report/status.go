@@ -19,8 +19,8 @@ import (
 )
 
 // Status is the status to write. Unknown values keep their last value, and conditions report whether desiredReplicas is
-// still served. Without a target there is no decision to serve, but the learned capacity stays. The checkpoint is
-// renewed if Due is true for the rest. The history is that after the decision, see History.Decided.
+// still served. Without a target there is no decision to serve, but the learned capacity stays. While the policy is
+// paused, the decision keeps the replicas and is not shown. The checkpoint is renewed if Due is true for the rest. The history is that after the decision, see History.Decided.
 func Status(observed plan.Observed, h History, decision *policy.Decision, state policy.State,
 	result plan.Result,
 ) v1alpha1.AutoscalingPolicyStatus {
@@ -36,17 +36,20 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	}
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
 	after.Conditions = o.conditions()
+	paused := o.Paused() != ""
 	if o.NothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision, after.Forecast = nil, nil, nil, nil
 	}
-	off := plan.SwitchedOff(o.Observed) != nil
+	off := paused || plan.SwitchedOff(o.Observed) != nil
 	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
 		after.DesiredReplicas = nil
 	}
 	if decision == nil {
 		return after
 	}
-	after.Decision = decisionStatus(*decision)
+	if after.Decision = decisionStatus(*decision); paused {
+		after.Decision = nil
+	}
 	after.Capacity = capacityStatus(state)
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
@@ -90,8 +93,7 @@ func running(target *plan.Target, pods *policy.Pods) *int32 {
 
 // actuation is what writes the replicas, and through which object.
 func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
-	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModePaused ||
-		o.Violation != nil {
+	if !o.Applies() || o.Violation != nil {
 		return nil, "", ""
 	}
 	if o.Autoscaler != nil {

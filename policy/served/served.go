@@ -111,11 +111,9 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 
 // undecidedReason is the reason that there is no decision, by the status.
 func undecidedReason(p *v1alpha1.AutoscalingPolicy) string {
-	if p.Spec.Mode == v1alpha1.ModePaused {
-		return "mode is Paused, so nothing is decided: set it to Auto or Recommend"
-	}
 	for _, name := range []string{v1alpha1.ConditionTargetFound, v1alpha1.ConditionReady} {
-		if c := meta.FindStatusCondition(p.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {
+		c := meta.FindStatusCondition(p.Status.Conditions, name)
+		if c != nil && (c.Status == metav1.ConditionFalse || c.Reason == v1alpha1.ReasonPaused) {
 			return conditionText(c)
 		}
 	}

@@ -69,10 +69,8 @@ func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing
 		require.NoError(t, err)
 		require.NotNil(t, p.Status.Capacity, "what was learned stays")
 		require.GreaterOrEqual(t, p.Status.Capacity.Observations, learned.Observations)
-		if mode == v1alpha1.ModePaused {
-			require.Nil(t, p.Status.DesiredReplicas)
-			require.Nil(t, p.Status.Signals)
-		}
+		require.NotNil(t, p.Status.Signals)
+		require.Equal(t, mode == v1alpha1.ModePaused, p.Status.DesiredReplicas == nil)
 		f.AwaitDone(t, 50)
 		setMode(t, f, v1alpha1.ModeAuto)
 		awaitHeld(t, f, since)

@@ -93,7 +93,7 @@ func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
 
-	// In mode Paused the messages accumulate, so that the first reading has all of them.
+	// In mode Paused the messages accumulate, so that the first decision has all of them.
 	setMode(t, f, v1alpha1.ModePaused)
 	f.AwaitConditions(t, "Ready=True/Paused")
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
