@@ -39,6 +39,10 @@ const (
 	testInterval = 15 * time.Second
 )
 
+func testLease() types.NamespacedName {
+	return types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"}
+}
+
 // otherAutoscaler is a user's HorizontalPodAutoscaler for the given target.
 func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
@@ -148,7 +152,7 @@ func (env *testEnv) restart() {
 	reconciling := ReconcilerConfig{
 		Client: env.client, Live: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
 		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
-		Capabilities: func() plan.Capabilities { return env.capabilities },
+		Capabilities: func() plan.Capabilities { return env.capabilities }, Lease: testLease(),
 	}
 	if env.worker != nil {
 		reconciling.Worker = env.worker

@@ -64,6 +64,7 @@ func newLaggedPolicies(t *testing.T, count int, lag time.Duration) *laggedPolici
 	l.env.restart()
 	config := l.env.reconciler.config
 	config.Client, config.Clock, config.Registerer = written, time.Now, prometheus.NewRegistry()
+	config.Lease = types.NamespacedName{} // not a part of the late server
 	config.Recorder = events.NewFakeRecorder(10 * count)
 	var err error
 	l.reconciler, err = NewPolicyReconciler(config)

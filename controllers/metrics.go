@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Results of reconciles of a policy.
@@ -84,4 +86,20 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		m.actuation.WithLabelValues(string(by)) // created at zero, so that rate() counts the first scale-up
 	}
 	return m, nil
+}
+
+// resultOf is the result of a reconcile.
+func resultOf(observed plan.Observed, decision *policy.Decision, result plan.Result) string {
+	switch {
+	case observed.Paused() != "":
+		return resultPaused
+	case observed.Violation != nil || result.Violation != nil:
+		return resultViolated
+	case observed.Unknown != nil:
+		return resultUnknown
+	case decision.Hold != nil:
+		return resultHeld
+	default:
+		return resultDecided
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -26,6 +27,8 @@ type observer struct {
 	// pods may be nil.
 	pods         Health
 	pollInterval time.Duration
+	// lease of the leader election.
+	lease types.NamespacedName
 	// latest returns the policy that this process wrote last, if that is newer than the one in the cache.
 	latest func(*v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy
 }
@@ -34,6 +37,10 @@ type observer struct {
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
 	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
 	observed.Limits, observed.BadSchedule = schedule.At(p.Spec, now)
+	var err error
+	if observed.AllPaused, err = o.allPaused(ctx); err != nil {
+		return observed, err
+	}
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return observed, fmt.Errorf("finding the target: %w", err)

@@ -40,7 +40,7 @@ type PolicyReconciler struct {
 	status   statusWriter
 }
 
-// ReconcilerConfig configures NewPolicyReconciler; all fields but Pods and Worker are required.
+// ReconcilerConfig configures NewPolicyReconciler; all fields but Pods, Worker and Lease are required.
 type ReconcilerConfig struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -53,6 +53,8 @@ type ReconcilerConfig struct {
 	Pods Health
 	// Worker changes what function workers run; nil without function workers.
 	Worker WorkerChanger
+	// Lease of the leader election, on which an annotation pauses all policies.
+	Lease types.NamespacedName
 	// Capabilities returns the known capabilities of the cluster.
 	Capabilities func() plan.Capabilities
 	// PollInterval of the poller, from 1s to 5m.
@@ -90,7 +92,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		observer: observer{
 			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
-			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest,
+			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest, lease: config.Lease,
 		},
 		writers: &writers{live: config.Live, lists: map[string]listWriter{}},
 		applier: applier{
@@ -280,21 +282,5 @@ func takeOverResult(actions plan.Actions, result plan.Result) string {
 		return resultRestoring
 	default:
 		return ""
-	}
-}
-
-// resultOf is the result of a reconcile.
-func resultOf(observed plan.Observed, decision *policy.Decision, result plan.Result) string {
-	switch {
-	case observed.Policy.Spec.Mode == v1alpha1.ModePaused:
-		return resultPaused
-	case observed.Violation != nil || result.Violation != nil:
-		return resultViolated
-	case observed.Unknown != nil:
-		return resultUnknown
-	case decision.Hold != nil:
-		return resultHeld
-	default:
-		return resultDecided
 	}
 }

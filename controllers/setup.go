@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -136,7 +137,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	reconciler, err := newReconciler(mgr, ReconcilerConfig{
 		Store: config.Store, Targets: targets, PollInterval: config.PollInterval, Clock: config.Clock,
 		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
-		Capabilities: capabilities.Now,
+		Capabilities: capabilities.Now, Lease: config.Lease,
 	}, pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -193,6 +194,8 @@ func watch(
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
 			builder.WithPredicates(autoscalerChanged())).
+		Watches(&coordinationv1.Lease{}, everyPolicy(mgr.GetCache()),
+			builder.WithPredicates(allPausedChanged(reconciler.config.Lease))).
 		WatchesRawSource(notifications{interest: reconciler.interest, discovery: discovery}).
 		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).

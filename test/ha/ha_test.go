@@ -10,8 +10,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -131,4 +138,48 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 		now, err := s.function.Replicas(ctx)
 		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err
 	})
+}
+
+// TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader: the Lease keeps it when it is renewed, and when another adapter
+// takes it over. Nothing else in the cluster is edited.
+func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
+	s := onScene(t)
+	leader, other := s.roles(t)
+	since := time.Now()
+	s.annotateLease(t, `"incident 42"`)
+	require.Contains(t, s.function.AwaitConditions(t, "Ready=True/Paused"), "all policies are paused (incident 42)")
+	s.AwaitGone(t, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: plan.AutoscalerName(name)},
+	})
+
+	leader.Kill()
+	s.function.Await(t, "the other adapter to lead", func(ctx context.Context) (bool, string, error) {
+		passes, err := s.passes(ctx, other)
+		return err == nil && passes > 0, fmt.Sprint(passes, " passes"), err
+	})
+	led := time.Now()
+	s.function.AwaitPolicy(t, "a backlog that it measured", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Signals != nil && p.Status.Signals.MeasuredAt.After(led)
+	})
+	s.function.AwaitConditions(t, "Ready=True/Paused", "BacklogKnown=True/Measured")
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, p.Status.DesiredReplicas)
+	require.Nil(t, p.Status.Decision)
+	s.function.AwaitDone(t, calm)
+
+	s.annotateLease(t, "null")
+	s.route(t, other)
+	s.settle(t)
+	s.requireUnchanged(t, since)
+}
+
+// annotateLease pauses all policies with a text as JSON, or resumes them with null.
+func (s *scene) annotateLease(t *testing.T, text string) {
+	t.Helper()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "pulsar-autoscaler", Name: "pulsar-autoscaler-adapter"},
+	}
+	require.NoError(t, s.Client.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, controllers.AnnotationPaused, text))))
 }

@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// AnnotationPaused on the Lease of the leader election pauses all policies. Its value is a text for users, such as why;
+// false means that it is not set. The adapter reads and watches that object anyway, and a renewal keeps annotations.
+const AnnotationPaused = v1alpha1.Group + "/paused"
+
+// allPaused is why all policies are paused; empty if they are not, or without a Lease.
+func (o observer) allPaused(ctx context.Context) (string, error) {
+	var lease coordinationv1.Lease
+	if o.lease.Name == "" {
+		return "", nil
+	}
+	if err := o.client.Get(ctx, o.lease, &lease); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading Lease %s: %w", o.lease, err)
+	}
+	if !isSet(lease.Annotations, AnnotationPaused) {
+		return "", nil
+	}
+	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. To resume: "+
+		"kubectl -n %s annotate lease %s %s-", backlog.Quote(lease.Annotations[AnnotationPaused]), o.lease.Namespace,
+		o.lease.Name, AnnotationPaused), nil
+}
+
+// allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.
+func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
+	value := func(object client.Object) string {
+		if client.ObjectKeyFromObject(object) != lease {
+			return ""
+		}
+		return object.GetAnnotations()[AnnotationPaused]
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return value(e.Object) != "" },
+		UpdateFunc: func(e event.UpdateEvent) bool { return value(e.ObjectOld) != value(e.ObjectNew) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return value(e.Object) != "" },
+	}
+}
+
+// everyPolicy enqueues all policies.
+func everyPolicy(reader client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		log.FromContext(ctx).Info("all policies are paused or resume", "annotation",
+			object.GetAnnotations()[AnnotationPaused])
+		var list v1alpha1.AutoscalingPolicyList
+		if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "listing policies: each is reconciled after its next poll")
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(list.Items))
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+		return requests
+	})
+}
