@@ -62,8 +62,8 @@ func TestAMissingSubscriptionNamesThoseThatExist(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)
-			mine, typo := backlog.NewSubscription(cluster(), function, orders), backlog.NewSubscription(cluster(), "typo", orders)
-			store.Track("me", mine)
+			typo := backlog.NewSubscription(cluster(), "typo", orders)
+			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			store.Track("another", typo)
 			sample := answer{at: 0, backlogEntries: 5}.sample()
 			sample.Others = test.others

@@ -36,8 +36,8 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if !isSet(lease.Annotations, AnnotationPaused) {
 		return "", nil
 	}
-	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. To resume: "+
-		"kubectl -n %s annotate lease %s %s-", backlog.Quote(lease.Annotations[AnnotationPaused]), o.lease.Namespace,
+	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. "+
+		"To resume: kubectl -n %s annotate lease %s %s-", backlog.Quote(lease.Annotations[AnnotationPaused]), o.lease.Namespace,
 		o.lease.Name, AnnotationPaused), nil
 }
 

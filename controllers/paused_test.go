@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,7 +20,8 @@ import (
 
 // lease is the Lease of the leader election, with the annotation unless it is empty.
 func lease(paused string) *coordinationv1.Lease {
-	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testLease().Namespace, Name: testLease().Name}}
+	key, object := testLease(), &coordinationv1.Lease{}
+	object.Namespace, object.Name = key.Namespace, key.Name
 	if paused != "" {
 		object.Annotations = map[string]string{AnnotationPaused: paused}
 	}
@@ -36,8 +36,8 @@ func (env *testEnv) annotateLease(text string) {
 }
 
 func TestAnAnnotationOfTheLeasePausesAllPoliciesUntilItIsRemoved(t *testing.T) {
-	for name, actuator := range map[string]v1alpha1.Actuator{"HPA": v1alpha1.ActuatorHPA, "Direct": v1alpha1.ActuatorDirect} {
-		t.Run(name, func(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
+		t.Run(string(actuator), func(t *testing.T) {
 			p := fixture.Policy()
 			p.Spec.Actuator = actuator
 			env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap(), lease(""))
@@ -136,8 +136,8 @@ func TestAPinIsBothBounds(t *testing.T) {
 		p := env.policy()
 		require.NoError(env.t, env.client.Patch(env.t.Context(), p, client.RawPatch(types.MergePatchType, []byte(patch))))
 	}
-	for name, actuator := range map[string]v1alpha1.Actuator{"HPA": v1alpha1.ActuatorHPA, "Direct": v1alpha1.ActuatorDirect} {
-		t.Run(name, func(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
+		t.Run(string(actuator), func(t *testing.T) {
 			p := fixture.Policy()
 			p.Spec.Actuator = actuator
 			env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())

@@ -137,7 +137,7 @@ func slideDown(before []ReplicasAt, newest ReplicasAt, window time.Duration) []R
 	return append(after, newest)
 }
 
-// smallestWithin is the smallest number of a window, which includes the newest one; the largest number without a window.
+// smallestWithin is the smallest number of a window, which includes the newest one; without a window there is no limit.
 func smallestWithin(numbers []ReplicasAt, now time.Time, window time.Duration) int32 {
 	if window == 0 || len(numbers) == 0 {
 		return math.MaxInt32

@@ -140,8 +140,8 @@ func TestALimitOfBehaviorIsNamed(t *testing.T) {
 }
 
 func TestDisabledScaleDownRemovesNoReplicas(t *testing.T) {
-	for name, selected := range map[string]v1alpha1.SelectPolicy{"Max": v1alpha1.SelectMax, "Disabled": v1alpha1.SelectDisabled} {
-		t.Run(name, func(t *testing.T) {
+	for _, selected := range []v1alpha1.SelectPolicy{v1alpha1.SelectMax, v1alpha1.SelectDisabled} {
+		t.Run(string(selected), func(t *testing.T) {
 			var state policy.State
 			in := input(8, reading(0, 0))
 			in.Spec.Strategies = []v1alpha1.Strategy{backlogStrategy(100)}

@@ -84,7 +84,7 @@ type ScalingPolicy struct {
 
 // ScaleDownRules limit how fast replicas are removed.
 type ScaleDownRules struct {
-	// selectPolicy is Max for no further limit, or Disabled to remove no replicas, not even the last one of an idle target.
+	// selectPolicy is Max for no further limit, or Disabled to remove no replicas, also while the target is idle.
 	// maxReplicas takes precedence. Default: Max.
 	// +optional
 	// +kubebuilder:default=Max

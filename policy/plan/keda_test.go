@@ -67,8 +67,10 @@ func TestAnAutoscalerHasTheDirectionThatIsDisabled(t *testing.T) {
 		behavior *v1alpha1.Behavior
 		want     [2]autoscalingv2.ScalingPolicySelect
 	}{
-		"neither":                    {nil, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"}},
-		"limits are of the decision": {&v1alpha1.Behavior{ScaleUp: &limited}, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"}},
+		"neither": {nil, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"}},
+		"limits are of the decision": {
+			&v1alpha1.Behavior{ScaleUp: &limited}, [2]autoscalingv2.ScalingPolicySelect{"Max", "Max"},
+		},
 		"up": {
 			&v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}},
 			[2]autoscalingv2.ScalingPolicySelect{"Disabled", "Max"},

@@ -161,8 +161,9 @@ func TestAPausedPolicyShowsTheBacklogAndNoDecision(t *testing.T) {
 func TestAPausedPolicyWithLateMessagesSaysThatNothingScales(t *testing.T) {
 	o := outcome(t, 3)
 	o.Policy.Spec.Mode = v1alpha1.ModePaused
-	o.Policy.Status.Conditions = append(o.Policy.Status.Conditions,
-		metav1.Condition{Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCatchingUp})
+	o.Policy.Status.Conditions = append(o.Policy.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCatchingUp,
+	})
 	in := input(3, reading(100_000, 500))
 	in.Frozen = plan.Frozen(o)
 	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})

@@ -40,8 +40,8 @@ func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1
 	return nil
 }
 
-// ready is True while there is no trouble, or the policy is paused: other conditions show trouble then. Its message names what else keeps messages from meeting the objective,
-// without numbers: each change of a condition is a write.
+// ready is True while there is no trouble, or the policy is paused: other conditions show trouble then. Its message
+// names what else keeps messages from meeting the objective, without numbers: each change of a condition is a write.
 func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
 	if trouble != nil && o.Paused() == "" {
 		c := *trouble

@@ -20,7 +20,8 @@ import (
 
 // Status is the status to write. Unknown values keep their last value, and conditions report whether desiredReplicas is
 // still served. Without a target there is no decision to serve, but the learned capacity stays. While the policy is
-// paused, the decision keeps the replicas and is not shown. The checkpoint is renewed if Due is true for the rest. The history is that after the decision, see History.Decided.
+// paused, the decision keeps the replicas and is not shown. The checkpoint is renewed if Due is true for the rest. The
+// history is that after the decision, see History.Decided.
 func Status(observed plan.Observed, h History, decision *policy.Decision, state policy.State,
 	result plan.Result,
 ) v1alpha1.AutoscalingPolicyStatus {

@@ -109,6 +109,12 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 
+// Paused reports whether nothing is decided for the policy, so that replicas stay.
+func Paused(p *v1alpha1.AutoscalingPolicy) bool {
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonPaused
+}
+
 // undecidedReason is the reason that there is no decision, by the status.
 func undecidedReason(p *v1alpha1.AutoscalingPolicy) string {
 	for _, name := range []string{v1alpha1.ConditionTargetFound, v1alpha1.ConditionReady} {

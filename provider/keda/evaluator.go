@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
@@ -69,7 +70,7 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	}
 	switch {
 	case t.followsPolicy():
-		if o.oldSince, o.old = e.old(o.policy, now); o.old != nil {
+		if o.oldSince, o.old = e.old(o.policy, now); o.old != nil || served.Paused(o.policy) {
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	default:

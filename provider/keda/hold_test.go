@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -139,6 +140,33 @@ func TestADecisionIsHeldAtTheCurrentReplicas(t *testing.T) {
 	got, err = value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 6.0, got.GetMetricValueFloat())
+}
+
+// TestReplicasStayForAsLongAsAPolicyIsPaused: on an error KEDA would scale to zero once it is held no longer.
+func TestReplicasStayForAsLongAsAPolicyIsPaused(t *testing.T) {
+	env := newEnvironment()
+	s := env.server(t)
+	of := ref("policy", "resize")
+	paused := decidedPolicy(0, env.now)
+	paused.Status.DesiredReplicas, paused.Status.Decision = nil, nil
+	paused.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
+	}}
+	env.policies[policyKey()] = paused
+	for _, replicas := range []int32{6, 2, 0} {
+		env.replicas[scaledObject()] = replicas
+		env.pass(3 * time.Hour)
+		got, err := value(t, s, of)
+		require.NoError(t, err)
+		require.Equal(t, float64(replicas), got.GetMetricValueFloat())
+		is, err := s.IsActive(t.Context(), of)
+		require.NoError(t, err)
+		require.Equal(t, replicas > 0, is.GetResult())
+	}
+	delete(env.replicas, scaledObject())
+	s = env.server(t)
+	_, err := value(t, s, of)
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)), "the replicas are unknown")
 }
 
 func TestASampleIsHeldForTwoMinutesAfterAMistake(t *testing.T) {

@@ -83,9 +83,14 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 	return s, nil
 }
 
-// follow uses the decision of the policy, which its status keeps while the backlog is unknown.
+// follow uses the decision of the policy, which its status keeps while the backlog is unknown. While the policy is
+// paused, the replicas stay.
 func (s *Sample) follow(o observed) error {
 	desired, err := served.LastDesired(o.policy)
+	if err != nil && served.Paused(o.policy) && o.noReplicas == nil { // on an error KEDA may scale to zero
+		s.Value, s.Active = float64(o.replicas), o.replicas > 0
+		return nil
+	}
 	if err != nil {
 		return answer.Errorf(answer.Unknown, "%s", err)
 	}

@@ -160,28 +160,34 @@ func TestBehaviorHasTheFieldsOfAHorizontalPodAutoscaler(t *testing.T) {
 		return merge(fields{"type": "Pods", "value": int64(4), "periodSeconds": int64(60)}, changes)
 	}
 	policies := func(all ...any) fields { return up(fields{"policies": all}) }
+	const (
+		most, least = "should be less than or equal to ", "should be greater than or equal to "
+		unknown     = "unknown field \"spec.behavior."
+	)
 	try(t, map[string]attempt{
-		"a window of scale-up":        {up(fields{"stabilizationWindowSeconds": int64(3600)}), ""},
-		"a longer window":             {up(fields{"stabilizationWindowSeconds": int64(3601)}), "should be less than or equal to 3600"},
-		"a window before it began":    {up(fields{"stabilizationWindowSeconds": int64(-1)}), "should be greater than or equal to 0"},
-		"the smallest of policies":    {up(fields{"selectPolicy": "Min"}), ""},
-		"no scale-up":                 {up(fields{"selectPolicy": "Disabled"}), ""},
-		"another selection":           {up(fields{"selectPolicy": "Off"}), `supported values: "Max", "Min", "Disabled"`},
-		"no scale-down":               {down(fields{"selectPolicy": "Disabled"}), ""},
-		"a selection of scale-down":   {down(fields{"selectPolicy": "Min"}), `supported values: "Max", "Disabled"`},
-		"a policy in replicas":        {policies(pods(nil)), ""},
-		"a policy in percent":         {policies(pods(fields{"type": "Percent", "value": int64(100)})), ""},
-		"four policies":               {policies(pods(nil), pods(nil), pods(nil), pods(nil)), ""},
-		"five policies":               {policies(pods(nil), pods(nil), pods(nil), pods(nil), pods(nil)), "must have at most 4 items"},
+		"a window of scale-up":      {up(fields{"stabilizationWindowSeconds": int64(3600)}), ""},
+		"a longer window":           {up(fields{"stabilizationWindowSeconds": int64(3601)}), most + "3600"},
+		"a window before it began":  {up(fields{"stabilizationWindowSeconds": int64(-1)}), least + "0"},
+		"the smallest of policies":  {up(fields{"selectPolicy": "Min"}), ""},
+		"no scale-up":               {up(fields{"selectPolicy": "Disabled"}), ""},
+		"another selection":         {up(fields{"selectPolicy": "Off"}), `supported values: "Max", "Min", "Disabled"`},
+		"no scale-down":             {down(fields{"selectPolicy": "Disabled"}), ""},
+		"a selection of scale-down": {down(fields{"selectPolicy": "Min"}), `supported values: "Max", "Disabled"`},
+		"a policy in replicas":      {policies(pods(nil)), ""},
+		"a policy in percent":       {policies(pods(fields{"type": "Percent", "value": int64(100)})), ""},
+		"four policies":             {policies(pods(nil), pods(nil), pods(nil), pods(nil)), ""},
+		"five policies": {
+			policies(pods(nil), pods(nil), pods(nil), pods(nil), pods(nil)), "must have at most 4 items",
+		},
 		"no policy":                   {policies(), "should have at least 1 items"},
 		"a policy in messages":        {policies(pods(fields{"type": "Messages"})), `supported values: "Pods", "Percent"`},
-		"a policy of nothing":         {policies(pods(fields{"value": int64(0)})), "should be greater than or equal to 1"},
-		"a policy of everything":      {policies(pods(fields{"value": int64(10001)})), "should be less than or equal to 10000"},
-		"a period of nothing":         {policies(pods(fields{"periodSeconds": int64(0)})), "should be greater than or equal to 1"},
-		"a period of a day":           {policies(pods(fields{"periodSeconds": int64(86400)})), "should be less than or equal to 1800"},
+		"a policy of nothing":         {policies(pods(fields{"value": int64(0)})), least + "1"},
+		"a policy of everything":      {policies(pods(fields{"value": int64(10001)})), most + "10000"},
+		"a period of nothing":         {policies(pods(fields{"periodSeconds": int64(0)})), least + "1"},
+		"a period of a day":           {policies(pods(fields{"periodSeconds": int64(86400)})), most + "1800"},
 		"a policy without a period":   {policies(pods(fields{"periodSeconds": nil})), "periodSeconds: Required value"},
-		"policies that remove, too":   {down(fields{"policies": []any{pods(nil)}}), `unknown field "spec.behavior.scaleDown.policies"`},
-		"a tolerance, which none has": {up(fields{"tolerance": "0.1"}), `unknown field "spec.behavior.scaleUp.tolerance"`},
+		"policies that remove, too":   {down(fields{"policies": []any{pods(nil)}}), unknown + `scaleDown.policies"`},
+		"a tolerance, which none has": {up(fields{"tolerance": "0.1"}), unknown + `scaleUp.tolerance"`},
 	})
 }
 

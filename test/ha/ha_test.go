@@ -140,8 +140,8 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	})
 }
 
-// TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader: the Lease keeps it when it is renewed, and when another adapter
-// takes it over. Nothing else in the cluster is edited.
+// TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader: the Lease keeps it when it is renewed, and when another
+// adapter takes it over. Nothing else in the cluster is edited.
 func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s := onScene(t)
 	leader, other := s.roles(t)
