@@ -36,9 +36,9 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if !isSet(lease.Annotations, AnnotationPaused) {
 		return "", nil
 	}
+	why := backlog.Quote(lease.Annotations[AnnotationPaused])
 	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. "+
-		"To resume: kubectl -n %s annotate lease %s %s-", backlog.Quote(lease.Annotations[AnnotationPaused]), o.lease.Namespace,
-		o.lease.Name, AnnotationPaused), nil
+		"To resume: kubectl -n %s annotate lease %s %s-", why, o.lease.Namespace, o.lease.Name, AnnotationPaused), nil
 }
 
 // allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.
