@@ -179,7 +179,7 @@ func TestBehaviorHasTheFieldsOfAHorizontalPodAutoscaler(t *testing.T) {
 		"five policies": {
 			policies(pods(nil), pods(nil), pods(nil), pods(nil), pods(nil)), "must have at most 4 items",
 		},
-		"no policy":                   {policies(), "should have at least 1 items"},
+		"no policy":                   {up(fields{"policies": []any{}}), "should have at least 1 items"},
 		"a policy in messages":        {policies(pods(fields{"type": "Messages"})), `supported values: "Pods", "Percent"`},
 		"a policy of nothing":         {policies(pods(fields{"value": int64(0)})), least + "1"},
 		"a policy of everything":      {policies(pods(fields{"value": int64(10001)})), most + "10000"},
