@@ -81,8 +81,8 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 		}
 		err := m.kube.Create(ctx, object, client.FieldOwner("kubectl-pap"))
 		if apierrors.IsAlreadyExists(err) {
-			m.say("%s exists in namespace %s: wait until the adapter has made its policies, or apply the YAML under another name",
-				governorOf(move), move.Namespace())
+			m.say("%s exists in namespace %s: wait until the adapter has made its policies, or apply the YAML under another "+
+				"name", governorOf(move), move.Namespace())
 			continue
 		}
 		if err != nil {
