@@ -52,6 +52,8 @@ type numbers struct {
 	ViolationSeconds quantity `json:"violation_seconds"`
 	// FalseCeilings of all runs, of a scenario and of a set.
 	FalseCeilings quantity `json:"false_ceilings"`
+	// RedeliveredEach is the messages that a replica held when it was removed or its container ended; means.
+	RedeliveredEach quantity `json:"redelivered_per_ended_replica"`
 	// UnsettledPercent of the steps of the load, and StepsAfterStep: changes of replicas after one, means.
 	UnsettledPercent quantity `json:"unsettled_pct"`
 	StepsAfterStep   quantity `json:"steps_after_load_step"`
@@ -96,6 +98,7 @@ func summarize(s set, runs []outcome, seed uint64) summary {
 // measure measures the runs of one controller on one scenario.
 func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps, ceilings []quantity
+	var redelivered []quantity
 	for _, r := range runs {
 		cost, share := of(r.replicaSeconds), quantity{}
 		if best, ok := oracle[[2]int{r.scenario, r.seed}]; ok {
@@ -107,7 +110,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 		late, avoidable = append(late, r.lateShare.percent()), append(avoidable, share.percent())
 		violations = append(violations, of(float64(r.violationSeconds)))
 		actions, flaps = append(actions, of(float64(r.actions))), append(flaps, of(float64(r.flaps)))
-		ceilings = append(ceilings, r.falseCeilings)
+		ceilings, redelivered = append(ceilings, r.falseCeilings), append(redelivered, r.redelivered)
 		for _, s := range r.settles {
 			settles, steps = append(settles, s.seconds), append(steps, of(float64(s.steps)))
 			missed := 100.0
@@ -123,7 +126,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 			Flaps: mean(flaps), Actions: mean(actions), SettleSeconds: mean(settles),
 		},
 		CostOverBound: geometric(bounds), ViolationSeconds: mean(violations), FalseCeilings: sum(ceilings),
-		UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
+		RedeliveredEach: mean(redelivered), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
 	}
 }
 
@@ -142,6 +145,7 @@ func (p *performance) sumUp(seed uint64) {
 		CostOverBound:    geometric(p.column(func(n numbers) quantity { return n.CostOverBound })),
 		ViolationSeconds: sum(p.column(func(n numbers) quantity { return n.ViolationSeconds })),
 		FalseCeilings:    sum(p.column(func(n numbers) quantity { return n.FalseCeilings })),
+		RedeliveredEach:  mean(p.column(func(n numbers) quantity { return n.RedeliveredEach })),
 		UnsettledPercent: mean(p.column(func(n numbers) quantity { return n.UnsettledPercent })),
 		StepsAfterStep:   mean(p.column(func(n numbers) quantity { return n.StepsAfterStep })),
 	}

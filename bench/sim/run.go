@@ -32,6 +32,8 @@ type outcome struct {
 	// lateShare of the messages, from 0 to 1; unknown without messages.
 	lateShare                        quantity
 	violationSeconds, actions, flaps int
+	// redelivered messages for each replica that ended; unknown if none did.
+	redelivered quantity
 	// falseCeilings were drawn while more replicas would have processed more; unknown for controllers without ceilings.
 	falseCeilings quantity
 	settles       []settle
@@ -130,6 +132,7 @@ func (o *outcome) fill(score model.Score, s suite.Scenario) {
 	o.replicaSeconds, o.lowerBound = score.ReplicaSeconds, score.LowerBound
 	o.lateShare = of(score.Late).over(of(score.Messages))
 	o.violationSeconds, o.actions, o.flaps = score.ViolationSeconds, score.Actions, score.Flaps
+	o.redelivered = of(score.Redelivered).over(of(float64(score.Ended)))
 	for i, at := range s.Steps {
 		until := s.Seconds
 		if i+1 < len(s.Steps) {

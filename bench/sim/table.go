@@ -51,7 +51,7 @@ func (s summary) rows() [][]string {
 	rows := [][]string{{
 		"controller", "cost/oracle", "95 %", "cost/bound", "late %", "avoidable pp", "95 %", "violation s", "actions",
 		"flaps",
-		"settle s", "unsettled %", "steps", "false ceilings",
+		"settle s", "unsettled %", "steps", "redelivered", "false ceilings",
 	}}
 	for _, c := range s.controllers {
 		n := c.whole
@@ -61,7 +61,7 @@ func (s summary) rows() [][]string {
 			n.AvoidableLate.text(
 				"%.2f"), c.lateInterval.text("%.2f"), n.ViolationSeconds.text("%.0f"), n.Actions.text("%.0f"), n.Flaps.text("%.0f"),
 			n.SettleSeconds.text("%.0f"), n.UnsettledPercent.text("%.0f"), n.StepsAfterStep.text("%.1f"),
-			n.FalseCeilings.text("%.0f"),
+			n.RedeliveredEach.text("%.1f"), n.FalseCeilings.text("%.0f"),
 		})
 	}
 	return rows

@@ -20,7 +20,8 @@ type Score struct {
 	ViolationSeconds int
 	// Actions are changes of the number of replicas, and Flaps scale-ups within ten minutes of a scale-down.
 	Actions, Flaps int
-	// Redelivered messages were at a replica that was removed before it processed them.
+	// Ended are replicas that were removed, or whose container ended, and Redelivered the messages that they held then.
+	Ended       int
 	Redelivered float64
 	// Trace has the replicas of every second, and Oldest the age of the oldest message.
 	Trace, Oldest []int32

@@ -81,6 +81,7 @@ func (s *System) Scale(replicas int) {
 // redeliver disconnects a replica and returns its messages to the head of the queue.
 func (s *System) redeliver(r *replica) {
 	s.set.disconnect(r)
+	s.score.Ended++
 	s.score.Redelivered += r.queue.total
 	s.subscription.waiting[0].putBack(&r.queue)
 }
