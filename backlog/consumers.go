@@ -163,6 +163,23 @@ func (r *Reading) countConsumers() {
 	}
 }
 
+// redelivered are the messages that were delivered until the next answer and are neither held nor acknowledged: those
+// of consumers that left. The backlog has entries, so with batches it is an estimate.
+func (c partitionCounters) redelivered(now partitionCounters, published int64, meanBatch float64) float64 {
+	delivered := now.delivered - c.delivered
+	acknowledged := max(0, float64(published)-meanBatch*float64(now.backlogEntries-c.backlogEntries))
+	returned := float64(delivered-(now.unacked-c.unacked)) - acknowledged
+	return min(max(0, returned), float64(c.unacked+delivered))
+}
+
+// heldBy is the number of messages that the consumers hold.
+func heldBy(consumers []ConsumerSample) (messages int64) {
+	for _, consumer := range consumers {
+		messages += consumer.UnackedMessages
+	}
+	return messages
+}
+
 // distinct sorts the elements and removes duplicates; it returns the earlier slice if nothing changed.
 func distinct[T comparable](all, before []T, compare func(T, T) int) []T {
 	slices.SortFunc(all, compare)

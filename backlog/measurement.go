@@ -118,7 +118,7 @@ func (r Reading) lowerBounds(reason error) Reading {
 	for _, m := range []*Measurement{
 		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.OldestAge, &r.PublishRate,
 		&r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate, &r.LeastReady, &r.LeastUndispatched, &r.Consumers, &r.Holding,
-		&r.UnreadPartitions, &r.UnreadMessages,
+		&r.UnreadPartitions, &r.UnreadMessages, &r.Redelivered,
 	} {
 		*m = m.lowerBound(reason)
 	}

@@ -67,7 +67,7 @@ func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, 
 		}
 		switch pairs[i].kind {
 		case soundPair:
-			flows[i].add(partition.PublishedMessages-before.messages, pairs[i].over)
+			flows[i].add(pairs[i].published, pairs[i].over)
 		case lostPair:
 			last[i].lastRate = flows[i].rate(earlier(first, i), lastCounter{pair: pair{kind: lostPair}})
 		case noPair, absentPair:
@@ -147,6 +147,8 @@ type subscriptionPartitions struct {
 	last      []partitionCounters // nil before the first answer
 	totals    []partitionTotals   // never written again: points hold it
 	throttled int64               // events since it is tracked
+	// redelivered messages of consumers that left, since it is tracked.
+	redelivered float64
 }
 
 // partitionCounters are Pulsar's numbers about a subscription on a partition at the last answer that had it.
@@ -185,7 +187,7 @@ type partitionTotals struct {
 // When consumers left, their messages return to the backlog, which looks like finished work: such a pair only counts
 // for the deliveries.
 func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pair, left bool,
-	first []partitionTotals,
+	first []partitionTotals, meanBatch float64,
 ) (moved bool) {
 	totals := make([]partitionTotals, len(answer))
 	copy(totals, s.totals)
@@ -229,6 +231,7 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pa
 		}
 		if left && now.MoreConsumers == 0 { // the broker's sum may include their messages a moment longer
 			last[i].unacked = min(last[i].unacked, heldBy(now.Consumers))
+			s.redelivered += before.redelivered(last[i], pairs[i].published, meanBatch)
 		}
 	}
 	s.last, s.totals = last, totals
@@ -246,14 +249,6 @@ func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 	default:
 		return now.ThrottledEvents - c.throttled
 	}
-}
-
-// heldBy is the number of messages that the consumers hold.
-func heldBy(consumers []ConsumerSample) (messages int64) {
-	for _, consumer := range consumers {
-		messages += consumer.UnackedMessages
-	}
-	return messages
 }
 
 // copyFrom copies the numbers that every answer has.

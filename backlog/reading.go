@@ -80,6 +80,9 @@ type Reading struct {
 	// Holding is the number of these consumers that hold unacknowledged messages; unknown where Unacked is, and where
 	// consumers cannot be told apart.
 	Holding Measurement
+	// Redelivered messages were not acknowledged by consumers that left, since the subscription is tracked: scale-downs,
+	// restarts and lost connections. Unknown where Unacked is, and while there are too many consumers to follow each.
+	Redelivered Measurement
 	// SteadyConsumers is true if the same consumers were connected throughout Window.
 	SteadyConsumers bool
 	// Components are the functions that the consumers name as theirs (tenant/namespace/name), sorted and distinct. Several
@@ -129,6 +132,7 @@ func (r Reading) plus(other Reading) Reading {
 	sum.Window = max(r.Window, other.Window)
 	sum.LeastReady = r.LeastReady.plus(other.LeastReady)
 	sum.LeastUndispatched = r.LeastUndispatched.plus(other.LeastUndispatched)
+	sum.Redelivered = r.Redelivered.plus(other.Redelivered)
 	sum.SteadyConsumers = r.SteadyConsumers && other.SteadyConsumers
 	sum.Blocked = r.Blocked || other.Blocked
 	sum.Throttled = r.Throttled || other.Throttled

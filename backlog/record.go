@@ -164,7 +164,7 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	if len(s.history.points) > 0 {
 		first = s.history.points[0].partitions
 	}
-	s.stuck = !s.partitions.record(answer, pairs, left, first)
+	s.stuck = !s.partitions.record(answer, pairs, left, first, meanBatch)
 	if sample.Detail.Has(Consumers) {
 		s.partitions.recordConsumers(answer)
 	}

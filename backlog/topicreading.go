@@ -61,8 +61,12 @@ func (s *subscriptionState) readLeast(r *Reading) {
 	r.LeastReady = Known(leastReady)
 	if !last.countsUnacked {
 		unknown := Unknown(errUnackedNotCounted)
-		r.Unacked, r.Undispatched, r.LeastUndispatched = unknown, unknown, unknown
+		r.Unacked, r.Undispatched, r.LeastUndispatched, r.Redelivered = unknown, unknown, unknown, unknown
 		return
+	}
+	r.Redelivered = Known(s.partitions.redelivered)
+	if !s.consumers.known || s.consumers.most > 0 {
+		r.Redelivered = Unknown(errNotToldApart)
 	}
 	r.Unacked = Known(float64(last.unacked))
 	r.Undispatched = Known(last.undispatched())

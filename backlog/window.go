@@ -98,8 +98,9 @@ func (f flow) rate(first flow, otherwise lastCounter) Measurement {
 // pair is the last two answers about a partition, which a rate is computed from.
 type pair struct {
 	kind pairKind
-	// over is the time between the answers of a valid pair.
-	over time.Duration
+	// over is the time between the answers of a valid pair, and published the messages published meanwhile.
+	over      time.Duration
+	published int64
 }
 
 type pairKind uint8
@@ -185,11 +186,13 @@ func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded 
 			pairs[i].kind = absentPair
 		case p.at.IsZero(), i >= len(p.last) && (p.incomplete || loaded[i]): // it may have been there before
 		case i >= len(p.last):
-			pairs[i] = pair{soundPair, at.Sub(p.at)}
+			pairs[i] = pair{kind: soundPair, over: at.Sub(p.at), published: partition.PublishedMessages}
 		case loaded[i]:
 			pairs[i].kind = lostPair
 		default:
-			pairs[i] = pair{soundPair, at.Sub(p.last[i].at)}
+			pairs[i] = pair{
+				kind: soundPair, over: at.Sub(p.last[i].at), published: partition.PublishedMessages - p.last[i].messages,
+			}
 		}
 	}
 	return pairs
