@@ -67,6 +67,10 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Forecast *ExpectedLoad `json:"forecast,omitempty"`
 
+	// lastScaleDown is the last time that the target's replicas became fewer, and what the removed ones gave back.
+	// +optional
+	LastScaleDown *ScaleDownResult `json:"lastScaleDown,omitempty"`
+
 	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler that this policy applies; absent if it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -265,6 +269,22 @@ type ExpectedLoad struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=40
 	Of int32 `json:"of"`
+}
+
+// ScaleDownResult is a scale-down of the target, by the policy or by another writer.
+type ScaleDownResult struct {
+	// time at which fewer replicas were found.
+	// +required
+	Time metav1.Time `json:"time"`
+	// removedReplicas is the number of replicas that were removed.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	RemovedReplicas int32 `json:"removedReplicas"`
+	// redeliveredMessages were received by consumers that left within two minutes and not acknowledged by them, so that
+	// Pulsar delivers them again; absent while unknown, as for Exclusive and Failover subscriptions.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RedeliveredMessages *int64 `json:"redeliveredMessages,omitempty"`
 }
 
 // Capacity is what was learned about one replica.

@@ -40,6 +40,13 @@ func full() []series {
 			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.signals.unacked },
 		},
 		{
+			name: "redelivered_messages_total", level: Full, unit: "messages", counter: true,
+			absent: noReading + ", and of Exclusive and Failover subscriptions",
+			help: "Messages that consumers had not acknowledged when they left: scale-downs, restarts and lost " +
+				"connections. Starts at 0 when another replica takes over.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.redelivered },
+		},
+		{
 			name: "oldest_message_age_seconds", level: Full, unit: "seconds", absent: noReading,
 			help:  "Time since the oldest message of the backlog was published, as last measured; 0 without a backlog.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.age },

@@ -45,6 +45,7 @@ type Record struct {
 type signals struct {
 	ready, publishRate, processRate, wait              backlog.Measurement
 	consumers, discounted, delayed, unacked, age, busy backlog.Measurement
+	redelivered                                        backlog.Measurement
 }
 
 // condition is one with an unexpected status.
@@ -114,7 +115,7 @@ func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	r.signals = signals{
 		ready: reading.Ready, publishRate: reading.PublishRate, processRate: reading.ProcessRate, wait: d.Wait,
 		consumers: reading.Consumers, discounted: backlog.Known(d.Discounted), delayed: reading.Delayed,
-		unacked: reading.Unacked, age: reading.OldestAge, busy: reading.Instances.Busy,
+		unacked: reading.Unacked, age: reading.OldestAge, busy: reading.Instances.Busy, redelivered: reading.Redelivered,
 	}
 	if c := reading.Coverage; c.Topics > 0 {
 		r.coverage = backlog.Known(float64(c.Known) / float64(c.Topics))

@@ -113,6 +113,7 @@ func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 // outcomeOf is the part of a status that is written at every change.
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Forecast, s.WorkingCheckpoint = nil, nil, nil, nil, nil, ""
+	s.LastScaleDown = nil // the number of replicas is reported, and redelivered messages are counted later
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
 		s.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}
@@ -143,7 +144,8 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.
 func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
-	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
+	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) ||
+		!equality.Semantic.DeepEqual(before.LastScaleDown, after.LastScaleDown) {
 		return true
 	}
 	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {

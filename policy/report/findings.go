@@ -84,6 +84,8 @@ type findings struct {
 	// oldest is a message that is late although others are not, and stuck the time for which it has been the same one.
 	oldest time.Time
 	stuck  period
+	// scaleDown is the last one.
+	scaleDown scaleDown
 }
 
 // Decided is the history after a decision; nil if there was none. Status needs it.
@@ -96,6 +98,7 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	if f.replicas != nil && *f.replicas != current {
 		f.unscaled, f.missing = period{}, period{} // something scales the target
 	}
+	f.scaleDown = f.scaleDown.next(o, f.replicas)
 	f.replicas = &current
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
 	f.unscaled = f.unscaled.next(unscaled(o, *d), o.Now, 0)

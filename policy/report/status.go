@@ -51,6 +51,9 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	if after.Decision = decisionStatus(*decision); paused {
 		after.Decision = nil
 	}
+	if last := h.findings.scaleDown.status(); last != nil {
+		after.LastScaleDown = last
+	}
 	after.Capacity = capacityStatus(state)
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
