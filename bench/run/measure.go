@@ -165,7 +165,7 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 		return Contender{}, context.Cause(ctx)
 	}
 	c = g.latencies(r.due(), c, s.isTarget)
-	c.Begun = begun.UTC()
+	c.Begun, c.Redelivered = begun.UTC(), r.redelivered(ctx, s)
 	if c.Usage, err = usageOf(c.Samples, length.Seconds()); err != nil {
 		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
 	}

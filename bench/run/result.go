@@ -50,6 +50,8 @@ type Contender struct {
 	Messages load.Result `json:"messages"`
 	Usage    Usage       `json:"usage"`
 	Samples  []Sample    `json:"samples"`
+	// Redelivered messages were delivered again; nil if that is unknown.
+	Redelivered *int64 `json:"redelivered,omitempty"`
 	// Stalled is why the figures say nothing of the contender: its ready replicas processed nothing. Empty if they did.
 	Stalled string `json:"stalled,omitempty"`
 }
@@ -78,10 +80,12 @@ func rows() []row {
 		{"replica-hours", func(c Contender) string { return decimals(c.Usage.ReplicaHours, 3) }},
 		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
 		{"most replicas", func(c Contender) string { return strconv.Itoa(c.Usage.MostReplicas) }},
+		{"replicas removed", func(c Contender) string { return strconv.Itoa(c.Usage.RemovedReplicas) }},
+		{"messages redelivered", func(c Contender) string { return wholeOrUnknown(c.Redelivered) }},
 		{"messages scheduled", func(c Contender) string { return whole(c.Messages.Due) }},
 		{"messages processed", func(c Contender) string { return whole(c.Messages.Done) }},
 		{"messages without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
-		{"duplicate results", duplicates},
+		{"duplicate results", func(c Contender) string { return wholeOrUnknown(c.Messages.Duplicates) }},
 		{"publisher lag p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
 	}
 }
@@ -90,12 +94,12 @@ func decimals(value float64, places int) string { return strconv.FormatFloat(val
 func percent(ratio float64) string              { return decimals(100*ratio, 2) }
 func whole(value int64) string                  { return strconv.FormatInt(value, 10) }
 
-// duplicates are unknown without an output.
-func duplicates(c Contender) string {
-	if c.Messages.Duplicates == nil {
+// wholeOrUnknown is for duplicates, which are unknown without an output, and redelivered messages.
+func wholeOrUnknown(value *int64) string {
+	if value == nil {
 		return output.Unknown
 	}
-	return whole(*c.Messages.Duplicates)
+	return whole(*value)
 }
 
 // latency is unknown if no message was processed.

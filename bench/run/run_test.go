@@ -60,7 +60,7 @@ func sampleResult(t *testing.T) Result {
 	r.Contenders = []Contender{
 		{
 			Name: "ours", Setting: "a policy", Begun: r.Begun, LatencyFrom: Output, Messages: measured,
-			Usage: Usage{0.125, 3, 4, []float64{4, 15}}, Samples: samples(),
+			Usage: Usage{0.125, 3, 4, 3, []float64{4, 15}}, Samples: samples(), Redelivered: new(int64(7)),
 		},
 		{
 			Name: "none", Setting: "no replica", Begun: r.Begun, LatencyFrom: Output,

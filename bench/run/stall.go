@@ -5,9 +5,7 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 )
 
@@ -40,14 +38,6 @@ func (s *stall) isAt(now Sample) bool {
 	return true
 }
 
-// subscriptionStats are those of a subscription, of one topic or of all its partitions.
-type subscriptionStats struct {
-	Consumers []struct {
-		AvailablePermits int64 `json:"availablePermits"`
-		UnackedMessages  int64 `json:"unackedMessages"`
-	} `json:"consumers"`
-}
-
 // text says which consumers have messages, and which Pulsar could dispatch messages to.
 func (s subscriptionStats) text() string {
 	var holding, unacked, idle int64
@@ -74,23 +64,4 @@ func (r *runner) stalled(ctx context.Context, s subject, now Sample, after time.
 	return fmt.Sprintf("no result came for %s, with %d ready replicas and %d messages without a result; %s; "+
 		"look for a dispatch rate limit of the topic, or give the machine more CPU, and run it again",
 		after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
-}
-
-// subscription reads its stats once.
-func (a admin) subscription(ctx context.Context, topic, name string, isPartitioned bool) (subscriptionStats, error) {
-	path := adminPath(topic) + "/stats"
-	if isPartitioned {
-		path = adminPath(topic) + "/partitioned-stats?perPartition=false"
-	}
-	answer, _, err := a.once(ctx, call{method: http.MethodGet, path: path, accepted: []int{http.StatusOK}})
-	var found struct {
-		Subscriptions map[string]subscriptionStats `json:"subscriptions"`
-	}
-	if err == nil {
-		err = json.Unmarshal(answer, &found)
-	}
-	if err != nil {
-		return subscriptionStats{}, fmt.Errorf("reading the stats of topic %s: %w", topic, err)
-	}
-	return found.Subscriptions[name], nil
 }

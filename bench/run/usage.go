@@ -15,6 +15,8 @@ type Usage struct {
 	// ScaleChanges counts changes of spec.replicas, and MostReplicas is its highest value.
 	ScaleChanges int `json:"scaleChanges"`
 	MostReplicas int `json:"mostReplicas"`
+	// RemovedReplicas is the sum of its decreases.
+	RemovedReplicas int `json:"removedReplicas"`
 	// WakeSeconds are, for each wake, the time from the first message published at zero replicas until spec.replicas was
 	// above zero, in whole seconds; absent if replicas were never zero.
 	WakeSeconds []float64 `json:"wakeSeconds,omitempty"`
@@ -40,6 +42,7 @@ func usageOf(samples []Sample, end float64) (Usage, error) {
 			u.ReplicaHours += float64(*last.Pods) * (s.Seconds - last.Seconds) / hour
 			if *s.SpecReplicas != *last.SpecReplicas {
 				u.ScaleChanges++
+				u.RemovedReplicas += max(0, *last.SpecReplicas-*s.SpecReplicas)
 			}
 		}
 		last, known = s, s.Seconds

@@ -118,7 +118,7 @@ func checks(c Contender, l scenario.Limits) []Check {
 	if l.MaxDuplicates != nil {
 		again := c.Messages.Duplicates
 		all = append(all, Check{
-			"duplicate results", whole(*l.MaxDuplicates), duplicates(c), again != nil && *again <= *l.MaxDuplicates,
+			"duplicate results", whole(*l.MaxDuplicates), wholeOrUnknown(again), again != nil && *again <= *l.MaxDuplicates,
 		})
 	}
 	return all
