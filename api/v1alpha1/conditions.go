@@ -115,6 +115,7 @@ const (
 	ReasonPreciseParallelism   = "PreciseParallelism"    // every change of replicas changes the pod template
 	ReasonSecretsInRandomOrder = "SecretsInRandomOrder"  // some changes of replicas change the pod template
 	ReasonRestartUndone        = "RestartUndone"         // the next change of replicas undoes a restart by hand
+	ReasonGracePeriodTooShort  = "GracePeriodTooShort"   // removed replicas cannot finish their call
 	ReasonVerticalAutoscaler   = "VerticalPodAutoscaler" // a VerticalPodAutoscaler changes the capacity of a replica
 	ReasonRolloutPaused        = "RolloutPaused"         // a change of replicas would resume a paused rollout
 )

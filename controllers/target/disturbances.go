@@ -57,6 +57,10 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
 		described.Frozen = paused
 	}
+	described.MostUsefulGrace = w.mostUsefulGrace()
+	if described.GracePeriod, err = f.reader.gracePeriod(ctx, namespace, target.Ref, w); err != nil {
+		return nil, err
+	}
 	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
 	return &described, nil
 }

@@ -61,6 +61,8 @@ type workloadPod struct {
 	// Annotations of the pods: the cache keeps cluster.AnnotationRestartedAt alone.
 	Annotations map[string]string `json:"annotations"`
 	VPA         *verticalPolicy   `json:"vpa"`
+
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds"`
 }
 
 // verticalPolicy is that of a VerticalPodAutoscaler.

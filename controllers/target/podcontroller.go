@@ -58,7 +58,7 @@ func transformDeployment(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
-		"spec":     picked(u.Object["spec"], "replicas", "selector"),
+		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector")),
 		"status":   picked(u.Object["status"], "replicas", "updatedReplicas"),
 	}
 }

@@ -24,7 +24,7 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 	kept := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
-		"spec":     picked(u.Object["spec"], "replicas", "selector", "updateStrategy"),
+		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector", "updateStrategy")),
 		"status": picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration",
 			"currentRevision",
 			"updateRevision"),

@@ -172,6 +172,10 @@ type Target struct {
 	Updating bool
 	// Frozen is why its replicas cannot change now; nil if they can.
 	Frozen *policy.Hold
+	// GracePeriod is how long its pods may take to end; nil if unknown, or if the user cannot set it. MostUsefulGrace is
+	// the longest time that they use to finish a call; zero for no limit.
+	GracePeriod     *time.Duration
+	MostUsefulGrace time.Duration
 	// Disturbances are why a change of the replicas restarts the running ones, or changes what was learned about them.
 	Disturbances []Disturbance
 }

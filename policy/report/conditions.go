@@ -24,7 +24,9 @@ type outcome struct {
 	// decision is nil if there is none.
 	decision *policy.Decision
 	// start is what was learned about starts of replicas.
-	start                    policy.Start
+	start policy.Start
+	// capacity of one replica; nil before it was learned.
+	capacity                 *policy.LearnedCapacity
 	applyFailed, scaleFailed error
 }
 
@@ -48,7 +50,7 @@ func (o outcome) conditions() []metav1.Condition {
 	set(o.ready(trouble, active, objective, limited))
 	for _, c := range []metav1.Condition{
 		objective, limited, target, known, applied, subscriptionVerified(o),
-		scalesWithoutRestart(o.Observed), o.objectiveAchievable(),
+		scalesWithoutRestart(o), o.objectiveAchievable(),
 	} {
 		set(c)
 	}
@@ -137,14 +139,16 @@ const (
 	targetNotFoundYet = "the target must be found first"
 )
 
-// scalesWithoutRestart warns of targets that restart their replicas when the number changes. The controller still
-// scales them, in fewer and larger steps.
-func scalesWithoutRestart(o plan.Observed) metav1.Condition {
+// scalesWithoutRestart warns of targets that restart their replicas when the number changes, or the calls of removed
+// ones. The controller still scales them, those that restart in fewer and larger steps.
+func scalesWithoutRestart(o outcome) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
-	target := o.Target
+	target, interrupted := o.Target, interruptsCalls(o)
 	switch {
 	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case len(target.Disturbances) == 0 && interrupted != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonGracePeriodTooShort, interrupted
 	case len(target.Disturbances) == 0:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed
 		c.Message = "a change of the number of replicas restarts none that run"

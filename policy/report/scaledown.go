@@ -4,10 +4,13 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -53,4 +56,40 @@ func (s scaleDown) status() *v1alpha1.ScaleDownResult {
 		result.RedeliveredMessages = &redelivered
 	}
 	return result
+}
+
+const (
+	// longCall is the shortest call that is worth a warning if it is interrupted.
+	longCall = time.Second
+	// enoughGrace is how much longer than a call a grace period is that counts as long enough again, and callsOfGrace how
+	// many calls the recommended one has: calls differ.
+	enoughGrace, callsOfGrace = 1.25, 2
+)
+
+// interruptsCalls describes a grace period that is shorter than a call, so that removed replicas are killed in it;
+// empty for none. A replica takes at least the inverse of its capacity for a message.
+func interruptsCalls(o outcome) string {
+	if o.Target == nil || o.Target.GracePeriod == nil || o.capacity == nil || o.capacity.MessagesPerSecond <= 0 {
+		return ""
+	}
+	const most = 1e9 // does not overflow
+	call := time.Duration(min(1/o.capacity.MessagesPerSecond, most) * float64(time.Second))
+	used := call
+	if limit := o.Target.MostUsefulGrace; limit > 0 {
+		used = min(call, limit)
+	}
+	needed, last := used, meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionScalesWithoutRestart)
+	if last != nil && last.Reason == v1alpha1.ReasonGracePeriodTooShort {
+		needed = time.Duration(enoughGrace * float64(used))
+	}
+	if call < longCall || *o.Target.GracePeriod >= needed {
+		return ""
+	}
+	field := "spec.template.spec"
+	if o.Policy.Spec.Subscription == nil {
+		field = "spec.pod"
+	}
+	return fmt.Sprintf("pods that are removed are killed after %.0f s, in the middle of a call of about %s, which another "+
+		"replica repeats: set %s.terminationGracePeriodSeconds to %.0f or more", o.Target.GracePeriod.Seconds(),
+		duration.HumanDuration(call), field, math.Ceil(callsOfGrace*used.Seconds()))
 }

@@ -26,7 +26,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	result plan.Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := newOutcome(observed, result), observed.Policy.Status
-	o.findings, o.decision, o.start = h.findings, decision, state.Start
+	o.findings, o.decision, o.start, o.capacity = h.findings, decision, state.Start, state.Capacity
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
