@@ -81,6 +81,9 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 	p.Status.TakenOver = &v1alpha1.TakenOver{
 		MaxReplicas: new(int32(7)), ScaledObjects: []v1alpha1.ObjectName{"resize-keda"},
 	}
+	p.Status.LastScaleDown = &v1alpha1.ScaleDownResult{
+		Time: metav1.NewTime(fixture.Noon().Add(-3 * time.Minute)), RemovedReplicas: 6, RedeliveredMessages: new(int64(20)),
+	}
 	text := explained(p)
 	for _, want := range []string{
 		"\n  status      it describes generation 1 of the spec, which has generation 4 by\n              now\n",
@@ -90,6 +93,7 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		"\n  held by     ReadingPartial: the load may be larger\n",
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
+		"\n  removed     6, 3m12s ago; they gave back 20 messages\n",
 		"\nATTENTION\n  Ready       False for 3m12s (PartialAnswer): 1 topic is unknown: grant consume\n",
 		"\n  ScalingLimited\n              True (TooManyReplicas): the load needs more replicas than\n              maxReplicas\n",
 		"\n  not checked ObjectiveMet\n",

@@ -181,6 +181,10 @@ func (e explanation) running() section {
 		consumers = status.Signals.Consumers
 	}
 	s.add("consuming", "%s", number(consumers, ""))
+	if last := status.LastScaleDown; last != nil {
+		s.add("removed", "%d, %s ago; they gave back %s", last.RemovedReplicas, ago(last.Time.Time, e.now),
+			number(last.RedeliveredMessages, "messages"))
+	}
 	return s
 }
 

@@ -137,6 +137,7 @@ func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 		func(r backlog.Reading) bool { return covered(died)(r) && is(r.Unacked, 100) })
 	requireSignal(t, "process rate", 0, r.ProcessRate, 0)
 	requireSignal(t, "total", 200, r.Total, 0)
+	requireSignal(t, "redelivered", 100, r.Redelivered, 0)
 	for _, l := range w.all() {
 		if rate, err := l.reading.ProcessRate.Value(); err == nil {
 			require.Zero(t, rate, "nothing was acknowledged: %s", l)

@@ -72,6 +72,7 @@ func measurements(r backlog.Reading) []named {
 		{"least ready", r.LeastReady},
 		{"least undispatched", r.LeastUndispatched},
 		{"consumers", r.Consumers},
+		{"redelivered", r.Redelivered},
 		{"unread partitions", r.UnreadPartitions},
 		{"unread messages", r.UnreadMessages},
 	}
