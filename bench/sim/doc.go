@@ -33,8 +33,9 @@
 // keys: cost_over_lower_bound (of the least that the load needs), violation_seconds (the oldest message was late),
 // unsettled_pct and steps_after_load_step (of steps of the load), false_ceilings (drawn while no downstream limit was
 // reached, in all runs; null for controllers without ceilings), redelivered_per_ended_replica (messages that a replica
-// held when it was removed or its container ended, mean; null if none was), and the 95 % bootstrap intervals over scenarios
-// cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario is a mean of its runs.
+// held when it was removed or its container ended, mean; null if none was), and the 95 % bootstrap intervals over
+// scenarios cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario is a mean of its
+// runs.
 //
 // With -traces it is a list of {"trace", "setting", "controller", "cost_over_oracle", "avoidable_late_pp", "changes"}:
 // the geometric mean, the mean and the sum over the episodes of a trace.

@@ -89,7 +89,7 @@ func interruptsCalls(o outcome) string {
 	if o.Policy.Spec.Subscription == nil {
 		field = "spec.pod"
 	}
-	return fmt.Sprintf("pods that are removed are killed after %.0f s, in the middle of a call of about %s, which another "+
-		"replica repeats: set %s.terminationGracePeriodSeconds to %.0f or more", o.Target.GracePeriod.Seconds(),
+	return fmt.Sprintf("pods that are removed are killed after %.0f s, in the middle of a call of about %s, which "+
+		"another replica repeats: set %s.terminationGracePeriodSeconds to %.0f or more", o.Target.GracePeriod.Seconds(),
 		duration.HumanDuration(call), field, math.Ceil(callsOfGrace*used.Seconds()))
 }
