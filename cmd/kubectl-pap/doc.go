@@ -11,8 +11,8 @@
 //	check.go     kubectl pap check: checks a policy or the installation, with checkstatus.go, which reads the verdict of
 //	             the adapter, checkcluster.go, checkrights.go, checkqueue.go and checkschema.go, and with checkfile.go,
 //	             which tries a policy out
-//	migrate.go   kubectl pap migrate: policies for what scales today, with migrateread.go, migrateyaml.go,
-//	             migratesteps.go, and migrateapply.go for --apply
+//	migrate.go   kubectl pap migrate: policies for what scales today, with migrateyaml.go, migratesteps.go, and
+//	             migrateapply.go for --apply
 //	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
 //	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
 //	             benchconsume.go for the replicas of contenders without Function Mesh

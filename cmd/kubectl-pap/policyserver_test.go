@@ -25,6 +25,8 @@ type policyServer struct {
 	seen   chan string
 	// uninstalled is a cluster without the kind, and forbidden one that permits nothing.
 	uninstalled, forbidden bool
+	// alone is a cluster without other kinds, which are forbidden otherwise.
+	alone bool
 	// changes are sent to a watch.
 	changes chan metav1.WatchEvent
 }
@@ -55,7 +57,7 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.uninstalled && r.URL.Path == "/apis":
 		_, _ = io.WriteString(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`)
-	case s.uninstalled && r.URL.Path != "/api", isOtherGroup(r.URL.Path):
+	case s.uninstalled && r.URL.Path != "/api", s.alone && isOther(r.URL.Path):
 		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	case r.URL.Path == group:
 		_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "pulsar-autoscaler.io/v1alpha1", "resources": [
@@ -87,8 +89,8 @@ func (s *policyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOtherGroup reports whether a path is of an API group that the server does not have.
-func isOtherGroup(path string) bool {
+// isOther reports whether a path is of another API group.
+func isOther(path string) bool {
 	return strings.HasPrefix(path, "/apis/") && !strings.HasPrefix(path, "/apis/pulsar-autoscaler.io/")
 }
 

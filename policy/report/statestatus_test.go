@@ -32,7 +32,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	state.Arrivals.Past[0].At, state.Arrivals.Past[1].At = noon().Add(-20*time.Second), noon().Add(-10*time.Second)
 	status := written(t, state)
 	require.NotEmpty(t, status.WorkingCheckpoint)
-	now := noon().Add(2 * time.Minute) // the times of the state are of the first minute
+	now := noon().Add(3 * time.Minute) // the times of the state are before it
 	resumed, err := policy.Resume(status, 40, now)
 	require.NoError(t, err)
 	require.Equal(t, state.Capacity, resumed.Capacity)
