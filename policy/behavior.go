@@ -112,7 +112,7 @@ func (r Raises) allowed(rules v1alpha1.ScaleUpRules, now time.Time) int32 {
 			most = max(most, allows)
 		}
 	}
-	return int32(min(most, math.MaxInt32)) //nolint:gosec // bounded just there
+	return int32(min(most, math.MaxInt32))
 }
 
 func stabilizationWindow(rules v1alpha1.ScaleUpRules) time.Duration {

@@ -81,8 +81,12 @@ func TestScaleUpIsLimitedAsInAHorizontalPodAutoscaler(t *testing.T) {
 		"the window of a rise":     {window, 2, []int32{10, 12, 20, 20, 20}, []int32{2, 2, 2, 12, 20}},
 		"the window ends":          {window, 2, []int32{10, 10, 10, 10}, []int32{2, 2, 2, 10}},
 		"the window before a limit": {
-			v1alpha1.ScaleUpRules{StabilizationWindowSeconds: new(int32(10)), Policies: []v1alpha1.ScalingPolicy{pods(4, 10)}},
-			2, []int32{40, 40, 40}, []int32{2, 6, 10},
+			v1alpha1.ScaleUpRules{
+				StabilizationWindowSeconds: new(int32(10)), Policies: []v1alpha1.ScalingPolicy{pods(4, 10)},
+			},
+			2,
+			[]int32{40, 40, 40},
+			[]int32{2, 6, 10},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,25 +113,37 @@ func TestALimitOfBehaviorIsNamed(t *testing.T) {
 		cappedBy string
 	}{
 		"scale-up is disabled": {
-			5, 900, v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}}, 5,
-			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.selectPolicy is Disabled"}, "",
+			5, 900,
+			v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			5,
+			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.selectPolicy is Disabled"},
+			"",
 		},
 		"minReplicas takes precedence": {
-			1, 900, v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}}, 3,
-			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.selectPolicy is Disabled"}, policy.CappedByMin,
+			1, 900,
+			v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			3,
+			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.selectPolicy is Disabled"},
+			policy.CappedByMin,
 		},
 		"a policy": {
-			5, 900, v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{Policies: []v1alpha1.ScalingPolicy{{
+			5, 900,
+			v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{Policies: []v1alpha1.ScalingPolicy{{
 				Type: v1alpha1.PodsScalingPolicy, Value: 2, PeriodSeconds: 60,
-			}}}}, 7,
-			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.policies allow up to 7 replicas now"}, "",
+			}}}},
+			7,
+			policy.Hold{Reason: "ScaleUpLimit", Message: "behavior.scaleUp.policies allow up to 7 replicas now"},
+			"",
 		},
 		"a window": {
-			5, 900, v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{StabilizationWindowSeconds: new(int32(60))}}, 5,
+			5, 900,
+			v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{StabilizationWindowSeconds: new(int32(60))}},
+			5,
 			policy.Hold{
 				Reason:  "ScaleUpStabilized",
 				Message: "5 replicas were enough within behavior.scaleUp.stabilizationWindowSeconds (60)",
-			}, "",
+			},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

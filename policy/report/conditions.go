@@ -100,10 +100,8 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.scaleFailed != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
-	case o.Paused() != "":
-		c.Reason, c.Message = v1alpha1.ReasonPaused, "no HorizontalPodAutoscaler or ScaledObject of the policy exists"
-	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
-		c.Reason, c.Message = recommends(o.Observed)
+	case !o.Applies():
+		c.Reason, c.Message = o.notApplied()
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
@@ -124,10 +122,14 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	return c
 }
 
-// recommends is what mode Recommend reports: also what would keep the policy from scaling in mode Auto.
-func recommends(o plan.Observed) (reason, message string) {
+// notApplied is why the policy has no autoscaler. In mode Recommend it also has what would keep the policy from scaling
+// in mode Auto.
+func (o outcome) notApplied() (reason, message string) {
+	if o.Paused() != "" {
+		return v1alpha1.ReasonPaused, "no HorizontalPodAutoscaler or ScaledObject of the policy exists"
+	}
 	reason, message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
-	if v := plan.CheckForAuto(o); v != nil {
+	if v := plan.CheckForAuto(o.Observed); v != nil {
 		reason, message = v.Reason, message+"; in mode Auto the policy would not scale: "+v.Message
 	}
 	return reason, message

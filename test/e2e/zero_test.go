@@ -97,6 +97,9 @@ func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	setMode(t, f, v1alpha1.ModePaused)
 	f.AwaitConditions(t, "Ready=True/Paused")
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
+	f.AwaitPolicy(t, "measured with the messages", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Signals != nil && p.Status.Signals.ReadyMessages != nil && *p.Status.Signals.ReadyMessages >= 100
+	})
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
 	f.AwaitReplicas(t, 3, 20)
