@@ -85,7 +85,8 @@ func rules() map[string]rule {
 			layer: decisions, beside: []string{"policy", "policy/served"}, never: planning, direct: true,
 		},
 		"policy/report": {
-			layer: decisions, beside: []string{"policy", "policy/forecast", "policy/plan", "policy/served"}, never: planning, direct: true,
+			layer: decisions, beside: []string{"policy", "policy/forecast", "policy/plan", "policy/served"}, never: planning,
+			direct: true,
 		},
 		"policy/set": {
 			layer: decisions, beside: []string{"policy/plan", "policy/report"}, never: planning, direct: true,
