@@ -68,7 +68,6 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.fullAt = sample.At
 		t.slow = slowAnswers{}
 	}
-	t.others = OtherSubscriptions{}
 	forget := t.slow.timeouts > 0 && sample.At.Sub(t.fullAt) > 2*fullInterval
 	for name, state := range t.subscriptions {
 		if !sample.covers(name) {

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,18 +37,18 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if !isSet(lease.Annotations, AnnotationPaused) {
 		return "", nil
 	}
-	why := backlog.Quote(lease.Annotations[AnnotationPaused])
+	why := backlog.Quote(cmp.Or(lease.Annotations[AnnotationPaused], "true"))
 	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. "+
 		"To resume: kubectl -n %s annotate lease %s %s-", why, o.lease.Namespace, o.lease.Name, AnnotationPaused), nil
 }
 
 // allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.
 func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
-	value := func(object client.Object) string {
-		if client.ObjectKeyFromObject(object) != lease {
-			return ""
+	value := func(object client.Object) (text string) {
+		if client.ObjectKeyFromObject(object) == lease && isSet(object.GetAnnotations(), AnnotationPaused) {
+			text = "paused: " + object.GetAnnotations()[AnnotationPaused]
 		}
-		return object.GetAnnotations()[AnnotationPaused]
+		return text
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return value(e.Object) != "" },

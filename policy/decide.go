@@ -61,9 +61,7 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
-	if equation := after.zeroEquation(in, decision.Replicas); equation != "" {
-		decision.Strategy, decision.Equation, decision.Terms = "", equation, nil
-	}
+	decision = decision.aboutZero(after.zeroEquation(in, decision.Replicas), winner.foresees)
 	after.DecidedAt = in.Now
 	return decision, after
 }
@@ -148,7 +146,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if kept > current {
 		return kept, nil
 	}
-	if after.Zero.readyForZero(in) {
+	if after.Zero.readyForZero(in) && !winner.foresees {
 		return 0, nil
 	}
 	wanted := max(1, winner.needed())
@@ -165,7 +163,8 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	return target, held
 }
 
-// fromZero returns the target without replicas.
+// fromZero returns the target without replicas. A pulse that is about to begin also ends the pause after a wake that
+// processed nothing.
 func fromZero(in Input, after State, winner recommendation, kept int32) (target int32, held *Hold) {
 	target, held = after.Zero.wake(in, after)
 	switch {

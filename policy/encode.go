@@ -28,6 +28,8 @@ const (
 	// fastest is more messages per second than a Function processes.
 	fastest = 1e9
 	maxInt  = 1_000_000
+	// recordedPulses are the most that a forecast counts.
+	recordedPulses = 40
 	// maxTextBytes bounds a text.
 	maxTextBytes = 64
 	// maxAhead bounds how far ahead a period may end.
@@ -203,6 +205,8 @@ func (c checkpoint) number(name string, number json.Number) (any, error) {
 		most = fastest
 	case "n", "from", "replicas", "polls":
 		most = maxInt
+	case "foreseen", "expected":
+		most = recordedPulses
 	}
 	least := 0.0
 	if name == "surprise" || name == "failed" {

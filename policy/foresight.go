@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -28,23 +29,32 @@ func (f foresight) mode() v1alpha1.ForecastMode {
 // learn learns from a reading, and reports whether the arrivals rise since a pulse began.
 func (f foresight) learn(react float64) (after forecast.Pulses, rises bool) {
 	before, rate := f.state.Pulses, newestRate(f.in.Reading)
-	if f.state.Arrivals == nil || rate.Window == 0 || f.mode() == v1alpha1.ForecastOff {
+	switch {
+	case f.mode() == v1alpha1.ForecastOff:
+		return forecast.Pulses{}, false
+	case f.state.Arrivals == nil || rate.Window == 0:
 		return before, false
 	}
+	rate.Window = max(rate.Window, rate.At.Sub(f.state.ReadAt)) // after a gap it is unknown when a pulse began
 	after = before.Learn(rate, f.state.Arrivals.deviation(before.Base, rate.Window))
 	return after, after.Within(f.in.Now, fromSeconds(2*react))
 }
 
 // newestRate is the rate of the newest window; without a window if it is unknown.
 func newestRate(r backlog.Reading) forecast.Rate {
-	if rate, err := r.LatestPublishRate.Value(); err == nil {
-		return forecast.Rate{PerSecond: rate, Window: r.LatestWindow, At: r.At}
-	}
-	rate, err := r.PublishRate.Value()
+	rate, err := r.LatestPublishRate.Value()
 	if err != nil {
 		return forecast.Rate{}
 	}
-	return forecast.Rate{PerSecond: rate, Window: r.Window, At: r.At}
+	return forecast.Rate{PerSecond: rate, Window: r.LatestWindow, At: r.At}
+}
+
+// acts reports whether pulses change decisions. Only strategy Capacity orders replicas for them, and Failover is sized
+// by partition.
+func (f foresight) acts() bool {
+	capacity := func(s v1alpha1.Strategy) bool { return s.Type == v1alpha1.StrategyCapacity }
+	return f.mode() == v1alpha1.ForecastAuto && f.in.Reading.Coverage.Complete() &&
+		f.in.Reading.Type != backlog.Failover && slices.ContainsFunc(strategies(f.in.Spec), capacity)
 }
 
 // next is the pulse that is expected next; nil if none is, or while one runs.
@@ -61,7 +71,7 @@ func (f foresight) next() *forecast.Next {
 // replaces is from 0 to 1: how much of the headroom for pulses is not needed, since they are foreseen.
 func (f foresight) replaces() float64 {
 	next, expected := f.state.Pulses.Next(f.in.Now)
-	if !expected || f.mode() != v1alpha1.ForecastAuto {
+	if !expected || !f.acts() {
 		return 0
 	}
 	return next.Weight()
@@ -71,7 +81,7 @@ func (f foresight) replaces() float64 {
 // objective.
 func (f foresight) ahead() (next *forecast.Next, order time.Time) {
 	next = f.next()
-	if next == nil || f.mode() != v1alpha1.ForecastAuto || !f.in.Reading.Coverage.Complete() {
+	if next == nil || !f.acts() {
 		return nil, time.Time{}
 	}
 	early := f.state.Start.seconds() + (SyncPeriod + f.in.pollInterval()/2 + next.Spread).Seconds() -
@@ -89,9 +99,13 @@ func (f foresight) rate() float64 {
 }
 
 // untilPulse keeps or removes replicas that are not needed before the next pulse: it is worth their change if they save
-// more than its price. It returns false if no pulse is expected.
-func (f foresight) untilPulse(from float64, wanted int32, price float64) (target int32, held *Hold, known bool) {
-	in, capacity := f.in, f.state.Capacity
+// more than its price, or if that was paid already. It returns false if no pulse is expected, or if behavior.scaleUp
+// may not give them back in time.
+func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (target int32, held *Hold, known bool) {
+	in, capacity, limits := f.in, f.state.Capacity, scaleUpRules(f.in.Spec)
+	if ScaleUpDisabled(in.Spec) || len(limits.Policies) > 0 || stabilizationWindow(limits) > 0 {
+		return 0, nil, false
+	}
 	next, order := f.ahead()
 	if next == nil || capacity == nil || in.Now.After(next.Begin) || in.Now.Sub(f.neededAt(wanted)) < downWindow(in) {
 		return 0, nil, false
@@ -100,11 +114,11 @@ func (f foresight) untilPulse(from float64, wanted int32, price float64) (target
 	if saved >= price {
 		return wanted, nil, true
 	}
-	target = min(in.CurrentReplicas, max(wanted, replicasFor(next.PerSecond/(maxUtilization*capacity.planned()))))
+	target = min(in.CurrentReplicas, max(paid, replicasFor(next.PerSecond/(maxUtilization*capacity.planned()))))
 	if target == in.CurrentReplicas && target > wanted {
 		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
 			"%s messages/s are expected at %s: fewer than %d replicas would save %s replica-seconds, and have to save %s",
-			short(next.PerSecond), next.Begin.UTC().Format(time.TimeOnly), target, short(saved), short(price))}
+			short(next.PerSecond), next.Begin.UTC().Format(time.DateTime), target, short(saved), short(price))}
 	}
 	return target, held, true
 }

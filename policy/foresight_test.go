@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -99,13 +100,58 @@ func held(log []poll) string {
 	return text
 }
 
+// equations are those of all decisions.
+func equations(log []poll) string {
+	text := ""
+	for _, one := range log {
+		text += one.decision.Equation + "\n"
+	}
+	return text
+}
+
 func TestReplicasWakeBeforeAPulse(t *testing.T) {
 	p := pulsing(2*tenMinutes, 0)
 	p.in.Spec.MinReplicas = new(int32(0))
 	p.run(8*2*tenMinutes - 200)
 	require.Zero(t, p.log[len(p.log)-1].decision.Replicas, "it is idle for long")
 	p.run(190)
-	require.GreaterOrEqual(t, p.log[len(p.log)-1].decision.Replicas, int32(8))
+	last := p.log[len(p.log)-1].decision
+	require.GreaterOrEqual(t, last.Replicas, int32(8))
+	require.Contains(t, held(p.log)+equations(p.log[len(p.log)-19:]), "/s expected / (0.93 x ")
+}
+
+func TestReplicasForAPulseAreNotRemovedAsIdle(t *testing.T) {
+	p := pulsing(tenMinutes, 0)
+	p.start, p.in.Spec.MinReplicas = 40, new(int32(0))
+	p.in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(505))}}
+	p.run(10 * tenMinutes)
+	last := p.log[len(p.log)-10:]
+	ordered := slices.IndexFunc(last, func(one poll) bool { return one.decision.Replicas >= 8 })
+	require.Less(t, ordered, 7, "the cooldown ends between the order and the pulse")
+	for _, one := range last[ordered:] {
+		require.GreaterOrEqual(t, one.decision.Replicas, int32(8), "%d s", one.second)
+	}
+}
+
+func TestOnlyWhatOrdersReplicasForPulsesRemovesThemEarlier(t *testing.T) {
+	for name, change := range map[string]func(in *policy.Input){
+		"RatePerReplica": func(in *policy.Input) { in.Spec.Strategies = []v1alpha1.Strategy{rateStrategy("50")} },
+		"Failover":       func(in *policy.Input) { in.Reading.Type = backlog.Failover },
+		"a limit of scale-up": func(in *policy.Input) {
+			in.Spec.Behavior = &v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pulsing(3*tenMinutes, 10)
+			p.run(10*3*tenMinutes + 60)
+			p.change = func(_ int, in *policy.Input) { change(in) }
+			before := p.log[len(p.log)-1].decision.Replicas
+			p.run(60)
+			require.NotContains(t, held(p.log[len(p.log)-6:]), "messages/s are expected at")
+			require.NotContains(t, equations(p.log[len(p.log)-6:]), "expected")
+			require.Positive(t, before)
+		})
+	}
 }
 
 func TestAForeseenPulseNeedsLessHeadroom(t *testing.T) {

@@ -134,6 +134,7 @@ func (p *plant) decide() {
 	in.Reading.LeastReady = backlog.Known(whole(min(w.least, p.queue) + p.stuck))
 	in.Reading.LeastUndispatched = in.Reading.LeastReady
 	in.Reading.PublishRate, in.Reading.ProcessRate = p.measured(w.published/seconds), p.measured(w.processed/seconds)
+	in.Reading.LatestPublishRate, in.Reading.LatestWindow = in.Reading.PublishRate, in.Reading.Window
 	in.Reading.GrowthRate = backlog.Known((w.published - w.processed) / seconds)
 	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(w.running)), !w.unsteady
 	if p.covered > 0 && w.could > 0 {

@@ -110,7 +110,8 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 // may be overloaded alone.
 func mayProbe(in Input, s State, fewer int32) bool {
 	return fewer >= max(1, in.minReplicas()) && in.Reading.Type != backlog.Failover && s.Plateau.Stage == "" &&
-		in.Spec.Mode != v1alpha1.ModeRecommend && in.Frozen == nil && !ScaleDownDisabled(in.Spec)
+		in.Spec.Mode != v1alpha1.ModeRecommend && in.Frozen == nil && !ScaleDownDisabled(in.Spec) &&
+		!ScaleUpDisabled(in.Spec)
 }
 
 // fewer is the number of replicas to try, 0 for none. If replicas are known to be faster it is the smallest number that

@@ -18,10 +18,11 @@ func evaluate(in Input, state State) recommendation {
 	for i, strategy := range strategies(in.Spec) {
 		one := evaluateStrategy(strategy, in, state)
 		steady, drain := max(one.steady, winner.steady), max(one.drain, winner.drain)
+		foresees := one.foresees || winner.foresees
 		if i == 0 || one.replicas > winner.replicas {
 			winner = one
 		}
-		winner.steady, winner.drain = steady, drain
+		winner.steady, winner.drain, winner.foresees = steady, drain, foresees
 	}
 	return winner
 }

@@ -133,6 +133,15 @@ func (z Zero) idleHold(in Input) *Hold {
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
 }
 
+// aboutZero is the decision with the equation of one about zero, if it is not empty and no strategy foresees replicas.
+func (d Decision) aboutZero(equation string, foresees bool) Decision {
+	if equation == "" || foresees && d.Replicas > 0 {
+		return d
+	}
+	d.Strategy, d.Equation, d.Terms = "", equation, nil
+	return d
+}
+
 // zeroEquation is the equation of a decision about zero, which no strategy made; empty for other decisions.
 func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 	ready, err := in.Reading.Ready.LowerBound()

@@ -63,7 +63,8 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// forecast is the load that is expected next, as of the last written decision; absent if none is.
+	// forecast is the load that is expected next, as of the last written signals; absent while none is expected, and while
+	// one is there.
 	// +optional
 	Forecast *ExpectedLoad `json:"forecast,omitempty"`
 

@@ -45,7 +45,7 @@ func (a admin) subscription(ctx context.Context, topic, name string, isPartition
 }
 
 // redelivered is how many messages Pulsar delivered again, such as those of replicas that were removed; nil if that is
-// unknown, such as for a target, whose topic has other messages, and while some messages are not acknowledged.
+// unknown, such as for a target: its topic has other messages, and while some messages are not acknowledged.
 func (r *runner) redelivered(ctx context.Context, s subject) *int64 {
 	if s.subscription == "" {
 		return nil

@@ -184,7 +184,7 @@ func TestExplainShowsTheLoadThatIsExpected(t *testing.T) {
 		Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
 	}
 	require.Contains(t, explained(p), `
-  expected    400 messages/s at 12:05:00, 8s earlier or later: 38 of the last 40
-              came when they were expected
+  expected    400 messages/s at 2026-11-21 12:05:00, 8s earlier or later: 38 of
+              the last 40 came when they were expected
 `)
 }

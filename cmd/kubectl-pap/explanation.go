@@ -126,7 +126,7 @@ func (e explanation) decided() section {
 	}
 	if f := status.Forecast; f != nil {
 		s.add("expected", "%s at %s, %s earlier or later: %d of the last %d came when they were expected",
-			rate(&f.PublishRate), f.Time.UTC().Format(time.TimeOnly), short(f.Within.Duration), f.Foreseen, f.Of)
+			rate(&f.PublishRate), f.Time.UTC().Format(time.DateTime), short(f.Within.Duration), f.Foreseen, f.Of)
 	}
 	if d.Hold != nil {
 		s.add("held by", "%s: %s", d.Hold.Reason, d.Hold.Message)

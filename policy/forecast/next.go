@@ -32,7 +32,7 @@ const (
 	// leastTolerance.
 	toleranceShare = 0.1
 	leastTolerance = 15 * time.Second
-	// shortestPeriod is twice a reaction time at least: more frequent pulses are noise.
+	// shortestPeriod between two pulses: more frequent ones are noise.
 	shortestPeriod = time.Minute
 	// leastSpread is half of a poll.
 	leastSpread = 5 * time.Second
@@ -81,7 +81,7 @@ func (p Pulses) after(kinds int) (next Next, period time.Duration, regular bool)
 			next.Spread = max(next.Spread, leastSpread, off)
 		}
 	}
-	if next.Regular < used || period < shortestPeriod {
+	if next.Regular < used || period < time.Duration(kinds)*shortestPeriod {
 		return Next{}, 0, false
 	}
 	p.expect(&next, kinds, period)

@@ -43,6 +43,8 @@ const (
 	longestWindow = time.Minute
 	// joined is how soon after its end a pulse continues: polls that miss messages look like an end.
 	joined = 20 * time.Second
+	// longestPulse: a load that stays for longer is none.
+	longestPulse = 4 * time.Hour
 	// recorded is how many pulses Foreseen and Expected remember.
 	recorded = 40
 )
@@ -54,6 +56,8 @@ func (p Pulses) Learn(rate Rate, deviation float64) Pulses {
 	}
 	extra, seconds := rate.PerSecond-p.Base, rate.Window.Seconds()
 	switch {
+	case p.Running() && rate.At.Sub(p.Past[len(p.Past)-1].Begin) > longestPulse: // it is the base by now
+		p.Past, p.Base = p.Past[:len(p.Past)-1], max(rate.PerSecond, smallest)
 	case p.Running():
 		return p.continued(rate, extra)
 	case p.Base > 0 && extra > max(pulseShare*p.Base, pulseDeviations*deviation, pulseMessages/seconds):
@@ -101,8 +105,8 @@ func (p Pulses) begun(rate Rate, extra float64) Pulses {
 		return p
 	}
 	p = p.scored(begin)
-	if len(past) == pastPulses {
-		past = past[1:]
+	if most := pastPulses - 1; len(past) > most {
+		past = past[len(past)-most:]
 	}
 	one := Pulse{Begin: begin, Messages: extra * rate.Window.Seconds()}
 	p.Past, p.High = append(append([]Pulse(nil), past...), one), rate.PerSecond

@@ -106,8 +106,25 @@ func TestPulsesAtRandomTimesAreHardlyEverExpected(t *testing.T) {
 }
 
 func TestMoreThanAPulseAMinuteIsNoise(t *testing.T) {
-	_, expected := learned(train(60, 50), 2990).Next(at(2990))
-	require.False(t, expected)
+	for _, period := range []float64{30, 50} {
+		pulses := train(60, period)
+		for i := range pulses {
+			pulses[i].length = 8
+		}
+		end := 60 * period
+		_, expected := learned(pulses, end).Next(at(end))
+		require.False(t, expected, "each %v seconds", period)
+	}
+}
+
+func TestALoadThatStaysIsNoPulse(t *testing.T) {
+	pulses := append(train(4, 300), pulse{begin: 1500, length: 1e6, rate: 200})
+	p := learned(pulses, 1500+4*3600-60)
+	require.True(t, p.Running())
+	p = learned(pulses, 1500+4*3600+60)
+	require.False(t, p.Running())
+	require.InDelta(t, 200, p.Base, 1)
+	require.Len(t, p.Past, 4)
 }
 
 func TestTwoDifferentPulsesInAPeriodAreTold(t *testing.T) {

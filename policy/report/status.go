@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -60,7 +61,9 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 			after.DesiredReplicas = &replicas
 		}
 		after.Signals, after.Forecast = signalsStatus(*o.Reading, *decision), forecastStatus(decision.Next)
-		if most, limited := policy.UsefulReplicas(plan.Input(o.Observed)); limited {
+		in := plan.Input(o.Observed)
+		in.Reading.Type = cmp.Or(state.Type.Is, in.Reading.Type) // that of the decision
+		if most, limited := policy.UsefulReplicas(in); limited {
 			after.Signals.UsefulReplicas = &most
 		}
 	}

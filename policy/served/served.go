@@ -109,7 +109,7 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 
-// Paused reports whether nothing is decided for the policy, so that replicas stay.
+// Paused reports whether the policy is paused, so that replicas stay, so that replicas stay.
 func Paused(p *v1alpha1.AutoscalingPolicy) bool {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonPaused
