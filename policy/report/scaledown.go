@@ -86,8 +86,11 @@ func interruptsCalls(o outcome) string {
 		return ""
 	}
 	field := "spec.template.spec"
-	if o.Policy.Spec.Subscription == nil {
+	switch o.Policy.Spec.ScaleTargetRef.Kind {
+	case "Function", "Sink", "Source":
 		field = "spec.pod"
+	case plan.KindFunctionMesh:
+		field = "pod" // of the entry
 	}
 	return fmt.Sprintf("pods that are removed are killed after %.0f s, in the middle of a call of about %s, which "+
 		"another replica repeats: set %s.terminationGracePeriodSeconds to %.0f or more", o.Target.GracePeriod.Seconds(),
