@@ -210,29 +210,3 @@ func subscriptionOf(metrics []autoscalingv2.MetricSpec) *v1alpha1.Subscription {
 	}
 	return s
 }
-
-// behavior keeps the stabilization window, and explains the rest.
-func (t *translator) behavior(d *draft, origin Origin, title string,
-	behavior *autoscalingv2.HorizontalPodAutoscalerBehavior,
-) {
-	if behavior == nil {
-		return
-	}
-	if up := behavior.ScaleUp; up != nil {
-		d.note("behavior.scaleUp: not needed. A policy adds replicas in one step, and only while messages would be late.")
-	}
-	down := behavior.ScaleDown
-	if down == nil {
-		return
-	}
-	if down.SelectPolicy != nil && *down.SelectPolicy == autoscalingv2.DisabledPolicySelect {
-		t.problem(title, "behavior.scaleDown.selectPolicy is Disabled, which a policy has not: set minReplicas of the "+
-			"policy to what must stay")
-	}
-	if len(down.Policies) > 0 {
-		d.note("behavior.scaleDown.policies: not needed. A policy never goes below what the last 90 s needed.")
-	}
-	if down.StabilizationWindowSeconds != nil {
-		d.stabilize(origin, *down.StabilizationWindowSeconds)
-	}
-}

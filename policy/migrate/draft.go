@@ -98,20 +98,6 @@ func (d *draft) bounds(origin Origin, low, high bound) {
 	d.comment(fieldMax, "%s of %s.", high.field, origin.object())
 }
 
-// stabilize keeps a stabilization window that a user set.
-func (d *draft) stabilize(origin Origin, seconds int32) {
-	d.scaleDown().StabilizationWindowSeconds = &seconds
-	d.comment(fieldBehavior, "stabilizationWindowSeconds of %s. The default of a policy is 30: it removes replicas only "+
-		"once they have cost more than a change does.", origin.object())
-}
-
-func (d *draft) scaleDown() *v1alpha1.ScaleDownRules {
-	if d.spec.Behavior == nil {
-		d.spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{}}
-	}
-	return d.spec.Behavior.ScaleDown
-}
-
 // move completes the policy.
 func (d *draft) move(name string) Move {
 	p := &v1alpha1.AutoscalingPolicy{

@@ -266,8 +266,10 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 				"kind: Rollout, name: r, uid: a, controller: true}],", 1),
 			"Rollout r created it and would recreate it",
 		},
-		"an HPA that never scales down": {
-			hpaOf("Function", "still", `, behavior: {scaleDown: {selectPolicy: Disabled}}`), "selectPolicy is Disabled",
+		"more policies of scale-up than a policy has": {
+			hpaOf("Function", "still", `, behavior: {scaleUp: {policies: [`+
+				strings.Repeat(`{type: Pods, value: 1, periodSeconds: 60},`, 5)+`]}}`),
+			"behavior.scaleUp has 5 policies, and a policy has at most 4",
 		},
 		"a formula": {
 			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`), `, advanced: {scalingModifiers: {formula: a}}`),
@@ -313,6 +315,93 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 			for _, m := range result.Moves {
 				require.True(t, m.Policy.Spec.Subscription == nil || len(m.Policy.Spec.Subscription.Topics) > 0)
 			}
+		})
+	}
+}
+
+func TestLimitsOfChangesAreKept(t *testing.T) {
+	const (
+		upDefault   = `scaleUp: {selectPolicy: Max, stabilizationWindowSeconds: 0, policies: [` + upPolicies + `]}`
+		downDefault = `scaleDown: {selectPolicy: Max, policies: [{type: Percent, value: 100, periodSeconds: 15}]}`
+	)
+	type behavior = v1alpha1.Behavior
+	for name, test := range map[string]struct {
+		behavior string
+		want     *behavior
+	}{
+		"none, by what the API server writes": {upDefault + `, ` + downDefault, nil},
+		"none, without a field":               {`scaleUp: {}, scaleDown: {}`, nil},
+		"a window of scale-up, without the policies that the API server writes": {
+			`scaleUp: {stabilizationWindowSeconds: 60, policies: [` + upPolicies + `]}`,
+			&behavior{ScaleUp: &v1alpha1.ScaleUpRules{StabilizationWindowSeconds: new(int32(60))}},
+		},
+		"policies of scale-up, of which the smallest counts": {
+			`scaleUp: {selectPolicy: Min, policies: [{type: Percent, value: 50000, periodSeconds: 30}]}`,
+			&behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectMin, Policies: []v1alpha1.ScalingPolicy{
+				{Type: v1alpha1.PercentScalingPolicy, Value: 10000, PeriodSeconds: 30},
+			}}},
+		},
+		"no scale-up, and no scale-down after a window": {
+			`scaleUp: {selectPolicy: Disabled}, scaleDown: {selectPolicy: Disabled, stabilizationWindowSeconds: 90}`,
+			&behavior{
+				ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled},
+				ScaleDown: &v1alpha1.ScaleDownRules{
+					SelectPolicy: v1alpha1.SelectDisabled, StabilizationWindowSeconds: new(int32(90)),
+				},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, hpaOf("Function", "still", `, behavior: {`+test.behavior+`}`))
+			in.MaxReplicas = false
+			result := migrate.Translate(in)
+			require.Empty(t, result.Untranslated)
+			still := named(t, result, "still")
+			require.Equal(t, test.want, still.Policy.Spec.Behavior)
+			require.NotContains(t, strings.Join(still.Notes, " "), "behavior.")
+			require.Equal(t, test.want != nil, still.Comments["behavior"] != "")
+		})
+	}
+}
+
+// upPolicies are those of scale-up by default.
+const upPolicies = `{type: Percent, value: 100, periodSeconds: 15}, {type: Pods, value: 4, periodSeconds: 15}`
+
+func TestPausesOfAScaledObjectAreKept(t *testing.T) {
+	const prefix = "autoscaling.keda.sh/"
+	for name, test := range map[string]struct {
+		annotations   string
+		want          *v1alpha1.Behavior
+		note, comment string
+	}{
+		"both directions": {
+			annotations: prefix + `paused: "true"`, note: "ScaledObject one is paused now, so nothing scales the target. The " +
+				"policy does so with mode Auto: to keep it so, set mode Paused.",
+		},
+		"not by false": {annotations: prefix + `paused: "false"`},
+		"at a number": {
+			annotations: prefix + `paused-replicas: "8"`, note: "ScaledObject one is paused now at 8 replicas. The policy " +
+				"scales the target with mode Auto: to keep it so, set minReplicas and maxReplicas 8.",
+		},
+		"scale-down": {
+			annotations: prefix + `paused-scale-in: "true"`,
+			want:        &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			comment:     "No replicas are removed, by annotation paused-scale-in of ScaledObject one.",
+		},
+		"scale-up": {
+			annotations: prefix + `paused-scale-out: "true"`,
+			want:        &v1alpha1.Behavior{ScaleUp: &v1alpha1.ScaleUpRules{SelectPolicy: v1alpha1.SelectDisabled}},
+			comment:     "No replicas are added, by annotation paused-scale-out of ScaledObject one.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := named(t, migrate.Translate(inputOf(t, `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject,
+				metadata: {name: one, namespace: media, annotations: {`+test.annotations+`}},
+				spec: {scaleTargetRef: {name: one}, triggers: [{type: pulsar,
+				metadata: {adminURL: "http://b:8080", topic: a/b/c, subscription: s}}]}}`)), "one")
+			require.Equal(t, test.want, one.Policy.Spec.Behavior)
+			require.Equal(t, test.comment, one.Comments["behavior"])
+			require.Equal(t, test.note, strings.Join(one.Notes, "\n"))
 		})
 	}
 }

@@ -58,8 +58,10 @@ const (
 
 // Annotations with which a user pauses a ScaledObject.
 const (
-	annotationPaused   = "autoscaling.keda.sh/paused"
-	annotationPausedAt = "autoscaling.keda.sh/paused-replicas"
+	annotationPaused     = "autoscaling.keda.sh/paused"
+	annotationPausedAt   = "autoscaling.keda.sh/paused-replicas"
+	annotationPausedDown = "autoscaling.keda.sh/paused-scale-in"
+	annotationPausedUp   = "autoscaling.keda.sh/paused-scale-out"
 )
 
 // scaledObject translates a ScaledObject with pulsar triggers. It passes over those of other products.
@@ -101,7 +103,8 @@ func (t *translator) scaledObject(object *unstructured.Unstructured) {
 	}
 	triggers.translate()
 	t.behavior(d, origin, title, spec.Advanced.HorizontalPodAutoscalerConfig.Behavior)
-	t.kedaRest(d, title, object, spec)
+	d.pauses(origin, object.GetAnnotations())
+	t.kedaRest(d, title, spec)
 }
 
 // withoutPulsarTrigger reports a ScaledObject that scales by Pulsar all the same: a query of Pulsar's metrics, or a
@@ -148,7 +151,7 @@ func (d *draft) kedaBounds(origin Origin, spec scaledObjectSpec) {
 }
 
 // kedaRest names what a policy does not have.
-func (t *translator) kedaRest(d *draft, title string, object *unstructured.Unstructured, spec scaledObjectSpec) {
+func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 	if spec.PollingInterval != nil {
 		d.note("pollingInterval %d: it is --poll-interval of the adapter, 10s by default, for all policies.",
 			*spec.PollingInterval)
@@ -167,11 +170,31 @@ func (t *translator) kedaRest(d *draft, title string, object *unstructured.Unstr
 		d.keeps = true
 		t.problem(title, "advanced.scalingModifiers has a formula, which a policy has not: "+keepScaledObject)
 	}
-	if paused, set := object.GetAnnotations()[annotationPaused]; set || object.GetAnnotations()[annotationPausedAt] != "" {
-		if on, err := strconv.ParseBool(paused); !set || on || err != nil {
-			d.note("%s is paused now, so nothing scales the target. The policy does so with mode Auto.", title)
-		}
+}
+
+// pauses keeps the directions that a user paused, and names how to keep a pause of both.
+func (d *draft) pauses(origin Origin, annotations map[string]string) {
+	switch at := annotations[annotationPausedAt]; {
+	case at != "":
+		d.note("%s is paused now at %s replicas. The policy scales the target with mode Auto: to keep it so, set "+
+			"minReplicas and maxReplicas %s.", origin, at, at)
+	case isTrue(annotations, annotationPaused):
+		d.note("%s is paused now, so nothing scales the target. The policy does so with mode Auto: to keep it so, set "+
+			"mode Paused.", origin)
 	}
+	if isTrue(annotations, annotationPausedDown) {
+		d.keepReplicas("annotation paused-scale-in", origin)
+	}
+	if isTrue(annotations, annotationPausedUp) {
+		d.addNone("annotation paused-scale-out", origin)
+	}
+}
+
+// isTrue reads an annotation as KEDA does: what is no boolean is true.
+func isTrue(annotations map[string]string, name string) bool {
+	value, set := annotations[name]
+	on, err := strconv.ParseBool(value)
+	return set && (on || err != nil)
 }
 
 // keepScaledObject is what to do where KEDA has to stay.
