@@ -136,7 +136,7 @@ func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStr
 	case len(result.Moves) == 0 && len(result.Begun) == 0 && len(result.Untranslated) == 0:
 		err = nothingToMigrate(streams, result, o.all)
 	case o.apply:
-		err = mover{kube, bufio.NewReader(streams.In), streams.Out, o.yes}.move(ctx, result)
+		err = mover{kube, bufio.NewReader(streams.In), streams.Out, in.Policies, o.yes}.move(ctx, result)
 	case o.form == formJSON:
 		err = writeMovesJSON(streams.Out, result.Moves)
 	default:

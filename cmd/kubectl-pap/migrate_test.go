@@ -150,8 +150,10 @@ func TestMigrateNamesWhatIsNotTranslated(t *testing.T) {
 func migrateStep(t *testing.T, kube client.Client, answers string, yes bool) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := mover{kube, bufio.NewReader(strings.NewReader(answers)), &out, yes}.move(t.Context(),
-		translated(t, kube, fromAll))
+	in, err := inventory{kube, ""}.read(t.Context(), fromAll)
+	require.NoError(t, err)
+	m := mover{kube, bufio.NewReader(strings.NewReader(answers)), &out, in.Policies, yes}
+	err = m.move(t.Context(), migrate.Translate(in))
 	return out.String(), err
 }
 
@@ -208,7 +210,9 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
 	require.Contains(t, out, "policy still is not Ready: the adapter has not read it yet")
 	require.Contains(t, out, "Deployment billing: 4 replicas decided, 6 set today by ScaledObject billing")
-	require.Contains(t, out, "pap/mixed in namespace shop: policy mixed has conflictPolicy Refuse: set it to TakeOver")
+	require.Contains(t, out, "pap/mixed in namespace shop: policy mixed has conflictPolicy Refuse: leave it in mode "+
+		"Recommend if ScaledObject mixed has to go on, such as for a trigger without a counterpart; otherwise set TakeOver")
+	require.NotContains(t, err.Error(), "pap/mixed", "it is as its comment says")
 	require.Contains(t, out, "kubectl -n shop delete pap invoices")
 	modes := modesOf(t, kube)
 	require.Equal(t, recommend, modes["billing"], "the answer was no")
@@ -216,40 +220,90 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.Equal(t, recommend, modes["mixed"])
 
 	out, err = migrateStep(t, kube, "", true)
-	require.ErrorContains(t, err, "pap/mixed in namespace shop was not switched")
-	require.Contains(t, out, "paps/media exists in namespace media")
+	require.ErrorContains(t, err, "paps/media was created in namespace media meanwhile, and is as it was: run this again")
 	require.Contains(t, out, "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
 		"manifests: ScaledObject shop/invoices")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
 }
 
-func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
-	ready := func(name string, decided bool) migrate.Begun {
-		p := v1alpha1.AutoscalingPolicy{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name, OwnerReferences: []metav1.OwnerReference{{
+// mediaPolicy is a policy of set media that is ready to be switched.
+func mediaPolicy(name string) v1alpha1.AutoscalingPolicy {
+	p := v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name, Generation: 2,
+			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicySet, Name: "media",
 				Controller: new(true),
 			}}},
-		}
-		p.Spec.Mode, p.Spec.ConflictPolicy = v1alpha1.ModeRecommend, v1alpha1.ConflictTakeOver
-		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-		if decided {
-			p.Status.DesiredReplicas = new(int32(2))
-		}
-		return migrate.Begun{Policy: p}
 	}
-	s := &v1alpha1.AutoscalingPolicySet{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "media"}}
-	s.Spec.Template.Spec.Mode = v1alpha1.ModeRecommend
-	kube := fakeCluster(t, s)
-	var out bytes.Buffer
-	m := mover{kube, bufio.NewReader(strings.NewReader("")), &out, true}
+	p.Spec.Mode, p.Spec.ConflictPolicy = v1alpha1.ModeRecommend, v1alpha1.ConflictTakeOver
+	p.Status.DesiredReplicas = new(int32(2))
+	p.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
+		{
+			Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue,
+			Reason: v1alpha1.ReasonRecommendOnly, ObservedGeneration: 2,
+		},
+	}
+	return p
+}
 
-	require.Error(t, m.switchOver(t.Context(), []migrate.Begun{ready("one", true), ready("two", false)}))
-	require.Contains(t, out.String(), "policy two has no decision yet")
-	require.Equal(t, v1alpha1.ModeRecommend, modesOf(t, kube)["set media"])
-	require.NoError(t, m.switchOver(t.Context(), []migrate.Begun{ready("one", true), ready("two", true)}))
-	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["set media"])
-	require.Contains(t, out.String(), "kubectl -n media delete paps media")
+// TestMigrateSwitchesASetAsAWhole has a set with a policy beside an autoscaler, and one without.
+func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
+	type policy = v1alpha1.AutoscalingPolicy
+	for name, test := range map[string]struct {
+		// change the policy that no other autoscaler concerns.
+		change func(*policy)
+		// want is a part of the output, and remains of the error; empty for a switch.
+		want, remains string
+	}{
+		"all are ready": {change: func(*policy) {}, want: "kubectl -n media delete paps media"},
+		"one is in mode Auto already": {
+			change: func(p *policy) { p.Spec.Mode, p.Status = v1alpha1.ModeAuto, v1alpha1.AutoscalingPolicyStatus{} },
+			want:   "kubectl -n media delete paps media",
+		},
+		"one has no decision": {
+			change: func(p *policy) { p.Status.DesiredReplicas = nil },
+			want:   "policy two has no decision yet", remains: "paps/media in namespace media was not switched",
+		},
+		"one is not Ready": {
+			change: func(p *policy) {
+				p.Status.Conditions[0].Status, p.Status.Conditions[0].Reason = metav1.ConditionFalse, "TargetNotFound"
+				p.Status.Conditions[0].Message = "it does not exist"
+			},
+			want: "policy two is not Ready: TargetNotFound: it does not exist", remains: "was not switched",
+		},
+		"one was Ready before its last change": {
+			change: func(p *policy) { p.Generation = 3 },
+			want:   "policy two is not Ready: the adapter has not read it yet", remains: "was not switched",
+		},
+		"one would not scale": {
+			change: func(p *policy) {
+				p.Status.Conditions[1].Reason = "OlderPolicy"
+				p.Status.Conditions[1].Message = "policy zero scales it"
+			},
+			want:    "policy two would not scale in mode Auto: OlderPolicy: policy zero scales it",
+			remains: "was not switched",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.AutoscalingPolicySet{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "media"}}
+			s.Spec.Template.Spec.Mode = v1alpha1.ModeRecommend
+			kube, one, two := fakeCluster(t, s), mediaPolicy("one"), mediaPolicy("two")
+			test.change(&two)
+			var out bytes.Buffer
+			m := mover{kube, bufio.NewReader(strings.NewReader("")), &out, []policy{two, one}, true}
+
+			err := m.switchOver(t.Context(), []migrate.Begun{{Policy: one, Origins: []migrate.Origin{{Kind: "Function"}}}})
+			require.Contains(t, out.String(), test.want)
+			if test.remains != "" {
+				require.ErrorContains(t, err, test.remains)
+				require.Equal(t, v1alpha1.ModeRecommend, modesOf(t, kube)["set media"])
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["set media"])
+		})
+	}
 }
 
 func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
