@@ -43,9 +43,10 @@ With --apply it does the next step of each target, after asking, and a policy is
 The way back is to delete the policy: the adapter restores what it suspended.
 
 Needed permissions: list of horizontalpodautoscalers, deployments and statefulsets, which the role "view" has; list of
-autoscalingpolicies, which our chart adds to it; list of scaledobjects (keda.sh), which KEDA's chart adds to it with
-rbac.aggregateToDefaultRoles=true; list of functions, sinks, sources and functionmeshes (compute.functionmesh.io), for
-which Function Mesh has no role. With --apply also create and patch of autoscalingpolicies and autoscalingpolicysets.`
+autoscalingpolicies and autoscalingpolicysets, which our chart adds to it; list of scaledobjects (keda.sh), which KEDA's
+chart adds to it with rbac.aggregateToDefaultRoles=true; list of functions, sinks, sources and functionmeshes
+(compute.functionmesh.io), for which Function Mesh has no role. With --apply also create and patch of
+autoscalingpolicies and autoscalingpolicysets, which our chart adds to the role "edit".`
 
 const migrateExample = `  # What scales in all namespaces, as policies in a file
   kubectl pap migrate -A > policies.yaml
@@ -104,6 +105,8 @@ func (o *migrateOptions) check() error {
 		return fmt.Errorf("--from is %q: it must be all, keda, hpa or function-mesh", o.from)
 	case o.form != formYAML && o.form != formJSON:
 		return fmt.Errorf("--output is %q: it must be yaml or json", o.form)
+	case o.apply && o.form == formJSON:
+		return errors.New("--output json writes policies, and --apply creates them: leave out one of them")
 	case o.yes && !o.apply:
 		return errors.New("--yes answers the questions of --apply: add --apply, or leave out --yes")
 	case o.all && o.cluster.overrides.Context.Namespace != "":
@@ -132,13 +135,16 @@ func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStr
 		return err
 	}
 	result := migrate.Translate(in)
-	switch {
-	case len(result.Moves) == 0 && len(result.Begun) == 0 && len(result.Untranslated) == 0:
+	nothing := len(result.Moves) == 0 && len(result.Begun) == 0 && len(result.Untranslated) == 0
+	if nothing {
 		err = nothingToMigrate(streams, result, o.all)
+	}
+	switch {
+	case o.form == formJSON:
+		err = errors.Join(err, writeMovesJSON(streams.Out, result.Moves))
+	case nothing:
 	case o.apply:
 		err = mover{kube, bufio.NewReader(streams.In), streams.Out, in.Policies, o.yes}.move(ctx, result)
-	case o.form == formJSON:
-		err = writeMovesJSON(streams.Out, result.Moves)
 	default:
 		err = writeMoves(streams.Out, result)
 	}
@@ -146,9 +152,9 @@ func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStr
 }
 
 func nothingToMigrate(streams genericiooptions.IOStreams, result migrate.Result, all bool) error {
-	text := "Nothing to move over found in this namespace: -A reads all namespaces.\n"
+	text := "Found nothing to migrate in this namespace: -A reads all namespaces.\n"
 	if all {
-		text = "Nothing to move over found.\n"
+		text = "Found nothing to migrate.\n"
 	}
 	if len(result.Foreign) > 0 {
 		text += wrapComment(leftAlone(result.Foreign), "", defaultWidth)
@@ -169,7 +175,7 @@ func reportUntranslated(out io.Writer, problems []migrate.Problem) error {
 	if _, err := io.WriteString(out, text); err != nil {
 		return err
 	}
-	return fmt.Errorf("%d of what scales today could not be translated as it is: see above", len(problems))
+	return fmt.Errorf("%d problems have no counterpart in a policy: see above", len(problems))
 }
 
 // inventory reads what scales today.
@@ -215,6 +221,11 @@ func (i inventory) read(ctx context.Context, from string) (migrate.Input, error)
 		return in, err
 	}
 	in.Policies = policies.Items
+	var sets v1alpha1.AutoscalingPolicySetList
+	if err := i.list(ctx, "autoscalingpolicysets", &sets); err != nil {
+		return in, err
+	}
+	in.Sets = sets.Items
 	return in, nil
 }
 
@@ -232,8 +243,16 @@ func selectables(objects []unstructured.Unstructured) map[string][]set.Selectabl
 // objects of a kind; none where it is not installed.
 func (i inventory) objects(ctx context.Context, kind string) ([]unstructured.Unstructured, error) {
 	found := cluster.NewUnstructuredList(kind)
-	err := i.list(ctx, kind+"s", found)
+	err := i.list(ctx, resourceOf(kind), found)
 	return found.Items, err
+}
+
+// resourceOf is the name of a resource, as a ClusterRole has it.
+func resourceOf(kind string) string {
+	if kind == cluster.KindFunctionMesh {
+		return "functionmeshes"
+	}
+	return cluster.ResourceFor(kind).Resource
 }
 
 func (i inventory) list(ctx context.Context, what string, found client.ObjectList) error {
@@ -242,8 +261,8 @@ func (i inventory) list(ctx context.Context, what string, found client.ObjectLis
 	case err == nil || meta.IsNoMatchError(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("listing %s: %w: let a ClusterRole allow it to your user (kubectl pap migrate --help has all "+
-			"permissions)", what, err)
+		return fmt.Errorf("listing %s: %w: bind a ClusterRole with this permission to your user (kubectl pap migrate "+
+			"--help has all permissions)", what, err)
 	default:
 		return fmt.Errorf("listing %s: %w", what, err)
 	}

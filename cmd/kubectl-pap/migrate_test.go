@@ -134,14 +134,15 @@ func TestMigrateWithoutKEDAAndFunctionMesh(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "", nil)
 	}})
 	_, err := inventory{forbidden, "shop"}.read(t.Context(), fromAll)
-	require.ErrorContains(t, err, "let a ClusterRole allow it")
+	require.ErrorContains(t, err, "listing functions: ")
+	require.ErrorContains(t, err, "bind a ClusterRole with this permission to your user")
 }
 
 func TestMigrateNamesWhatIsNotTranslated(t *testing.T) {
 	var out bytes.Buffer
 	result := translated(t, fakeCluster(t, migrateFixtures(t)...), fromAll)
 	err := reportUntranslated(&out, result.Untranslated)
-	require.ErrorContains(t, err, "3 of what scales today could not be translated")
+	require.ErrorContains(t, err, "3 problems have no counterpart in a policy")
 	require.Contains(t, out.String(), "  - ScaledObject shop/mixed: trigger 2 (cpu) has no counterpart")
 	require.NoError(t, reportUntranslated(&out, nil))
 }
@@ -206,7 +207,7 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	for _, name := range []string{"billing", "invoices", "mixed"} {
 		setDecision(t, kube, name)
 	}
-	out, err = migrateStep(t, kube, "n\nn\nyes\n", false) // not the set, whose policies do not exist yet
+	out, err = migrateStep(t, kube, "n\nyes\n", false)
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
 	require.Contains(t, out, "policy still is not Ready: the adapter has not read it yet")
 	require.Contains(t, out, "Deployment billing: 4 replicas decided, 6 set today by ScaledObject billing")
@@ -220,10 +221,23 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.Equal(t, recommend, modes["mixed"])
 
 	out, err = migrateStep(t, kube, "", true)
-	require.ErrorContains(t, err, "paps/media was created in namespace media meanwhile, and is as it was: run this again")
+	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
 	require.Contains(t, out, "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
 		"manifests: ScaledObject shop/invoices")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
+}
+
+func TestMigrateReplacesNothing(t *testing.T) {
+	kube := fakeCluster(t, migrateFixtures(t)...)
+	first, moves := translated(t, kube, fromKEDA).Moves[:1], translated(t, kube, fromKEDA).Moves
+	var out bytes.Buffer
+	m := mover{kube, bufio.NewReader(strings.NewReader("")), &out, nil, true}
+	require.NoError(t, m.create(t.Context(), first))
+	require.Contains(t, out.String(), "pap/billing in namespace shop for Deployment billing\n")
+
+	err := m.create(t.Context(), moves)
+	require.ErrorContains(t, err, "pap/billing was created in namespace shop meanwhile, and is as it was: run this again")
+	require.Len(t, modesOf(t, kube), len(moves), "the others are created")
 }
 
 // mediaPolicy is a policy of set media that is ready to be switched.
@@ -311,6 +325,7 @@ func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
 		"an unknown source":       {"--from vpa", "it must be all, keda, hpa or function-mesh"},
 		"an unknown format":       {"-o wide", "it must be yaml or json"},
 		"yes without apply":       {"--yes", "add --apply"},
+		"apply with a format":     {"--apply -o json", "leave out one of them"},
 		"one and all namespaces":  {"-A -n shop", "leave out one of them"},
 		"a kubeconfig without it": {"--kubeconfig does-not-exist", "reading the kubeconfig"},
 	} {
@@ -329,4 +344,8 @@ func TestMigrateDiscoversThatKindsAreAbsent(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out)
 	require.Equal(t, []string{"/apis/pulsar-autoscaler.io/v1alpha1/namespaces/media/autoscalingpolicies?"}, server.reads())
+
+	out, err = kubectlPap(t, "", "migrate", "--server", server.url, "-n", "media", "-o", "json")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []}`, out)
 }

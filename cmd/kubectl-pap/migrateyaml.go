@@ -44,7 +44,9 @@ func moveObject(m migrate.Move) any {
 
 // writeMovesJSON writes a list that kubectl apply takes.
 func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
-	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	list := corev1.List{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{},
+	}
 	for _, m := range moves {
 		text, err := json.Marshal(moveObject(m))
 		if err != nil {
@@ -84,9 +86,6 @@ func moveManifest(m migrate.Move) (string, error) {
 		if comment := m.Comments[key.Value]; comment != "" {
 			key.HeadComment = strings.TrimSuffix(wrapComment(comment, "# ", defaultWidth-2*depth), "\n")
 		}
-	}
-	if comment := m.Comments["scaleTargetRef"]; m.Set == nil && comment != "" {
-		spec.Content[0].HeadComment = strings.TrimSuffix(wrapComment(comment, "# ", defaultWidth-2), "\n")
 	}
 	var manifest bytes.Buffer
 	manifest.WriteString(moveHeading(m))

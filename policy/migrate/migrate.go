@@ -5,6 +5,7 @@ package migrate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ type Input struct {
 	// Selectables are what an AutoscalingPolicySet may select, by namespace.
 	Selectables map[string][]set.Selectable
 	Policies    []v1alpha1.AutoscalingPolicy
+	Sets        []v1alpha1.AutoscalingPolicySet
 }
 
 // Result is what becomes of the autoscalers.
@@ -128,16 +130,20 @@ func Translate(in Input) Result {
 	for i := range in.Autoscalers {
 		t.autoscaler(&in.Autoscalers[i])
 	}
-	result := Result{Untranslated: t.problems, Foreign: t.foreign}
+	result := Result{Foreign: t.foreign}
 	for _, key := range t.order {
 		d := t.drafts[key]
 		switch {
 		case d.existing != nil:
 			result.Begun = append(result.Begun, Begun{Policy: *d.existing, Origins: d.origins})
+		case t.selected[key] != "":
+			t.problem(key.kind+" "+key.namespace+"/"+key.name, fmt.Sprintf("AutoscalingPolicySet %s selects it, and has no "+
+				"policy for it yet: wait until the adapter has made it", t.selected[key]))
 		case !d.incomplete:
 			result.Moves = append(result.Moves, d.move(t.policyName(d)))
 		}
 	}
+	result.Untranslated = t.problems
 	result.Moves = newJoiner(in).join(result.Moves)
 	slices.SortStableFunc(result.Moves, func(a, b Move) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Targets[0], b.Targets[0]))
@@ -153,6 +159,8 @@ func Translate(in Input) Result {
 type translator struct {
 	objects
 	policies map[objectKey]*v1alpha1.AutoscalingPolicy
+	// selected has the set that makes a policy for a target.
+	selected map[objectKey]string
 	// names of policies, with those to create.
 	names  map[string]bool
 	drafts map[objectKey]*draft
@@ -165,7 +173,7 @@ type translator struct {
 func newTranslator(in Input) *translator {
 	t := &translator{
 		objects: newObjects(in), policies: map[objectKey]*v1alpha1.AutoscalingPolicy{}, names: map[string]bool{},
-		drafts: map[objectKey]*draft{},
+		drafts: map[objectKey]*draft{}, selected: selectedBy(in),
 	}
 	for i := range in.Policies {
 		p := &in.Policies[i]

@@ -197,6 +197,28 @@ func TestPoliciesThatAgreeBecomeASet(t *testing.T) {
 		require.Nil(t, named(t, result, "resize").Set)
 		require.Nil(t, named(t, result, "archive").Set)
 	})
+	existing := v1alpha1.AutoscalingPolicySet{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "media"}}
+	t.Run("not in place of a set of that name", func(t *testing.T) {
+		in := input(t)
+		in.Sets = []v1alpha1.AutoscalingPolicySet{existing}
+		in.Sets[0].Spec.Selector.MatchLabels = map[string]string{"team": "another"}
+		result := migrate.Translate(in)
+		require.Nil(t, named(t, result, "resize").Set)
+		require.Nil(t, named(t, result, "archive").Set)
+	})
+	t.Run("not before a set that selects them has made its policies", func(t *testing.T) {
+		in := input(t)
+		in.Sets = []v1alpha1.AutoscalingPolicySet{existing}
+		in.Sets[0].Spec.Selector.MatchLabels = map[string]string{"team": "media"}
+		result := migrate.Translate(in)
+		for _, m := range result.Moves {
+			require.NotSubset(t, []string{"Function resize", "Sink archive"}, m.Targets)
+		}
+		require.Contains(t, result.Untranslated, migrate.Problem{
+			Object: "Function media/resize", Message: "AutoscalingPolicySet media selects it, and has no policy for it yet: " +
+				"wait until the adapter has made it",
+		})
+	})
 }
 
 // hpaOf is an autoscaler of a target.

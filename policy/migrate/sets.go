@@ -18,11 +18,41 @@ import (
 // joiner replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
 type joiner struct {
 	in Input
-	// names of sets to create.
+	// names of sets, with those to create.
 	names map[string]bool
 }
 
-func newJoiner(in Input) joiner { return joiner{in, map[string]bool{}} }
+func newJoiner(in Input) joiner {
+	j := joiner{in, map[string]bool{}}
+	for i := range in.Sets {
+		j.names[in.Sets[i].Namespace+" "+in.Sets[i].Name] = true
+	}
+	return j
+}
+
+// selectedBy are the names of sets by the targets that they make policies for.
+func selectedBy(in Input) map[objectKey]string {
+	selected := map[objectKey]string{}
+	for i := range in.Sets {
+		s := &in.Sets[i]
+		for _, m := range set.Observe(s, neighbors(in, s.Namespace), in.Selectables[s.Namespace]).Matched {
+			if m.NotGoverned == nil && s.DeletionTimestamp == nil {
+				selected[keyOf(s.Namespace, m.Ref)] = s.Name
+			}
+		}
+	}
+	return selected
+}
+
+// neighbors are the sets and policies of a namespace.
+func neighbors(in Input, namespace string) set.Neighbors {
+	return set.Neighbors{
+		Policies: slices.DeleteFunc(slices.Clone(in.Policies),
+			func(p v1alpha1.AutoscalingPolicy) bool { return p.Namespace != namespace }),
+		Sets: slices.DeleteFunc(slices.Clone(in.Sets),
+			func(s v1alpha1.AutoscalingPolicySet) bool { return s.Namespace != namespace }),
+	}
+}
 
 func (j joiner) join(moves []Move) (joined []Move) {
 	groups := map[string][]Move{}
@@ -91,9 +121,7 @@ func (j joiner) commonLabels(namespace string, targets map[objectKey]bool) (comm
 
 // selects reports whether a set would govern the targets and nothing else.
 func (j joiner) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
-	neighbors := set.Neighbors{Policies: slices.DeleteFunc(slices.Clone(j.in.Policies),
-		func(p v1alpha1.AutoscalingPolicy) bool { return p.Namespace != s.Namespace })}
-	matched := set.Observe(s, neighbors, j.in.Selectables[s.Namespace]).Matched
+	matched := set.Observe(s, neighbors(j.in, s.Namespace), j.in.Selectables[s.Namespace]).Matched
 	return len(matched) == len(targets) && !slices.ContainsFunc(matched, func(m set.MatchedObject) bool {
 		return m.NotGoverned != nil || !targets[keyOf(s.Namespace, m.Ref)]
 	})
