@@ -243,11 +243,13 @@ func TestMigrateReplacesNothing(t *testing.T) {
 // mediaPolicy is a policy of set media that is ready to be switched.
 func mediaPolicy(name string) v1alpha1.AutoscalingPolicy {
 	p := v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name, Generation: 2,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "media", Name: name, Generation: 2,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicySet, Name: "media",
 				Controller: new(true),
-			}}},
+			}},
+		},
 	}
 	p.Spec.Mode, p.Spec.ConflictPolicy = v1alpha1.ModeRecommend, v1alpha1.ConflictTakeOver
 	p.Status.DesiredReplicas = new(int32(2))

@@ -12,11 +12,14 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
 // fieldOwner owns the fields that the command writes.
@@ -102,4 +105,139 @@ func withEditFix(err error) error {
 		return fmt.Errorf("%w: bind the ClusterRole edit, or pulsar-autoscaler-edit, to your user", err)
 	}
 	return withFix(err)
+}
+
+// begunBy are the policies that a switch of one object switches.
+type begunBy struct {
+	governor
+	policies []migrate.Begun
+}
+
+// switchOver sets policies and sets that are ready to mode Auto.
+func (m mover) switchOver(ctx context.Context, begun []migrate.Begun) error {
+	var errs []error
+	for _, group := range byGovernor(begun, m.policies) {
+		if why, remains := group.waits(); why != "" {
+			m.say("%s in namespace %s: %s", group.governor, group.namespace, why)
+			if remains {
+				errs = append(errs, fmt.Errorf("%s in namespace %s was not switched", group.governor, group.namespace))
+			}
+			continue
+		}
+		for i := range group.policies {
+			if b := &group.policies[i]; !b.Policy.Spec.Mode.IsAuto() {
+				m.say("%s", comparison(b))
+			}
+		}
+		agreed, err := m.ask(fmt.Sprintf("Switch %s in namespace %s to mode Auto?", group.governor, group.namespace))
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			continue
+		}
+		if err := m.setAuto(ctx, group.governor); err != nil {
+			return err
+		}
+		m.say("%s switched. The adapter suspends the other autoscaler and keeps the replicas:\n"+
+			"  kubectl -n %s wait %s --for=condition=Ready --timeout=5m\nThe way back:\n  %s",
+			group.governor, group.namespace, group.governor, group.undoCommand())
+	}
+	return errors.Join(errs...)
+}
+
+func (m mover) setAuto(ctx context.Context, g governor) error {
+	meta := metav1.ObjectMeta{Namespace: g.namespace, Name: g.name}
+	var object client.Object = &v1alpha1.AutoscalingPolicy{ObjectMeta: meta}
+	if g.resource == resourceSet {
+		object = &v1alpha1.AutoscalingPolicySet{ObjectMeta: meta}
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(g.patch(v1alpha1.ModeAuto)))
+	if err := m.kube.Patch(ctx, object, patch, fieldOwner); err != nil {
+		return fmt.Errorf("setting the mode of %s in namespace %s: %w", g, g.namespace, withEditFix(err))
+	}
+	return nil
+}
+
+// byGovernor groups policies by the set that controls them, with all other policies of the set; a policy without a set
+// is a group of its own.
+func byGovernor(begun []migrate.Begun, all []v1alpha1.AutoscalingPolicy) (groups []begunBy) {
+	at, seen := map[governor]int{}, map[client.ObjectKey]bool{}
+	for i := range begun {
+		p := &begun[i].Policy
+		g := governorOfPolicy(p)
+		index, known := at[g]
+		if !known {
+			index = len(groups)
+			at[g] = index
+			groups = append(groups, begunBy{governor: g})
+		}
+		groups[index].policies = append(groups[index].policies, begun[i])
+		seen[client.ObjectKeyFromObject(p)] = true
+	}
+	for i := range all {
+		if index, known := at[governorOfPolicy(&all[i])]; known && !seen[client.ObjectKeyFromObject(&all[i])] {
+			groups[index].policies = append(groups[index].policies, migrate.Begun{Policy: all[i]})
+		}
+	}
+	return groups
+}
+
+// governorOfPolicy is the set that controls a policy, or the policy.
+func governorOfPolicy(p *v1alpha1.AutoscalingPolicy) governor {
+	if owner := set.Of(p); owner != nil {
+		return governor{resourceSet, p.Namespace, owner.Name}
+	}
+	return governor{resourcePolicy, p.Namespace, p.Name}
+}
+
+// origins are the names of all other autoscalers.
+func (g begunBy) origins() string {
+	var all []string
+	for i := range g.policies {
+		all = append(all, originNames(g.policies[i].Origins)...)
+	}
+	return strings.Join(all, ", ")
+}
+
+// waits is why not to switch, empty for no reason, and whether a switch remains to do.
+func (g begunBy) waits() (why string, remains bool) {
+	auto := 0
+	for i := range g.policies {
+		switch p := &g.policies[i].Policy; {
+		case p.Spec.Mode.IsAuto():
+			auto++
+		case p.Spec.Mode != v1alpha1.ModeRecommend:
+			return fmt.Sprintf("policy %s has mode %s: set it to Recommend first", p.Name, p.Spec.Mode), true
+		case p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver:
+			return fmt.Sprintf("policy %s has conflictPolicy Refuse: leave it in mode Recommend if %s has to go on, such as "+
+				"for a trigger without a counterpart; otherwise set TakeOver, so that %s is suspended", p.Name, g.origins(),
+				g.origins()), false
+		default:
+			if why := notReady(p); why != "" {
+				return why, true
+			}
+		}
+	}
+	if auto == len(g.policies) {
+		return "its mode is Auto already. " + leftToDelete(g), false
+	}
+	return "", false
+}
+
+// notReady is why a policy in mode Recommend should not be switched; empty for no reason.
+func notReady(p *v1alpha1.AutoscalingPolicy) string {
+	ready := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	switch applied := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAutoscalerApplied); {
+	case ready == nil || ready.ObservedGeneration != p.Generation:
+		return fmt.Sprintf("policy %s is not Ready: the adapter has not read it yet", p.Name)
+	case ready.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("policy %s is not Ready: %s: %s", p.Name, ready.Reason, ready.Message)
+	case applied != nil && applied.Status == metav1.ConditionTrue && applied.Reason != v1alpha1.ReasonRecommendOnly &&
+		applied.Reason != v1alpha1.ReasonPaused: // which ends without a change of the policy
+		return fmt.Sprintf("policy %s would not scale in mode Auto: %s: %s", p.Name, applied.Reason, applied.Message)
+	case p.Status.DesiredReplicas == nil:
+		return fmt.Sprintf("policy %s has no decision yet: run this again", p.Name)
+	}
+	return ""
 }

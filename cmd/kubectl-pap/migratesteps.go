@@ -109,6 +109,31 @@ func removal(o migrate.Origin) string {
 	}
 }
 
+// leftToDelete names what is left in manifests.
+func leftToDelete(g begunBy) string {
+	var left []string
+	for i := range g.policies {
+		for _, o := range g.policies[i].Origins {
+			left = append(left, removal(o))
+		}
+	}
+	return "To stay, delete from your manifests: " + strings.Join(left, "; ")
+}
+
+// comparison has the replicas of a decision and of today.
+func comparison(b *migrate.Begun) string {
+	today := "unknown"
+	if spec := b.Policy.Status.SpecReplicas; spec != nil {
+		today = fmt.Sprint(*spec)
+	}
+	text := fmt.Sprintf("%s: %d replicas decided, %s set today", plan.Name(b.Policy.Spec),
+		*b.Policy.Status.DesiredReplicas, today)
+	if len(b.Origins) > 0 {
+		text += " by " + strings.Join(originNames(b.Origins), ", ")
+	}
+	return text
+}
+
 // leftAlone names HorizontalPodAutoscalers that are not translated.
 func leftAlone(foreign []string) string {
 	const most = 10
