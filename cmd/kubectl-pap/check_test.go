@@ -220,6 +220,22 @@ func TestCheckDeletesThePolicyThatTheAdapterDoesNotRead(t *testing.T) {
 	require.Len(t, server.written, 2)
 }
 
+func TestCheckDoesNotDeleteThePolicyThatReplacedItsOwn(t *testing.T) {
+	server := newCheckServer(t)
+	server.verdict = func(p *v1alpha1.AutoscalingPolicy) { p.UID, p.Status = "uid-2", judgedPolicy().Status }
+	_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
+	require.EqualError(t, err, "waiting for the adapter: another policy has replaced the one of this check")
+	require.Len(t, server.list.Items, 1, "the other policy stays")
+}
+
+func TestCheckNamesTheRoleThatMayCreateAPolicy(t *testing.T) {
+	server := newCheckServer(t)
+	server.readOnly = true
+	_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
+	require.ErrorContains(t, err, "creating policy media/thumbs: ")
+	require.ErrorContains(t, err, "bind the ClusterRole edit, or pulsar-autoscaler-edit, to your user")
+}
+
 func TestCheckRefusesWrongArguments(t *testing.T) {
 	for _, test := range []struct {
 		want string

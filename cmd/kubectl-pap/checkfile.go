@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,11 +44,13 @@ func (o *checkOptions) tryOut(ctx context.Context, kube client.Client, namespace
 		return p, "", errors.New("nothing was created: answer y, or set --yes")
 	}
 	if err := kube.Create(ctx, &p, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
-		return p, "", fmt.Errorf("creating policy %s: %w", name, withFix(err))
+		return p, "", fmt.Errorf("creating policy %s: %w", name, withEditFix(err))
 	}
-	defer func() { err = errors.Join(err, remove(ctx, kube, &p)) }()
+	created := p.DeepCopy()
+	defer func() { err = errors.Join(err, remove(ctx, kube, created)) }()
 	output.Printf(streams.ErrOut, "created %s, waiting up to %s for the adapter\n", name, o.timeout)
-	return p, file.Spec.Mode, o.awaitVerdict(ctx, kube, &p)
+	err = o.awaitVerdict(ctx, kube, &p)
+	return p, file.Spec.Mode, err
 }
 
 // trial is the policy to create.
@@ -106,9 +109,13 @@ func confirmed(streams genericiooptions.IOStreams, question string) bool {
 func (o *checkOptions) awaitVerdict(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPolicy) error {
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	uid := p.UID
 	err := kubewait.PollUntilContextCancel(limited, time.Second, true, func(ctx context.Context) (bool, error) {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return false, err
+		}
+		if p.UID != uid {
+			return false, errors.New("another policy has replaced the one of this check")
 		}
 		return judged(p), nil
 	})
@@ -131,9 +138,9 @@ func remove(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPoli
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	uid := p.UID
-	err := kube.Delete(ctx, p, client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
+	err := kube.Delete(ctx, p, client.Preconditions{UID: new(p.UID)})
+	// With a conflict, another policy has the name: this one is deleted.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting the policy: %w: run kubectl -n %s delete pap %s", err, p.Namespace, p.Name)
 	}
 	return nil

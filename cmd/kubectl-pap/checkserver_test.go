@@ -27,9 +27,9 @@ type checkServer struct {
 	*policyServer
 	objects map[string]any
 	// denied are rights that the adapter does not have, as "verb resource/subresource". With noReviews the user may not
-	// ask for rights.
-	denied    []string
-	noReviews bool
+	// ask for rights, and with readOnly not write policies.
+	denied              []string
+	noReviews, readOnly bool
 	// reviewed are the rights that were asked for, by namespace, and written the creations and deletions.
 	reviewed, written []string
 	// verdict is what the adapter writes for a new policy.
@@ -89,7 +89,7 @@ func (s *checkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case strings.HasSuffix(r.URL.Path, "subjectaccessreviews") && !s.noReviews:
 		s.review(w, r)
-	case r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/autoscalingpolicies"):
+	case !s.readOnly && r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/autoscalingpolicies"):
 		s.write(w, r)
 	case known && object == nil:
 		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, r.URL.Path+" not found")
@@ -130,7 +130,12 @@ func (s *checkServer) review(w http.ResponseWriter, r *http.Request) {
 func (s *checkServer) write(w http.ResponseWriter, r *http.Request) {
 	s.written = append(s.written, r.Method+" "+r.URL.Path)
 	if r.Method != http.MethodPost {
-		_, _ = io.Copy(io.Discard, r.Body)
+		var options metav1.DeleteOptions
+		_ = json.NewDecoder(r.Body).Decode(&options)
+		if wanted := options.Preconditions.UID; *wanted != s.list.Items[0].UID {
+			s.refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "the UID in the precondition is "+string(*wanted))
+			return
+		}
 		s.list.Items = nil
 		writeJSON(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
 		return
