@@ -45,8 +45,8 @@ func newCheckServer(t *testing.T, policies ...v1alpha1.AutoscalingPolicy) *check
 	return s
 }
 
-// served are the resources of each group and version that checks read.
-func served() map[string][]metav1.APIResource {
+// servedResources are the resources of each group and version that checks read.
+func servedResources() map[string][]metav1.APIResource {
 	return map[string][]metav1.APIResource{
 		"pulsar-autoscaler.io/v1alpha1": {{Name: "autoscalingpolicies", Kind: "AutoscalingPolicy", Namespaced: true}},
 		"apps/v1":                       {{Name: "deployments", Kind: "Deployment", Namespaced: true}},
@@ -65,7 +65,7 @@ func served() map[string][]metav1.APIResource {
 
 func groupList() metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}}
-	for _, version := range slices.Sorted(maps.Keys(served())) {
+	for _, version := range slices.Sorted(maps.Keys(servedResources())) {
 		group, number, _ := strings.Cut(version, "/")
 		of := metav1.GroupVersionForDiscovery{GroupVersion: version, Version: number}
 		list.Groups = append(list.Groups, metav1.APIGroup{
@@ -77,7 +77,7 @@ func groupList() metav1.APIGroupList {
 
 func (s *checkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	resources, isDiscovery := served()[strings.TrimPrefix(r.URL.Path, "/apis/")]
+	resources, isDiscovery := servedResources()[strings.TrimPrefix(r.URL.Path, "/apis/")]
 	object, known := s.objects[r.URL.Path]
 	switch {
 	case r.URL.Path == "/apis":

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // statusCheck reads the verdict of the adapter in the status of a policy. No text is parsed.
@@ -48,13 +49,14 @@ func (c statusCheck) of(check, condition string, isFalse checkResult) checked {
 	return checked{check, result, found.Reason, found.Message}
 }
 
-// checks are those of the target and of Pulsar. If the adapter has not read the policy, or it is paused, there is one.
+// checks are those of the target and of Pulsar. If the adapter has not read the policy, there is one.
 func (c statusCheck) checks() []checked {
-	if first := c.adapter(); first.Result == resultError || c.policy.Spec.Mode == v1alpha1.ModePaused {
+	first := c.adapter()
+	if first.Result == resultError {
 		return []checked{first}
 	}
 	list := []checked{
-		c.adapter(), c.of("target", v1alpha1.ConditionTargetFound, resultError),
+		first, c.of("target", v1alpha1.ConditionTargetFound, resultError),
 		c.of("restarts", v1alpha1.ConditionScalesWithoutRestart, resultWarning), c.autoscalers(),
 	}
 	if c.condition(v1alpha1.ConditionScalingActive) != nil {
@@ -80,12 +82,16 @@ func (c statusCheck) adapter() checked {
 		return checked{check, resultError, ready.Reason, ready.Message + ": run kubectl pap check --install"}
 	case ready.Reason == v1alpha1.ReasonReconcileFailed:
 		return checked{check, resultError, ready.Reason, ready.Message}
-	case ready.Reason == v1alpha1.ReasonPaused:
-		return checked{check, resultWarning, ready.Reason, ready.Message + ": set mode to Recommend or Auto to check it"}
 	case seen != c.policy.Generation:
 		return checked{check, resultWarning, v1alpha1.ReasonPending, fmt.Sprintf(
 			"the checks below are of generation %d of the spec, which has generation %d by now: wait for the adapter", seen,
 			c.policy.Generation)}
+	case served.Paused(c.policy):
+		found := checked{check, resultWarning, ready.Reason, ready.Message}
+		if c.policy.Spec.Mode == v1alpha1.ModePaused { // else the message has the command that resumes all policies
+			found.Message += "; to resume this one, set mode to Recommend or Auto"
+		}
+		return found
 	default:
 		return checked{check, resultOK, "", fmt.Sprintf("it has read generation %d of the policy", seen)}
 	}
@@ -99,7 +105,7 @@ func (c statusCheck) autoscalers() checked {
 		found.Result = resultError
 	case v1alpha1.ReasonToleranceUnsupported:
 		found.Result = resultWarning
-	case v1alpha1.ReasonRecommendOnly:
+	case v1alpha1.ReasonRecommendOnly, v1alpha1.ReasonPaused:
 	default:
 		if c.policy.Spec.Mode != v1alpha1.ModeRecommend || found.Result != resultOK {
 			break
@@ -206,6 +212,9 @@ func (c statusCheck) limits() checked {
 // conditions.
 func (c statusCheck) replicas() checked {
 	const check = "replicas"
+	if served.Paused(c.policy) {
+		return checked{check, resultUnknown, v1alpha1.ReasonPaused, "nothing is decided while the policy is paused"}
+	}
 	switch found := c.of(check, v1alpha1.ConditionReady, resultError); {
 	case found.Result == resultOK,
 		found.Reason == v1alpha1.ReasonNotFollowed, found.Reason == v1alpha1.ReasonReplicasNotStarting:

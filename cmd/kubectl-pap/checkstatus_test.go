@@ -116,12 +116,16 @@ func TestTheStatusSaysWhichCheckFails(t *testing.T) {
 			[]func(*v1alpha1.AutoscalingPolicy){set("Ready", "Unknown", "ReconcileFailed", "retrying")},
 			map[string]string{"adapter": "error"},
 		},
-		"the policy is paused": {
-			[]func(*v1alpha1.AutoscalingPolicy){
-				set("Ready", "True", "Paused", "mode is Paused"),
-				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused },
+		"the policy is paused, and its topic is missing": {
+			append(pausedConditions("mode is Paused"), set("BacklogKnown", "False", "TopicNotFound", "create it"),
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused }),
+			map[string]string{
+				"adapter": "warning", "topics": "error", "subscription": "unknown", "limits": "unknown", "replicas": "unknown",
 			},
-			map[string]string{"adapter": "warning"},
+		},
+		"all policies are paused": {
+			pausedConditions("all are paused"),
+			map[string]string{"adapter": "warning", "limits": "unknown", "replicas": "unknown"},
 		},
 		"there is no status": {
 			[]func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) {
@@ -135,4 +139,43 @@ func TestTheStatusSaysWhichCheckFails(t *testing.T) {
 			require.Equal(t, test.want, problems(statusCheck{&p, p.Spec.Mode}.checks()))
 		})
 	}
+}
+
+// pausedConditions are what the adapter writes while a policy is paused.
+func pausedConditions(why string) []func(*v1alpha1.AutoscalingPolicy) {
+	return []func(*v1alpha1.AutoscalingPolicy){
+		setCondition("Ready", "True", "Paused", why), setCondition("ScalingLimited", "Unknown", "NotChecked", "no decision"),
+		setCondition("AutoscalerApplied", "True", "Paused", "no HorizontalPodAutoscaler of the policy exists"),
+	}
+}
+
+func TestTheFixOfAPausedPolicyIsWhatResumesIt(t *testing.T) {
+	const resume = `all policies are paused ("incident 42"), and kubectl annotate resumes them`
+	paused := func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused }
+	for name, test := range map[string]struct {
+		changes []func(*v1alpha1.AutoscalingPolicy)
+		want    string
+	}{
+		"its mode is Paused": {
+			append(pausedConditions("mode is Paused"), paused), "mode is Paused; to resume this one, set mode to Recommend or Auto",
+		},
+		"all policies are paused": {pausedConditions(resume), resume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judgedPolicy(test.changes...)
+			list := statusCheck{&p, p.Spec.Mode}.checks()
+			require.Equal(t, checked{"adapter", "warning", "Paused", test.want}, list[0])
+			require.Contains(t, list, checked{
+				"replicas", "unknown", "Paused", "nothing is decided while the policy is paused",
+			})
+		})
+	}
+}
+
+func TestATrialOfAPolicyInModeAutoHasNoErrorWhileAllArePaused(t *testing.T) {
+	p := judgedPolicy(append(pausedConditions("all are paused"), func(p *v1alpha1.AutoscalingPolicy) {
+		p.Spec.Mode = v1alpha1.ModeRecommend
+	})...)
+	require.Equal(t, map[string]string{"adapter": "warning", "limits": "unknown", "replicas": "unknown"},
+		problems(statusCheck{&p, v1alpha1.ModeAuto}.checks()))
 }

@@ -129,6 +129,10 @@ func TestExplainKeepsUnknownUnknown(t *testing.T) {
 				"WRITTEN BY    nothing\n  reason      mode is Paused\n", "in the spec 3\n", "ATTENTION     nothing: ",
 			},
 		},
+		"all policies are paused": {
+			scaledPolicy("resize", setCondition("Ready", "True", "Paused", "all policies are paused")),
+			[]string{"mode        Auto\n", "WRITTEN BY    nothing\n  reason      all policies are paused\n"},
+		},
 		"a policy that the controller has not read": {
 			scaledPolicy("resize", unread), []string{"target      unknown\n", "Ready       Unknown (Pending):"},
 		},

@@ -280,3 +280,15 @@ func TestAPausedPolicyWithLateMessagesIsListedFirst(t *testing.T) {
 	require.Equal(t, "audit", rows[0].Name)
 	require.Equal(t, "Paused", rows[0].Why)
 }
+
+func TestAPolicyIsListedAsPausedWhileAllArePaused(t *testing.T) {
+	rows := topRows([]v1alpha1.AutoscalingPolicy{
+		scaledPolicy("audit", setCondition("Ready", "True", "Paused", ""), func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Decision = nil
+		}),
+		scaledPolicy("resize"),
+	})
+	require.Equal(t, "audit", rows[1].Name)
+	require.Equal(t, "Paused", rows[1].Why)
+	require.Equal(t, "2 policies: 0 late, 0 unknown, 1 in time, 1 paused", summary(rows))
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
 // topRow is what top shows of a policy. Absent is unknown.
@@ -39,6 +40,8 @@ type topRow struct {
 	Actuator          v1alpha1.Actuator      `json:"actuator,omitempty"`
 	MessagesPerSecond *v1alpha1.Rate         `json:"messagesPerSecondPerReplica,omitempty"`
 	MeasuredAt        *metav1.Time           `json:"measuredAt,omitempty"`
+	// paused is by the mode of the policy or, for all policies, by an annotation.
+	paused bool
 }
 
 // topRows are the rows of the policies, worst first.
@@ -63,7 +66,7 @@ func newTopRow(p *v1alpha1.AutoscalingPolicy) topRow {
 		ObjectiveMet:     conditionStatus(p, v1alpha1.ConditionObjectiveMet),
 		LatencyObjective: metav1.Duration{Duration: decide.LatencyObjective(p.Spec)},
 		DesiredReplicas:  s.DesiredReplicas, SpecReplicas: s.SpecReplicas, RunningReplicas: s.RunningReplicas,
-		LimitedBy: limitedBy(p), Why: why(p),
+		LimitedBy: limitedBy(p), Why: why(p), paused: served.Paused(p),
 	}
 	if signals := s.Signals; signals != nil {
 		row.Wait, row.ReadyMessages = signals.Wait, signals.ReadyMessages
@@ -98,7 +101,7 @@ func (r topRow) rank() int {
 	switch {
 	case r.ObjectiveMet == metav1.ConditionFalse || r.WaitPercent != nil && *r.WaitPercent > 100:
 		return rankLate
-	case r.Mode == v1alpha1.ModePaused:
+	case r.paused:
 		return rankPaused
 	case r.ObjectiveMet == metav1.ConditionUnknown || r.WaitPercent == nil:
 		return rankUnknown
