@@ -10,9 +10,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,15 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/deploy/crd"
 )
 
@@ -214,100 +207,6 @@ func TestCheckInstallNamesWhatIsWrong(t *testing.T) {
 			out, err := kubectlPap(t, "", "check", "--install", "--server", server.url)
 			require.Contains(t, flat(out), test.want)
 			require.Equal(t, strings.HasPrefix(test.want, "error"), err != nil, "%v", err)
-		})
-	}
-}
-
-func TestCheckInstallNamesMissingRights(t *testing.T) {
-	for name, test := range map[string]struct{ denied, want string }{
-		"of the adapter's role": {
-			"watch functions", "error rights: ServiceAccount pulsar-autoscaler/adapter may not watch functions " +
-				"(upgrade the chart, or apply deploy/rbac/clusterrole.yaml) in all namespaces;",
-		},
-		"of a value that is on by default": {
-			"list pods", "warning rights: ServiceAccount pulsar-autoscaler/adapter may not list pods " +
-				"(set rbac.pods of the chart, or apply deploy/rbac/pods.yaml) in all namespaces;",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := installed(t)
-			server.denied = append(server.denied, test.denied)
-			out, _ := kubectlPap(t, "", "check", "--install", "--server", server.url)
-			require.Contains(t, flat(out), test.want)
-		})
-	}
-}
-
-// The chart's files are the truth about who grants what.
-func TestTheFilesGrantTheRights(t *testing.T) {
-	for _, r := range allRights() {
-		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", r.file))
-		require.NoError(t, err)
-		found := false
-		for _, document := range strings.Split(string(text), "\n---\n") {
-			var role rbacv1.ClusterRole
-			require.NoError(t, yaml.Unmarshal([]byte(document), &role))
-			found = found || role.Kind == "ClusterRole" && grants(role.Rules, r)
-		}
-		require.True(t, found, "%s does not grant %s", r.file, r)
-	}
-}
-
-func grants(rules []rbacv1.PolicyRule, r right) bool {
-	resource := strings.TrimPrefix(r.String(), r.verb+" ")
-	for _, rule := range rules {
-		if slices.Contains(rule.APIGroups, r.group) && slices.Contains(rule.Resources, resource) &&
-			slices.Contains(rule.Verbs, r.verb) {
-			return true
-		}
-	}
-	return false
-}
-
-func TestPolicyRightsFollowTheSpec(t *testing.T) {
-	kube, err := run.NewClient(&rest.Config{Host: newCheckServer(t).url})
-	require.NoError(t, err)
-	for name, test := range map[string]struct {
-		change func(*v1alpha1.AutoscalingPolicySpec)
-		want   []string
-	}{
-		"a Function": {
-			func(*v1alpha1.AutoscalingPolicySpec) {}, []string{"patch functions/scale", "create horizontalpodautoscalers"},
-		},
-		"a Function that is taken over": {
-			func(spec *v1alpha1.AutoscalingPolicySpec) { spec.ConflictPolicy = v1alpha1.ConflictTakeOver },
-			[]string{"patch functions/scale", "patch functions", "create horizontalpodautoscalers"},
-		},
-		"a component of a FunctionMesh": {
-			func(spec *v1alpha1.AutoscalingPolicySpec) {
-				spec.ScaleTargetRef.Kind, spec.Actuator = "FunctionMesh", v1alpha1.ActuatorDirect
-				spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
-			},
-			[]string{"patch functionmeshes"},
-		},
-		"a Deployment with KEDA and a Secret": {
-			func(spec *v1alpha1.AutoscalingPolicySpec) {
-				spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "resize"}
-				spec.Actuator, spec.Pulsar = v1alpha1.ActuatorKEDA, &v1alpha1.PulsarConnection{AuthSecret: "pulsar"}
-			},
-			[]string{"patch deployments/scale", "create scaledobjects", "get secrets"},
-		},
-		"a function of a worker": {
-			func(spec *v1alpha1.AutoscalingPolicySpec) {
-				spec.ScaleTargetRef, spec.Actuator = v1alpha1.ScaleTargetRef{}, v1alpha1.ActuatorDirect
-			},
-			nil,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := judgedPolicy()
-			test.change(&p.Spec)
-			var got []string
-			for _, r := range policyRights(kube.RESTMapper(), p.Spec) {
-				require.Equal(t, resultError, r.missing)
-				got = append(got, r.String())
-			}
-			require.Equal(t, test.want, got)
 		})
 	}
 }

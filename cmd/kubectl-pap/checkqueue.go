@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
@@ -33,11 +34,11 @@ func (c checker) receiveQueue(ctx context.Context, p *v1alpha1.AutoscalingPolicy
 	size, source := int64(defaultQueue), "the default of Pulsar's clients"
 	ref := p.Spec.ScaleTargetRef
 	// A Source defines no consumers.
-	if kind := ref.Kind; strings.HasPrefix(ref.APIVersion, groupFunctionMesh) &&
+	if kind := ref.Kind; strings.HasPrefix(ref.APIVersion, cluster.FunctionMeshGroup) &&
 		kind != string(v1alpha1.WorkloadSource) && ref.Component.Kind != v1alpha1.WorkloadSource {
 		var err error
 		if size, err = c.queueOf(ctx, p); err != nil {
-			return unreadable(check, fmt.Sprintf("get on %ss.%s in namespace %s", strings.ToLower(kind), groupFunctionMesh,
+			return unreadable(check, fmt.Sprintf("get on %ss.%s in namespace %s", strings.ToLower(kind), cluster.FunctionMeshGroup,
 				p.Namespace), err)
 		}
 		source = "the largest of the target"

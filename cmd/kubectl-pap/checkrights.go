@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // right is a permission of the adapter.
@@ -43,10 +44,9 @@ func (r right) fix() string {
 
 // Groups of resources.
 const (
-	groupFunctionMesh = "compute.functionmesh.io"
-	groupApps         = "apps"
-	groupKEDA         = "keda.sh"
-	groupAutoscaling  = "autoscaling"
+	groupApps        = "apps"
+	groupKEDA        = "keda.sh"
+	groupAutoscaling = "autoscaling"
 )
 
 const scaleSubresource = "scale"
@@ -57,8 +57,8 @@ func allRights() []right {
 	return []right{
 		{"watch", v1alpha1.Group, "autoscalingpolicies", "", "", role, resultError},
 		{"patch", v1alpha1.Group, "autoscalingpolicies", "status", "", role, resultError},
-		{"watch", groupFunctionMesh, "functions", "", "", role, resultError},
-		{"patch", groupFunctionMesh, "functions", scaleSubresource, "", role, resultError},
+		{"watch", cluster.FunctionMeshGroup, "functions", "", "", role, resultError},
+		{"patch", cluster.FunctionMeshGroup, "functions", scaleSubresource, "", role, resultError},
 		{"watch", groupApps, "statefulsets", "", "", role, resultError},
 		{"create", groupAutoscaling, "horizontalpodautoscalers", "", "", role, resultError},
 		{"delete", groupAutoscaling, "horizontalpodautoscalers", "", "", role, resultError},
@@ -68,8 +68,8 @@ func allRights() []right {
 		{"patch", groupApps, "deployments", scaleSubresource, "rbac.deployments", "deployments.yaml", resultWarning},
 		{"list", "", "pods", "", "rbac.pods", "pods.yaml", resultWarning},
 		{"get", "", "secrets", "", "rbac.secrets", "secrets.yaml", resultOK},
-		{"patch", groupFunctionMesh, "functions", "", "rbac.takeOver", "takeover.yaml", resultOK},
-		{"patch", groupFunctionMesh, "functionmeshes", "", "rbac.functionMeshes", "functionmeshes.yaml", resultOK},
+		{"patch", cluster.FunctionMeshGroup, "functions", "", "rbac.takeOver", "takeover.yaml", resultOK},
+		{"patch", cluster.FunctionMeshGroup, "functionmeshes", "", "rbac.functionMeshes", "functionmeshes.yaml", resultOK},
 		{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", resultOK},
 		{"patch", "argoproj.io", "rollouts", scaleSubresource, "rbac.rollouts", "rollouts.yaml", resultOK},
 	}
@@ -83,13 +83,20 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []
 	// A kind that is not installed is a problem of the target.
 	if mapping, err := kinds.RESTMapping(group.GroupKind(), group.Version); ref.Name != "" && err == nil {
 		resource := mapping.Resource.Resource
-		if ref.Component.Name != "" {
+		isComponent := ref.Component.Name != ""
+		if isComponent {
 			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
 		} else {
 			needed = append(needed, scaleRight(group.Group, resource))
 		}
-		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == groupFunctionMesh {
+		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == cluster.FunctionMeshGroup && !isComponent {
 			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.takeOver", "takeover.yaml", ""})
+		}
+	}
+	if spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
+		kind := cluster.GVK(cluster.KindScaledObject)
+		if _, err := kinds.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			needed = append(needed, right{"patch", groupKEDA, "scaledobjects", "", "rbac.takeOver", "takeover.yaml", ""})
 		}
 	}
 	switch spec.Actuator {
@@ -112,7 +119,7 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []
 // Rollouts.
 func scaleRight(group, resource string) right {
 	for _, r := range allRights() {
-		if r.group == group && r.subresource == scaleSubresource && (r.resource == resource || group == groupFunctionMesh) {
+		if r.group == group && r.subresource == scaleSubresource && (r.resource == resource || group == cluster.FunctionMeshGroup) {
 			r.resource = resource
 			return r
 		}

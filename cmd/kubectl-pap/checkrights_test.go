@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+func TestCheckInstallNamesMissingRights(t *testing.T) {
+	for name, test := range map[string]struct{ denied, want string }{
+		"of the adapter's role": {
+			"watch functions", "error rights: ServiceAccount pulsar-autoscaler/adapter may not watch functions " +
+				"(upgrade the chart, or apply deploy/rbac/clusterrole.yaml) in all namespaces;",
+		},
+		"of a value that is on by default": {
+			"list pods", "warning rights: ServiceAccount pulsar-autoscaler/adapter may not list pods " +
+				"(set rbac.pods of the chart, or apply deploy/rbac/pods.yaml) in all namespaces;",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := installed(t)
+			server.denied = append(server.denied, test.denied)
+			out, _ := kubectlPap(t, "", "check", "--install", "--server", server.url)
+			require.Contains(t, flat(out), test.want)
+		})
+	}
+}
+
+// The chart's files are the truth about who grants what.
+func TestTheFilesGrantTheRights(t *testing.T) {
+	for _, r := range allRights() {
+		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", r.file))
+		require.NoError(t, err)
+		found := false
+		for _, document := range strings.Split(string(text), "\n---\n") {
+			var role rbacv1.ClusterRole
+			require.NoError(t, yaml.Unmarshal([]byte(document), &role))
+			found = found || role.Kind == "ClusterRole" && grants(role.Rules, r)
+		}
+		require.True(t, found, "%s does not grant %s", r.file, r)
+	}
+}
+
+func grants(rules []rbacv1.PolicyRule, r right) bool {
+	resource := strings.TrimPrefix(r.String(), r.verb+" ")
+	for _, rule := range rules {
+		if slices.Contains(rule.APIGroups, r.group) && slices.Contains(rule.Resources, resource) &&
+			slices.Contains(rule.Verbs, r.verb) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPolicyRightsFollowTheSpec(t *testing.T) {
+	withoutKEDA, kinds := meta.NewDefaultRESTMapper(nil), meta.NewDefaultRESTMapper(nil)
+	for resource, kind := range map[schema.GroupVersionResource]string{
+		{Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functions"}:      "Function",
+		{Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functionmeshes"}: "FunctionMesh",
+		{Group: "apps", Version: "v1", Resource: "deployments"}:                             "Deployment",
+		{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}:                  "ScaledObject",
+	} {
+		kinds.AddSpecific(resource.GroupVersion().WithKind(kind), resource, resource, meta.RESTScopeNamespace)
+		if kind != "ScaledObject" {
+			withoutKEDA.AddSpecific(resource.GroupVersion().WithKind(kind), resource, resource, meta.RESTScopeNamespace)
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicySpec)
+		kinds  meta.RESTMapper
+		want   []string
+	}{
+		"a Function": {
+			func(*v1alpha1.AutoscalingPolicySpec) {}, kinds,
+			[]string{"patch functions/scale", "create horizontalpodautoscalers"},
+		},
+		"a Function that is taken over": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) { spec.ConflictPolicy = v1alpha1.ConflictTakeOver }, kinds,
+			[]string{
+				"patch functions/scale", "patch functions", "patch scaledobjects", "create horizontalpodautoscalers",
+			},
+		},
+		"a Function that is taken over without KEDA": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) { spec.ConflictPolicy = v1alpha1.ConflictTakeOver }, withoutKEDA,
+			[]string{"patch functions/scale", "patch functions", "create horizontalpodautoscalers"},
+		},
+		"a Deployment that is taken over": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) {
+				spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "resize"}
+				spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+			},
+			kinds, []string{"patch deployments/scale", "patch scaledobjects", "create horizontalpodautoscalers"},
+		},
+		"a component of a FunctionMesh that is taken over": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) {
+				spec.ScaleTargetRef.Kind, spec.ConflictPolicy = "FunctionMesh", v1alpha1.ConflictTakeOver
+				spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+			},
+			withoutKEDA, []string{"patch functionmeshes", "create horizontalpodautoscalers"},
+		},
+		"a component of a FunctionMesh": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) {
+				spec.ScaleTargetRef.Kind, spec.Actuator = "FunctionMesh", v1alpha1.ActuatorDirect
+				spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+			},
+			kinds, []string{"patch functionmeshes"},
+		},
+		"a Deployment with KEDA and a Secret": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) {
+				spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "resize"}
+				spec.Actuator, spec.Pulsar = v1alpha1.ActuatorKEDA, &v1alpha1.PulsarConnection{AuthSecret: "pulsar"}
+			},
+			kinds, []string{"patch deployments/scale", "create scaledobjects", "get secrets"},
+		},
+		"a function of a worker": {
+			func(spec *v1alpha1.AutoscalingPolicySpec) {
+				spec.ScaleTargetRef, spec.Actuator = v1alpha1.ScaleTargetRef{}, v1alpha1.ActuatorDirect
+			},
+			kinds, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judgedPolicy()
+			test.change(&p.Spec)
+			var got []string
+			for _, r := range policyRights(test.kinds, p.Spec) {
+				require.Equal(t, resultError, r.missing)
+				got = append(got, r.String())
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
