@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +141,21 @@ func TestCheckNamesThePermissionThatAViewerLacks(t *testing.T) {
 
 RESULT        ok 14, warning 0, error 0, unknown 3
 `)
+}
+
+func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
+	for actuator, needed := range map[v1alpha1.Actuator]bool{
+		"": true, v1alpha1.ActuatorAuto: true, v1alpha1.ActuatorHPA: true,
+		v1alpha1.ActuatorDirect: false, v1alpha1.ActuatorKEDA: false,
+	} {
+		t.Run(string(actuator), func(t *testing.T) {
+			server := newCheckServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator }))
+			server.objects[apiServicesPath] = apiServices()
+			out, err := server.check(t, "", "resize")
+			require.NoError(t, err)
+			require.Equal(t, needed, strings.Contains(out, "metrics API"), out)
+		})
+	}
 }
 
 func TestCheckWritesJSONAndFailsWithAnError(t *testing.T) {

@@ -52,7 +52,11 @@ func (c checker) installation(ctx context.Context, namespace string) []checked {
 
 // policy are the checks of a policy that the user wants in a mode.
 func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []checked {
-	list := append(c.metricsAPIs(ctx), c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
+	var list []checked
+	if actuator := p.Spec.Actuator; actuator != v1alpha1.ActuatorDirect && actuator != v1alpha1.ActuatorKEDA {
+		list = c.metricsAPIs(ctx) // only HorizontalPodAutoscalers read decisions from them
+	}
+	list = append(list, c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
 	verdict := statusCheck{p, mode}.checks()
 	if len(verdict) > 1 {
 		verdict = append(verdict, c.receiveQueue(ctx, p))
