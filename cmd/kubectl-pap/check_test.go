@@ -178,7 +178,7 @@ const policyFile = `apiVersion: pulsar-autoscaler.io/v1alpha1
 kind: AutoscalingPolicy
 metadata: {name: thumbs, namespace: media}
 spec:
-  scaleTargetRef: {apiVersion: compute.functionmesh.io/v1alpha1, kind: Function, name: thumbs}
+  scaleTargetRef: {apiVersion: compute.functionmesh.io/v1alpha1, kind: Function, name: media-thumbs}
   maxReplicas: 20
 `
 
@@ -215,11 +215,39 @@ func TestCheckTriesAPolicyOutInModeRecommend(t *testing.T) {
 }
 
 func TestCheckCreatesNoSecondPolicyOfATarget(t *testing.T) {
-	existing := judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ScaleTargetRef.Name = "thumbs" })
-	server := newCheckServer(t, existing)
-	_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
-	require.ErrorContains(t, err, "run kubectl pap check resize -n media")
-	require.Empty(t, server.written)
+	for name, test := range map[string]struct {
+		ref     v1alpha1.ScaleTargetRef
+		refused bool
+	}{
+		"the same Function": {
+			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "media-thumbs"}, true,
+		},
+		"another version of its API": {
+			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1", Kind: "Function", Name: "media-thumbs"}, true,
+		},
+		"another kind of this name": {
+			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Sink", Name: "media-thumbs"}, false,
+		},
+		"the entry of a FunctionMesh that creates it": {
+			v1alpha1.ScaleTargetRef{
+				APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "media",
+				Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "thumbs"},
+			}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			existing := judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ScaleTargetRef = test.ref })
+			server := newCheckServer(t, existing)
+			server.readOnly = true
+			_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
+			if test.refused {
+				require.ErrorContains(t, err, "run kubectl pap check resize -n media")
+				require.NotContains(t, err.Error(), "creating")
+			} else {
+				require.ErrorContains(t, err, "creating policy media/thumbs")
+			}
+		})
+	}
 }
 
 func TestCheckDeletesThePolicyThatTheAdapterDoesNotRead(t *testing.T) {

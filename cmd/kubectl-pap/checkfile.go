@@ -21,6 +21,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // tryOut creates the policy of the file in mode Recommend, waits for the verdict of the adapter, and deletes it. It
@@ -84,13 +85,18 @@ func alone(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPolic
 	}
 	for i := range others {
 		other := &others[i]
-		if other.Name == p.Name || other.Spec.ScaleTargetRef == p.Spec.ScaleTargetRef &&
-			other.Spec.PulsarFunctionRef == p.Spec.PulsarFunctionRef {
+		if other.Name == p.Name || sameTarget(other, p) {
 			return fmt.Errorf("AutoscalingPolicy %s/%s has this name or this target: run kubectl pap check %[2]s -n %[1]s "+
 				"instead", other.Namespace, other.Name)
 		}
 	}
 	return nil
+}
+
+// sameTarget compares the objects that run the replicas, which is the first key of each.
+func sameTarget(a, b *v1alpha1.AutoscalingPolicy) bool {
+	ofA, ofB := target.Keys(a), target.Keys(b)
+	return len(ofA) > 0 && len(ofB) > 0 && ofA[0] == ofB[0]
 }
 
 // confirmed asks a question; any answer but y and yes is no.
