@@ -114,7 +114,8 @@ func TestCheckHasALineForEachCheck(t *testing.T) {
   ok          replicas: the target follows the decisions
   ok          objective: messages meet the latency objective
   ok          receive queue: receiverQueueSize 1000, the largest of the target,
-              is 16s of a replica's work, and latencyObjective is 30s
+              is 16s of a replica's work for each partition, and
+              latencyObjective is 30s
 
 RESULT        ok 18, warning 0, error 0, unknown 0
 `, out)

@@ -6,15 +6,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
@@ -31,29 +33,46 @@ func (c checker) receiveQueue(ctx context.Context, p *v1alpha1.AutoscalingPolicy
 			"it is checked once the adapter has learned what a replica processes",
 		}
 	}
-	size, source := int64(defaultQueue), "the default of Pulsar's clients"
-	ref := p.Spec.ScaleTargetRef
-	// A Source defines no consumers.
-	if kind := ref.Kind; strings.HasPrefix(ref.APIVersion, cluster.FunctionMeshGroup) &&
-		kind != string(v1alpha1.WorkloadSource) && ref.Component.Kind != v1alpha1.WorkloadSource {
+	size, result := int64(defaultQueue), resultUnknown
+	holds := "it could not be read; Pulsar's default of %d would be"
+	if definesQueue(p.Spec.ScaleTargetRef) {
 		var err error
 		if size, err = c.queueOf(ctx, p); err != nil {
-			return unreadable(check, fmt.Sprintf("get on %ss.%s in namespace %s", strings.ToLower(kind), cluster.FunctionMeshGroup,
-				p.Namespace), err)
+			return unreadable(check, c.readingTarget(p), err)
 		}
-		source = "the largest of the target"
+		result, holds = resultOK, "receiverQueueSize %d, the largest of the target, is"
 	}
 	objective := decide.LatencyObjective(p.Spec)
 	capacity := p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64()
 	work := time.Duration(float64(size) / max(capacity, 1e-3) * float64(time.Second))
-	found := checked{check, resultOK, "", fmt.Sprintf("receiverQueueSize %d, %s, is %s of a replica's work, and "+
-		"latencyObjective is %s", size, source, short(work), short(objective))}
+	found := checked{check, result, "", fmt.Sprintf(holds+" %s of a replica's work for each partition, and "+
+		"latencyObjective is %s", size, short(work), short(objective))}
 	if work > objective {
-		found.Result = resultWarning
-		found.Message += fmt.Sprintf(": messages in the queue wait longer, and no new replica gets them: %s to %d or less",
-			report.QueueField(p.Spec), max(1, int64(capacity*objective.Seconds())))
+		if result == resultOK {
+			found.Result = resultWarning
+		}
+		found.Message += fmt.Sprintf(": messages in the queue wait longer, and no new replica gets them: %s to %.0f divided "+
+			"by the number of partitions, which is %d s of a replica's work", report.QueueField(p.Spec),
+			max(1, math.Ceil(report.QueuedSeconds*capacity)), report.QueuedSeconds)
 	}
 	return found
+}
+
+// definesQueue reports whether an object of Function Mesh defines consumers. A Source does not.
+func definesQueue(ref v1alpha1.ScaleTargetRef) bool {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group == cluster.FunctionMeshGroup &&
+		ref.Kind != cluster.KindSource && ref.Component.Kind != v1alpha1.WorkloadSource
+}
+
+// readingTarget is the permission to read the target.
+func (c checker) readingTarget(p *v1alpha1.AutoscalingPolicy) string {
+	ref := p.Spec.ScaleTargetRef
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	resource := kind.GroupKind().String()
+	if mapping, err := c.kube.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		resource = mapping.Resource.GroupResource().String()
+	}
+	return fmt.Sprintf("get on %s in namespace %s", resource, p.Namespace)
 }
 
 // queueOf is the largest receive queue of the target's topics.
@@ -77,7 +96,7 @@ func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (in
 
 // componentSpec is the entry of a component in the spec of a FunctionMesh.
 func componentSpec(mesh map[string]any, component v1alpha1.MeshComponent) (map[string]any, error) {
-	list := strings.ToLower(string(component.Kind)) + "s"
+	list := plan.MeshList(component.Kind)
 	entries, _, err := unstructured.NestedSlice(mesh, list)
 	if err != nil {
 		return nil, err

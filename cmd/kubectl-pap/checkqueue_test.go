@@ -38,9 +38,10 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 	}{
 		"the largest of several topics": {
 			nil, functionPath, functionWithQueues(map[string]int{"a": 10, "b": 2000}),
-			"warning receive queue: receiverQueueSize 2000, the largest of the target, is 32s of a replica's work, and " +
-				"latencyObjective is 30s: messages in the queue wait longer, and no new replica gets them: set " +
-				"spec.input.sourceSpecs.<topic>.receiverQueueSize to 1839 or less",
+			"warning receive queue: receiverQueueSize 2000, the largest of the target, is 32s of a replica's work for each " +
+				"partition, and latencyObjective is 30s: messages in the queue wait longer, and no new replica gets them: set " +
+				"spec.input.sourceSpecs.<topic>.receiverQueueSize to 123 divided by the number of partitions, which is 2 s of " +
+				"a replica's work",
 		},
 		"a topic without a size has the default": {
 			nil, functionPath, functionWithQueues(map[string]int{"a": 10, "b": 0}), "ok receive queue: receiverQueueSize 1000,",
@@ -56,12 +57,12 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 			meshPath, mesh(7),
 			"ok receive queue: receiverQueueSize 7, the largest of the target, is 0.1s",
 		},
-		"a Deployment has the default": {
+		"that of a Deployment is not known": {
 			[]func(*v1alpha1.AutoscalingPolicy){slow, subscribed},
 			"", nil,
-			"warning receive queue: receiverQueueSize 1000, the default of Pulsar's clients, is 100s of a replica's work, and " +
-				"latencyObjective is 30s: messages in the queue wait longer, and no new replica gets them: set " +
-				"receiverQueueSize of the consumers to 300 or less",
+			"unknown receive queue: it could not be read; Pulsar's default of 1000 would be 100s of a replica's work for each " +
+				"partition, and latencyObjective is 30s: messages in the queue wait longer, and no new replica gets them: set " +
+				"receiverQueueSize of the consumers to 20 divided by the number of partitions, which is 2 s of a replica's work",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,4 +73,15 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 			require.Contains(t, flat(out), test.want)
 		})
 	}
+}
+
+func TestTheReceiveQueueNamesThePermissionToReadAFunctionMesh(t *testing.T) {
+	server := newCheckServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+		p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = "FunctionMesh", "etl"
+		p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+	}))
+	out, err := server.check(t, "", "resize")
+	require.NoError(t, err)
+	require.Contains(t, flat(out), "unknown receive queue: your user needs get on "+
+		"functionmeshes.compute.functionmesh.io in namespace media")
 }

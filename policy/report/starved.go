@@ -16,8 +16,8 @@ import (
 const (
 	// undispatchedShare of the backlog is what other replicas may still receive while some are starved.
 	undispatchedShare = 0.1
-	// queuedSeconds is the work that a receive queue should hold.
-	queuedSeconds = 2
+	// QueuedSeconds is the work that the receive queues of a replica, one for each partition, should hold.
+	QueuedSeconds = 2
 )
 
 // starved describes replicas without messages while the others hold more than they process within the latency
@@ -40,10 +40,10 @@ func starved(o outcome) string {
 		wait*consumers/holding <= policy.LatencyObjective(o.Policy.Spec).Seconds() {
 		return ""
 	}
-	queue := max(1, math.Ceil(queuedSeconds*ready/(wait*consumers)/float64(max(1, r.Partitions))))
+	queue := max(1, math.Ceil(QueuedSeconds*ready/(wait*consumers)/float64(max(1, r.Partitions))))
 	return fmt.Sprintf("%.0f of %.0f replicas have no messages, since %.0f hold %.0f in their receive queues: "+
 		"%s to %.0f, which is %d s of a replica's work", consumers-holding, consumers, holding, ready-undispatched,
-		QueueField(o.Policy.Spec), queue, queuedSeconds)
+		QueueField(o.Policy.Spec), queue, QueuedSeconds)
 }
 
 // QueueField is how to set the size of the receive queue of a policy's target.
