@@ -18,8 +18,8 @@
 //	             benchconsume.go for the replicas of contenders without Function Mesh
 //
 // Each command is a file, with its flags, help and examples. simulate and bench do their work in packages below bench;
-// top and explain read policies and nothing else, and check reads the cluster around them. migrate translates with
-// package policy/migrate.
+// top and explain read policies and nothing else. check reads the cluster around them, and with -f creates a policy for
+// a moment. migrate translates with package policy/migrate.
 //
 // Layer 3.
 package main
