@@ -221,13 +221,15 @@ func TestCheckCreatesNoSecondPolicyOfATarget(t *testing.T) {
 		refused bool
 	}{
 		"the same Function": {
-			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "media-thumbs"}, true,
+			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "media-thumbs"},
+			true,
 		},
 		"another version of its API": {
 			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1", Kind: "Function", Name: "media-thumbs"}, true,
 		},
 		"another kind of this name": {
-			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Sink", Name: "media-thumbs"}, false,
+			v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Sink", Name: "media-thumbs"},
+			false,
 		},
 		"the entry of a FunctionMesh that creates it": {
 			v1alpha1.ScaleTargetRef{

@@ -118,8 +118,9 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []
 // scaleRight is the right to scale the objects of a resource. Any but those of the table has a role like that of
 // Rollouts.
 func scaleRight(group, resource string) right {
+	anyResource := group == cluster.FunctionMeshGroup
 	for _, r := range allRights() {
-		if r.group == group && r.subresource == scaleSubresource && (r.resource == resource || group == cluster.FunctionMeshGroup) {
+		if r.group == group && r.subresource == scaleSubresource && (anyResource || r.resource == resource) {
 			r.resource = resource
 			return r
 		}

@@ -102,28 +102,32 @@ func TestPolicyRightsFollowTheSpec(t *testing.T) {
 				spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "resize"}
 				spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 			},
-			kinds, []string{"patch deployments/scale", "patch scaledobjects", "create horizontalpodautoscalers"},
+			kinds,
+			[]string{"patch deployments/scale", "patch scaledobjects", "create horizontalpodautoscalers"},
 		},
 		"a component of a FunctionMesh that is taken over": {
 			func(spec *v1alpha1.AutoscalingPolicySpec) {
 				spec.ScaleTargetRef.Kind, spec.ConflictPolicy = "FunctionMesh", v1alpha1.ConflictTakeOver
 				spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
 			},
-			withoutKEDA, []string{"patch functionmeshes", "create horizontalpodautoscalers"},
+			withoutKEDA,
+			[]string{"patch functionmeshes", "create horizontalpodautoscalers"},
 		},
 		"a component of a FunctionMesh": {
 			func(spec *v1alpha1.AutoscalingPolicySpec) {
 				spec.ScaleTargetRef.Kind, spec.Actuator = "FunctionMesh", v1alpha1.ActuatorDirect
 				spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
 			},
-			kinds, []string{"patch functionmeshes"},
+			kinds,
+			[]string{"patch functionmeshes"},
 		},
 		"a Deployment with KEDA and a Secret": {
 			func(spec *v1alpha1.AutoscalingPolicySpec) {
 				spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "resize"}
 				spec.Actuator, spec.Pulsar = v1alpha1.ActuatorKEDA, &v1alpha1.PulsarConnection{AuthSecret: "pulsar"}
 			},
-			kinds, []string{"patch deployments/scale", "create scaledobjects", "get secrets"},
+			kinds,
+			[]string{"patch deployments/scale", "create scaledobjects", "get secrets"},
 		},
 		"a function of a worker": {
 			func(spec *v1alpha1.AutoscalingPolicySpec) {

@@ -157,7 +157,8 @@ func TestTheFixOfAPausedPolicyIsWhatResumesIt(t *testing.T) {
 		want    string
 	}{
 		"its mode is Paused": {
-			append(pausedConditions("mode is Paused"), paused), "mode is Paused; to resume this one, set mode to Recommend or Auto",
+			append(pausedConditions("mode is Paused"), paused),
+			"mode is Paused; to resume this one, set mode to Recommend or Auto",
 		},
 		"all policies are paused": {pausedConditions(resume), resume},
 	} {

@@ -17,8 +17,8 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-pap",
 		Short: "See, check and try out autoscaling policies of Pulsar Functions, and move over to them",
-		Long: "See what autoscaling policies of Pulsar Functions do (AutoscalingPolicy, short name pap), check them, try them " +
-			"out before they scale anything, and move over to them from other autoscalers.",
+		Long: "See what autoscaling policies of Pulsar Functions do (AutoscalingPolicy, short name pap), check them, try " +
+			"them out before they scale anything, and move over to them from other autoscalers.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pap"},
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
