@@ -41,7 +41,9 @@ func TestCheckInstallNamesMissingRights(t *testing.T) {
 
 // The chart's files are the truth about who grants what.
 func TestTheFilesGrantTheRights(t *testing.T) {
-	for _, r := range allRights() {
+	p := judgedPolicy()
+	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+	for _, r := range append(allRights(), policyRights(kindsOf(true), p.Spec)...) {
 		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", r.file))
 		require.NoError(t, err)
 		found := false
@@ -65,19 +67,24 @@ func grants(rules []rbacv1.PolicyRule, r right) bool {
 	return false
 }
 
-func TestPolicyRightsFollowTheSpec(t *testing.T) {
-	withoutKEDA, kinds := meta.NewDefaultRESTMapper(nil), meta.NewDefaultRESTMapper(nil)
-	for resource, kind := range map[schema.GroupVersionResource]string{
-		{Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functions"}:      "Function",
-		{Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functionmeshes"}: "FunctionMesh",
-		{Group: "apps", Version: "v1", Resource: "deployments"}:                             "Deployment",
-		{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}:                  "ScaledObject",
+// kindsOf a cluster with Function Mesh.
+func kindsOf(withKEDA bool) meta.RESTMapper {
+	kinds := meta.NewDefaultRESTMapper(nil)
+	for kind, resource := range map[string]schema.GroupVersionResource{
+		"Function":     {Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functions"},
+		"FunctionMesh": {Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functionmeshes"},
+		"Deployment":   {Group: "apps", Version: "v1", Resource: "deployments"},
+		"ScaledObject": {Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"},
 	} {
-		kinds.AddSpecific(resource.GroupVersion().WithKind(kind), resource, resource, meta.RESTScopeNamespace)
-		if kind != "ScaledObject" {
-			withoutKEDA.AddSpecific(resource.GroupVersion().WithKind(kind), resource, resource, meta.RESTScopeNamespace)
+		if withKEDA || kind != "ScaledObject" {
+			kinds.AddSpecific(resource.GroupVersion().WithKind(kind), resource, resource, meta.RESTScopeNamespace)
 		}
 	}
+	return kinds
+}
+
+func TestPolicyRightsFollowTheSpec(t *testing.T) {
+	kinds, withoutKEDA := kindsOf(true), kindsOf(false)
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicySpec)
 		kinds  meta.RESTMapper
