@@ -84,7 +84,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 		consumers = `{"subscriptions":{"public/default/sf2":{"consumers":[`
 		tooLong   = "bytes for persistent://public/default/orders: remove unused subscriptions"
 		some      = 8 << 20
-		longToken = "a string or number is longer than 131072 bytes"
+		longToken = "a string, a number or a run of blanks is longer than 131072 bytes"
 	)
 	oneString := endless{head: `{"ownerBroker":"`, piece: strings.Repeat("x", 1000)}
 	realConsumers := endless{head: consumers + consumer.String(), piece: "," + consumer.String()}

@@ -27,7 +27,7 @@ const (
 
 var (
 	errTextTooLong  = fmt.Errorf("a name is longer than %d bytes", maxTextBytes)
-	errTokenTooLong = fmt.Errorf("a string or number is longer than %d bytes", maxTokenBytes)
+	errTokenTooLong = fmt.Errorf("a string, a number or a run of blanks is longer than %d bytes", maxTokenBytes)
 	errTwoValues    = errors.New("more than one JSON value")
 )
 

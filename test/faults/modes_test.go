@@ -48,7 +48,7 @@ func unanswered() map[string]mode {
 		"redirect-around": sustained(faults.RedirectsToItself(), "redirect"),
 		"redirect-file":   sustained(faults.Redirects("file:///etc"), "redirect"),
 		"gzip-bomb":       core(sustained(faults.Bomb(), "sent more than 67108864 bytes")),
-		"depth-bomb":      sustained(faults.Nests(), "nested more than 100 deep"),
+		"depth-bomb":      sustained(faults.Nests(), "exceeded max depth"),
 	}
 }
 

@@ -87,9 +87,10 @@ const bombBytes = 400 << 20
 func Bomb() Fault {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
-	blanks := bytes.Repeat([]byte(" "), 1<<20)
-	for range bombBytes / len(blanks) {
-		_, _ = zip.Write(blanks) // to memory
+	_, _ = io.WriteString(zip, `{"bomb":[0`)
+	zeros := append(bytes.Repeat([]byte(" "), 64<<10), ",0"...) // longer runs are refused by themselves
+	for range bombBytes / len(zeros) {
+		_, _ = zip.Write(zeros) // to memory
 	}
 	_ = zip.Close()
 	return Fault{On: Stats, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
