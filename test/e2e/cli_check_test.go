@@ -52,8 +52,10 @@ func TestCLICheck(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "the policy is deleted: %v", err)
 
 	addPolicy(t, p)
-	f.AwaitPolicy(t, "Pulsar to be checked", func(p *v1alpha1.AutoscalingPolicy) bool {
-		return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionBacklogKnown)
+	// The HPA's first sync may be before the first decision, which is an error of the check until the next sync.
+	f.AwaitPolicy(t, "Pulsar and the HPA to be checked", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) &&
+			meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionScalingActive)
 	})
 	requireChecked(check(name))
 }
