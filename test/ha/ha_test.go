@@ -168,10 +168,11 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	require.Nil(t, p.Status.Decision)
 	s.function.AwaitDone(t, calm)
 
+	s.requireUnchanged(t, since)
+
 	s.annotateLease(t, "null")
 	s.route(t, other)
 	s.settle(t)
-	s.requireUnchanged(t, since)
 }
 
 // annotateLease pauses all policies with a text as JSON, or resumes them with null.
