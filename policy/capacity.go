@@ -111,9 +111,10 @@ func discountedHold(in Input, state State) *Hold {
 
 func newLoad(in Input, state State, ready float64) load {
 	objective, start, react := LatencyObjective(in.Spec).Seconds(), state.Start.seconds(), state.Start.react(in)
+	ahead := foresee(in, state)
 	l := load{
-		arriving: state.Arrivals.Rate, pulse: foresight{in, state}.rate(),
-		utilization: state.Arrivals.targetUtilization(in, react, foresight{in, state}.replaces()),
+		arriving: state.Arrivals.Rate, pulse: ahead.rate(),
+		utilization: state.Arrivals.targetUtilization(in, react, ahead.replaces()),
 		capacity:    state.Capacity.planned(), work: state.Floor.work(ready),
 		objective: objective, drain: max(drainShare*objective, drainStarts*start), react: react,
 		current: float64(state.Decided.or(in.CurrentReplicas)),

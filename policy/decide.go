@@ -49,7 +49,7 @@ func Decide(in Input, before State) (Decision, State) {
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
 		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
-		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresight{in, after}.next(),
+		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresee(in, after).next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
@@ -95,7 +95,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
 		var pulse bool
-		after.Pulses, pulse = foresight{in, before}.learn(react)
+		after.Pulses, pulse = foresight{in: in, state: before}.learn(react)
 		after.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
 		after.Arrivals.confirm(before.Arrivals, in.Reading)
 	}

@@ -17,6 +17,16 @@ import (
 type foresight struct {
 	in    Input
 	state State
+	// expected is the next pulse, also while one runs; nil if none is expected.
+	expected *forecast.Next
+}
+
+func foresee(in Input, state State) foresight {
+	f := foresight{in: in, state: state}
+	if next, expected := state.Pulses.Next(in.Now); expected && f.mode() != v1alpha1.ForecastOff {
+		f.expected = &next
+	}
+	return f
 }
 
 func (f foresight) mode() v1alpha1.ForecastMode {
@@ -59,22 +69,18 @@ func (f foresight) acts() bool {
 
 // next is the pulse that is expected next; nil if none is, or while one runs.
 func (f foresight) next() *forecast.Next {
-	if f.mode() == v1alpha1.ForecastOff || f.state.Pulses.Running() {
+	if f.state.Pulses.Running() {
 		return nil
 	}
-	if next, expected := f.state.Pulses.Next(f.in.Now); expected {
-		return &next
-	}
-	return nil
+	return f.expected
 }
 
 // replaces is from 0 to 1: how much of the headroom for pulses is not needed, since they are foreseen.
 func (f foresight) replaces() float64 {
-	next, expected := f.state.Pulses.Next(f.in.Now)
-	if !expected || !f.acts() {
+	if f.expected == nil || !f.acts() {
 		return 0
 	}
-	return next.Weight()
+	return f.expected.Weight()
 }
 
 // ahead is the next pulse, and when replicas have to be ordered for it; nil if none counts. Some wait is within the

@@ -133,7 +133,7 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 		}
 		since = needed.At
 	}
-	if until, held, known := (foresight{in, state}).untilPulse(from, wanted, target, price); known {
+	if until, held, known := foresee(in, state).untilPulse(from, wanted, target, price); known {
 		return until, held
 	}
 	if target > wanted {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
@@ -105,16 +104,12 @@ func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error
 	return recordedTrace{factor: traceReplicas * capacity / mean, episodes: episodes}, err
 }
 
-// scenario is an episode with a setting. It begins with as many replicas as its first rate needs.
+// scenario is an episode with a setting.
 func (t recordedTrace) scenario(e trace.Episode, s setting, f function) suite.Scenario {
-	most := max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
-	return suite.Scenario{Scenario: model.Scenario{
-		Name:    fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds()),
-		Seconds: e.Seconds, Rate: func(second float64) float64 { return t.factor * e.Rate(second) },
-		Capacity: model.Constant(f.capacity), Objective: s.objective, Start: s.start,
-		Initial: min(most, max(f.min, int(math.Ceil(t.factor*e.Rate(0)/f.capacity)))), Min: f.min, Max: most,
-		Partitions: f.partitions, Type: f.subscription,
-	}}
+	f.start, f.objective = s.start, s.objective
+	f.max = max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
+	name := fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds())
+	return f.scenario(name, e.Seconds, func(second float64) float64 { return t.factor * e.Rate(second) })
 }
 
 // runTraces runs every trace with every setting, and writes the rows.

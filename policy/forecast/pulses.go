@@ -49,21 +49,21 @@ const (
 	recorded = 40
 )
 
-// Learn learns from the newest rate, and the standard deviation of the base over such a window.
+// Learn learns from the newest rate over a window above 0 and the standard deviation of the base over that window.
 func (p Pulses) Learn(rate Rate, deviation float64) Pulses {
-	if rate.Window <= 0 || rate.Window > longestWindow {
-		return p.lost(rate)
-	}
 	extra, seconds := rate.PerSecond-p.Base, rate.Window.Seconds()
-	switch {
-	case p.Running() && rate.At.Sub(p.Past[len(p.Past)-1].Begin) > longestPulse: // it is the base by now
-		p.Past, p.Base = p.Past[:len(p.Past)-1], max(rate.PerSecond, smallest)
-	case p.Running():
-		return p.continued(rate, extra)
-	case p.Base > 0 && extra > max(pulseShare*p.Base, pulseDeviations*deviation, pulseMessages/seconds):
-		return p.begun(rate, extra)
+	switch running := p.Running(); {
 	case p.Base == 0:
 		p.Base = max(rate.PerSecond, smallest)
+	case rate.Window > longestWindow && running: // its end was not seen
+		p.Past = p.Past[:len(p.Past)-1]
+	case rate.Window > longestWindow:
+	case running && rate.At.Sub(p.Past[len(p.Past)-1].Begin) > longestPulse: // it is the base by now
+		p.Past, p.Base = p.Past[:len(p.Past)-1], max(rate.PerSecond, smallest)
+	case running:
+		return p.continued(rate, extra)
+	case extra > max(pulseShare*p.Base, pulseDeviations*deviation, pulseMessages/seconds):
+		return p.begun(rate, extra)
 	default:
 		p.Base = max(smallest, p.Base+min(1, seconds/baseTime.Seconds())*extra)
 	}
@@ -81,17 +81,6 @@ func (p Pulses) Running() bool {
 // Within reports whether a pulse runs, or began so recently.
 func (p Pulses) Within(now time.Time, recently time.Duration) bool {
 	return p.Running() || len(p.Past) > 0 && now.Sub(p.Past[len(p.Past)-1].Begin) < recently
-}
-
-// lost forgets a pulse whose end was not seen.
-func (p Pulses) lost(rate Rate) Pulses {
-	if p.Running() {
-		p.Past = p.Past[:len(p.Past)-1]
-	}
-	if p.Base == 0 {
-		p.Base = max(rate.PerSecond, smallest)
-	}
-	return p
 }
 
 // begun is at the first window of a pulse. It began anywhere in this window: the next one tells.

@@ -88,7 +88,7 @@ func (t *translator) own(namespace string, ref v1alpha1.ScaleTargetRef, fields m
 	if spec.MinReplicas != nil {
 		low = bound{*spec.MinReplicas, fieldMin}
 	}
-	if childOf(ref).Kind == string(v1alpha1.WorkloadSource) {
+	if plan.ReplicasOf(ref).Kind == string(v1alpha1.WorkloadSource) {
 		low.value = max(1, low.value) // without a replica a batch source discovers nothing
 	}
 	d.bounds(origin, low, bound{*spec.MaxReplicas, fieldMax})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -191,7 +192,7 @@ func (t *translator) problem(object, message string) {
 
 // policyName is the name of the target, with its kind where another policy has that name.
 func (t *translator) policyName(d *draft) string {
-	child := childOf(d.ref)
+	child := plan.ReplicasOf(d.ref)
 	name := child.Name
 	if t.names[d.namespace+"/"+name] {
 		name += "-" + strings.ToLower(child.Kind)

@@ -30,16 +30,8 @@ const (
 type objectKey struct{ namespace, kind, name string }
 
 func keyOf(namespace string, ref v1alpha1.ScaleTargetRef) objectKey {
-	ref = childOf(ref)
+	ref = plan.ReplicasOf(ref)
 	return objectKey{namespace, ref.Kind, ref.Name}
-}
-
-// childOf is the object that runs the replicas.
-func childOf(ref v1alpha1.ScaleTargetRef) v1alpha1.ScaleTargetRef {
-	if ref.Component.Name != "" {
-		return plan.MeshChild(ref)
-	}
-	return ref
 }
 
 func isWorkload(kind string) bool {

@@ -19,6 +19,14 @@ func MeshChild(ref v1alpha1.ScaleTargetRef) v1alpha1.ScaleTargetRef {
 	}
 }
 
+// ReplicasOf is the object that runs the replicas of a target: for a component of a FunctionMesh, its child.
+func ReplicasOf(ref v1alpha1.ScaleTargetRef) v1alpha1.ScaleTargetRef {
+	if ref.Component.Name != "" {
+		return MeshChild(ref)
+	}
+	return ref
+}
+
 // MeshList is the list of a FunctionMesh's spec with the entries of a kind: functions, sinks or sources.
 func MeshList(kind v1alpha1.WorkloadKind) string { return strings.ToLower(string(kind)) + "s" }
 

@@ -156,9 +156,7 @@ type replicasKey struct {
 }
 
 func replicasOf(ref v1alpha1.ScaleTargetRef) replicasKey {
-	if ref.Component.Name != "" {
-		ref = plan.MeshChild(ref)
-	}
+	ref = plan.ReplicasOf(ref)
 	return replicasKey{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name}
 }
 
