@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -214,9 +213,7 @@ func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOSt
 		}
 	}
 	if o.form == "json" {
-		encoder := json.NewEncoder(streams.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
+		return writeJSON(streams.Out, result)
 	}
 	return result.WriteTable(streams.Out)
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -217,9 +216,7 @@ func (l checklist) text(width int) string {
 func (o *checkOptions) write(out io.Writer, l checklist) error {
 	var err error
 	if o.form == formJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(map[string][]checked{"items": l.checks})
+		err = writeJSON(out, map[string][]checked{"items": l.checks})
 	} else {
 		width, _ := terminalSize(out)
 		_, err = io.WriteString(out, l.text(width))

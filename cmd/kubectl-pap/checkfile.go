@@ -5,10 +5,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,9 +40,12 @@ func (o *checkOptions) tryOut(ctx context.Context, kube client.Client, namespace
 		return p, "", err
 	}
 	name := p.Namespace + "/" + p.Name
-	if !o.yes && !confirmed(streams, "Create AutoscalingPolicy "+name+" in mode Recommend, which changes no replicas, "+
-		"and delete it after the check?") {
-		return p, "", errors.New("nothing was created: answer y, or set --yes")
+	if !o.yes {
+		agreed, err := confirmed(bufio.NewReader(streams.In), streams.ErrOut, "Create AutoscalingPolicy "+name+
+			" in mode Recommend, which changes no replicas, and delete it after the check?")
+		if err != nil || !agreed {
+			return p, "", cmp.Or(err, errors.New("nothing was created: answer y, or set --yes"))
+		}
 	}
 	if err := kube.Create(ctx, &p, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 		return p, "", fmt.Errorf("creating policy %s: %w", name, withEditFix(err))
@@ -97,18 +100,6 @@ func alone(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPolic
 func sameTarget(a, b *v1alpha1.AutoscalingPolicy) bool {
 	ofA, ofB := target.Keys(a), target.Keys(b)
 	return len(ofA) > 0 && len(ofB) > 0 && ofA[0] == ofB[0]
-}
-
-// confirmed asks a question; any answer but y and yes is no.
-func confirmed(streams genericiooptions.IOStreams, question string) bool {
-	output.Printf(streams.ErrOut, "%s [y/N] ", question)
-	line, _ := bufio.NewReader(streams.In).ReadString('\n') // the end of the input is no
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true
-	default:
-		return false
-	}
 }
 
 // awaitVerdict reads the policy until the status has a verdict on the target and on Pulsar, or the timeout has passed.

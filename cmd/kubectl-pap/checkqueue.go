@@ -15,8 +15,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
@@ -84,29 +84,18 @@ func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (in
 	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, object); err != nil {
 		return 0, err
 	}
-	spec, _, err := unstructured.NestedMap(object.Object, "spec")
-	if err == nil && ref.Component.Name != "" {
-		spec, err = componentSpec(spec, ref.Component)
+	if ref.Component.Name != "" {
+		entry, err := target.FindEntry(object, ref.Component)
+		if err != nil {
+			return 0, err
+		}
+		return largestQueue(entry.Fields)
 	}
+	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
 		return 0, err
 	}
 	return largestQueue(spec)
-}
-
-// componentSpec is the entry of a component in the spec of a FunctionMesh.
-func componentSpec(mesh map[string]any, component v1alpha1.MeshComponent) (map[string]any, error) {
-	list := plan.MeshList(component.Kind)
-	entries, _, err := unstructured.NestedSlice(mesh, list)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if fields, isMap := entry.(map[string]any); isMap && fields["name"] == component.Name {
-			return fields, nil
-		}
-	}
-	return nil, fmt.Errorf("spec.%s has no entry %s", list, component.Name)
 }
 
 // largestQueue of the topics that a Function or Sink consumes.

@@ -81,9 +81,9 @@ func (s *checkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	object, known := s.objects[r.URL.Path]
 	switch {
 	case r.URL.Path == "/apis":
-		writeJSON(w, groupList())
+		respond(w, groupList())
 	case isDiscovery:
-		writeJSON(w, metav1.APIResourceList{
+		respond(w, metav1.APIResourceList{
 			TypeMeta:     metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"},
 			GroupVersion: strings.TrimPrefix(r.URL.Path, "/apis/"), APIResources: resources,
 		})
@@ -94,13 +94,13 @@ func (s *checkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case known && object == nil:
 		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, r.URL.Path+" not found")
 	case known:
-		writeJSON(w, object)
+		respond(w, object)
 	default:
 		s.policyServer.ServeHTTP(w, r)
 	}
 }
 
-func writeJSON(w http.ResponseWriter, object any) {
+func respond(w http.ResponseWriter, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
@@ -123,7 +123,7 @@ func (s *checkServer) review(w http.ResponseWriter, r *http.Request) {
 	asked := strings.TrimSuffix(a.Verb+" "+a.Resource+"/"+a.Subresource, "/")
 	s.reviewed = append(s.reviewed, spec.User+" "+a.Namespace+" "+asked)
 	status.Allowed = !slices.Contains(s.denied, asked)
-	writeJSON(w, object)
+	respond(w, object)
 }
 
 // write creates or deletes a policy.
@@ -137,7 +137,7 @@ func (s *checkServer) write(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.list.Items = nil
-		writeJSON(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
+		respond(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
 		return
 	}
 	var p v1alpha1.AutoscalingPolicy
@@ -147,5 +147,5 @@ func (s *checkServer) write(w http.ResponseWriter, r *http.Request) {
 	s.verdict(&p)
 	s.list.Items = append(s.list.Items, p)
 	w.WriteHeader(http.StatusCreated)
-	writeJSON(w, created)
+	respond(w, created)
 }

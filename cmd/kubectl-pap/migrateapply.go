@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
@@ -40,26 +41,13 @@ func (m mover) move(ctx context.Context, result migrate.Result) error {
 	return errors.Join(m.create(ctx, result.Moves), m.switchOver(ctx, result.Begun))
 }
 
-// say reports a step. The steps go on without their reader.
-func (m mover) say(format string, args ...any) { _, _ = fmt.Fprintf(m.out, format+"\n", args...) }
+func (m mover) say(format string, args ...any) { output.Printf(m.out, format+"\n", args...) }
 
-// ask is true for y or yes. The end of the input is a no.
 func (m mover) ask(question string) (bool, error) {
 	if m.yes {
 		return true, nil
 	}
-	if _, err := io.WriteString(m.out, question+" [y/N] "); err != nil {
-		return false, err
-	}
-	answer, err := m.in.ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("reading the answer: %w", err)
-	}
-	if err != nil {
-		m.say("")
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
+	return confirmed(m.in, m.out, question)
 }
 
 // create creates all policies and sets in mode Recommend.

@@ -54,9 +54,7 @@ func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
 		}
 		list.Items = append(list.Items, runtime.RawExtension{Raw: text})
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(list)
+	return writeJSON(out, list)
 }
 
 // moveManifest is the object as YAML, with the order of the API's fields.
@@ -137,23 +135,11 @@ func originNames(origins []migrate.Origin) (all []string) {
 
 // wrapComment breaks a text into lines, each after the prefix. The lines after "- " are indented.
 func wrapComment(text, prefix string, width int) string {
-	indent := ""
+	next := prefix
 	if strings.HasPrefix(text, "- ") {
-		indent = "  "
+		next += "  "
 	}
-	var lines []string
-	for _, word := range strings.Fields(text) {
-		last := len(lines) - 1
-		switch {
-		case last < 0:
-			lines = append(lines, prefix+word)
-		case len([]rune(lines[last]))+1+len([]rune(word)) > width:
-			lines = append(lines, prefix+indent+word)
-		default:
-			lines[last] += " " + word
-		}
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return wrapped(text, prefix, next, width) + "\n"
 }
 
 // namespacesOf are the namespaces of moves, sorted.

@@ -4,7 +4,13 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -33,4 +39,27 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(newTop(streams), newExplain(streams), newCheck(streams), newMigrate(streams), newSimulate(streams),
 		newBench(streams))
 	return root
+}
+
+// writeJSON writes a value for programs.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// confirmed asks a question: y and yes agree. The end of the input does not, and ends the line.
+func confirmed(in *bufio.Reader, out io.Writer, question string) (bool, error) {
+	if _, err := io.WriteString(out, question+" [y/N] "); err != nil {
+		return false, err
+	}
+	answer, err := in.ReadString('\n')
+	switch {
+	case errors.Is(err, io.EOF):
+		_, _ = io.WriteString(out, "\n")
+	case err != nil:
+		return false, fmt.Errorf("reading the answer: %w", err)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
 }

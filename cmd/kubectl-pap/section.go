@@ -53,22 +53,24 @@ func row(l line, indent string, width int) string {
 	if len(strings.TrimRight(begin, " ")) >= margin {
 		begin += "\n" + strings.Repeat(" ", margin)
 	}
-	var text strings.Builder
-	text.WriteString(begin)
-	column, most := 0, max(minWidth, width)-margin
-	for _, word := range strings.Fields(l.text) {
-		length := len([]rune(word))
+	beside := strings.Repeat(" ", margin)
+	lines := strings.TrimPrefix(wrapped(l.text, beside, beside, max(minWidth, width)), beside)
+	return strings.TrimRight(begin+lines, " ") + "\n"
+}
+
+// wrapped breaks a text into lines of width columns. The first line begins with first, the others with next.
+func wrapped(text, first, next string, width int) string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
 		switch {
-		case column == 0:
-		case column+1+length > most:
-			text.WriteString("\n" + strings.Repeat(" ", margin))
-			column = 0
+		case last < 0:
+			lines = append(lines, first+word)
+		case len([]rune(lines[last]))+1+len([]rune(word)) > width:
+			lines = append(lines, next+word)
 		default:
-			text.WriteByte(' ')
-			column++
+			lines[last] += " " + word
 		}
-		text.WriteString(word)
-		column += length
 	}
-	return strings.TrimRight(text.String(), " ") + "\n"
+	return strings.Join(lines, "\n")
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -146,9 +145,7 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 		}
 	}
 	if o.output == "json" {
-		encoder := json.NewEncoder(streams.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
+		return writeJSON(streams.Out, result)
 	}
 	return result.WriteTable(streams.Out)
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -168,9 +167,7 @@ func (o *topOptions) write(out io.Writer, policies []v1alpha1.AutoscalingPolicy,
 	list := map[string][]topRow{"items": rows}
 	switch o.form {
 	case formJSON:
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(list)
+		return writeJSON(out, list)
 	case formYAML:
 		text, err := yaml.Marshal(list)
 		if err == nil {
