@@ -68,7 +68,7 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Forecast *ExpectedLoad `json:"forecast,omitempty"`
 
-	// lastScaleDown is the last time that the target's replicas became fewer, and what the removed ones gave back.
+	// lastScaleDown is the last time that the target's replicas became fewer, and how many messages Pulsar delivers again.
 	// +optional
 	LastScaleDown *ScaleDownResult `json:"lastScaleDown,omitempty"`
 

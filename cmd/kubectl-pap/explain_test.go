@@ -93,7 +93,7 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		"\n  held by     ReadingPartial: the load may be larger\n",
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
-		"\n  removed     6, 3m12s ago; they gave back 20 messages\n",
+		"\n  removed     6, 3m12s ago; redelivered: 20 messages\n",
 		"\nATTENTION\n  Ready       False for 3m12s (PartialAnswer): 1 topic is unknown: grant consume\n",
 		"\n  ScalingLimited\n              True (TooManyReplicas): the load needs more replicas than\n              maxReplicas\n",
 		"\n  not checked ObjectiveMet\n",

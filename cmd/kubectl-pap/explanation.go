@@ -182,7 +182,7 @@ func (e explanation) running() section {
 	}
 	s.add("consuming", "%s", number(consumers, ""))
 	if last := status.LastScaleDown; last != nil {
-		s.add("removed", "%d, %s ago; they gave back %s", last.RemovedReplicas, ago(last.Time.Time, e.now),
+		s.add("removed", "%d, %s ago; redelivered: %s", last.RemovedReplicas, ago(last.Time.Time, e.now),
 			number(last.RedeliveredMessages, "messages"))
 	}
 	return s

@@ -57,7 +57,8 @@ func (t *translator) behavior(d *draft, origin Origin, title string,
 		d.keepReplicas("behavior.scaleDown", origin)
 	}
 	if !isDefault(down.Policies, hundredPercent()) {
-		d.note("behavior.scaleDown.policies: not needed. A policy never goes below what the last 90 s needed.")
+		d.note("behavior.scaleDown.policies: not needed. A policy removes replicas when keeping them costs more than a " +
+			"change.")
 	}
 	if down.StabilizationWindowSeconds != nil {
 		d.stabilize(origin, *down.StabilizationWindowSeconds)

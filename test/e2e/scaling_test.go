@@ -139,7 +139,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	f.AwaitReplicas(t, 1, 1)
 	requireClean(t, f)
 
-	scene.AwaitPolicy(t, p.Name, "what the last scale-down gave back", func(p *v1alpha1.AutoscalingPolicy) bool {
+	scene.AwaitPolicy(t, p.Name, "redelivered messages of a scale-down", func(p *v1alpha1.AutoscalingPolicy) bool {
 		last := p.Status.LastScaleDown
 		return last != nil && last.RemovedReplicas > 0 && last.RedeliveredMessages != nil
 	})

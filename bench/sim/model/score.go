@@ -20,7 +20,7 @@ type Score struct {
 	ViolationSeconds int
 	// Actions are changes of the number of replicas, and Flaps scale-ups within ten minutes of a scale-down.
 	Actions, Flaps int
-	// Ended are replicas that were removed, or whose container ended, and Redelivered the messages that they held then.
+	// Ended counts removed replicas and ended containers, and Redelivered the messages that these held.
 	Ended       int
 	Redelivered float64
 	// Trace has the replicas of every second, and Oldest the age of the oldest message.

@@ -51,8 +51,8 @@ type kind struct {
 	draw func(*rand.Rand) train
 }
 
-// regular kinds: cron jobs each few minutes, pulses whose period grows by 0.3 to 1 % each time, two different pulses in
-// a period, and pulses from no load at all with replicas at zero.
+// regular kinds: cron jobs that run every few minutes, pulses with a period that grows by 0.3 to 1 %, two different
+// pulses in a period, and pulses from no load at all with replicas at zero.
 func regular() []kind {
 	var all []kind
 	for _, period := range []float64{2, 5, 10, 15, 60} {
