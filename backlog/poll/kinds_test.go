@@ -101,10 +101,10 @@ func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1, orders)
 		source.backlog = 5
+		subscription := matching(t, "in-.*")
+		store.Track("me", subscription)
+		store.Track("you", matching(t, ".*"))
 		run(t, pulsar.config(store, source), func(*poll.Poller) {
-			subscription := matching(t, "in-.*")
-			store.Track("me", subscription)
-			store.Track("you", matching(t, ".*"))
 			time.Sleep(500 * time.Millisecond)
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err, "a new pattern is read within half a second")

@@ -145,12 +145,12 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s := onScene(t)
 	leader, other := s.roles(t)
-	since := time.Now()
 	s.annotateLease(t, `"incident 42"`)
 	require.Contains(t, s.function.AwaitConditions(t, "Ready=True/Paused"), "all policies are paused (incident 42)")
 	s.AwaitGone(t, &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: plan.AutoscalerName(name)},
 	})
+	since := time.Now() // until the HPA was deleted, it scaled
 
 	leader.Kill()
 	s.function.Await(t, "the other adapter to lead", func(ctx context.Context) (bool, string, error) {
