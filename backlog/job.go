@@ -44,8 +44,8 @@ type Change struct {
 	Wanted bool
 	// Soon is true if the job cannot wait until it is due.
 	Soon bool
-	// AtRest is true if the job is a topic that all owners need every RestInterval only.
-	AtRest bool
+	// Pace of a topic is that of the owner that needs it most often.
+	Pace Pace
 	// Tenants are the Kubernetes namespaces that ask for the job.
 	Tenants []string
 }
@@ -95,23 +95,53 @@ func (f *Feed) Changes() []Change {
 	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
 		changes = append(changes, Change{
-			Job: j, Wanted: s.wants(j), Soon: soon, AtRest: s.isAtRest(j), Tenants: s.tenantsOf(j),
+			Job: j, Wanted: s.wants(j), Soon: soon, Pace: s.paceOf(j), Tenants: s.tenantsOf(j),
 		})
 	}
 	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
 }
 
-// RestInterval is the time between two answers about a topic at rest, if an answer stays valid for twice as long.
-const RestInterval = 30 * time.Second
+// Pace is how often an owner needs its topics.
+type Pace uint8
+
+// The paces: every interval of the poller, every RestInterval, and every QuickInterval.
+const (
+	Usual Pace = iota
+	AtRest
+	Quick
+)
+
+// paces counts the uses of a topic by their pace.
+type paces [Quick + 1]int32
+
+// quickest is the pace of the use that needs the topic most often.
+func (p paces) quickest() Pace {
+	switch {
+	case p[Quick] > 0:
+		return Quick
+	case p[Usual] > 0:
+		return Usual
+	}
+	return AtRest
+}
+
+const (
+	// RestInterval is the time between two answers about a topic at rest, if an answer stays valid for twice as long.
+	RestInterval = 30 * time.Second
+	// QuickInterval is the time between two answers about a topic of which the messages wait for the next answer.
+	QuickInterval = 2 * time.Second
+)
 
 // RestInterval is the time between two answers about a topic at rest: if a fetch fails, the next one is still in time.
 func (f *Feed) RestInterval() time.Duration { return min(RestInterval, f.store.staleAfter/2) }
 
-// isAtRest reports whether no owner needs the topic of the job more often than every RestInterval. mu is held.
-func (s *jobs) isAtRest(j Job) bool {
-	topic := s.topics[j.Topic()]
-	return j.Kind == TopicKind && topic != nil && topic.active == 0
+// paceOf is that of the owner that needs the topic of the job most often. mu is held.
+func (s *jobs) paceOf(j Job) Pace {
+	if j.Kind != TopicKind || s.topics[j.Topic()] == nil {
+		return Usual
+	}
+	return s.topics[j.Topic()].uses.quickest()
 }
 
 // tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.

@@ -18,8 +18,7 @@ type topicState struct {
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
-	// active counts the uses that are not at rest.
-	active int
+	uses          paces
 
 	answeredAt     time.Time // last good answer; zero before the first
 	fullAt         time.Time // last one with consumers

@@ -68,8 +68,8 @@ type Subscription struct {
 	Patterns []string
 	// Bytes also requests the backlog in bytes, which costs the broker a lock for each subscription.
 	Bytes bool
-	// AtRest allows to read its topics every RestInterval only, unless another owner needs them more often.
-	AtRest bool
+	// Pace is how often its topics are read at least.
+	Pace Pace
 	// Workload names the instances with counters for the reading, in the format of the InstanceSource; empty for none.
 	Workload string
 }
@@ -99,7 +99,7 @@ func isNonPersistent(name string) bool { return strings.HasPrefix(name, "non-per
 
 // Equal reports whether both track the same inputs.
 func (s Subscription) Equal(other Subscription) bool {
-	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.AtRest == other.AtRest &&
+	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.Pace == other.Pace &&
 		s.Workload == other.Workload && slices.Equal(s.Topics, other.Topics) && slices.Equal(s.Patterns, other.Patterns)
 }
 

@@ -95,15 +95,15 @@ func (s *tracked) topicsOf(subscription Subscription) []string {
 func (s *jobs) replace(before, after tracks, tenant string) {
 	added, removed := after.since(before)
 	old, now := before.subscription, after.subscription
-	if old.Bytes != now.Bytes || old.AtRest != now.AtRest {
+	if old.Bytes != now.Bytes || old.Pace != now.Pace {
 		added, removed = after.topics, before.topics
 	}
 	for _, name := range added {
-		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, now.AtRest, tenant})
+		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, now.Pace, tenant})
 	}
 	s.acquireWorkload(now, tenant)
 	for _, name := range removed {
-		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, old.AtRest, tenant})
+		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, old.Pace, tenant})
 	}
 	s.releaseWorkload(old, tenant)
 }
@@ -151,7 +151,7 @@ func (s *Store) Expire(now time.Time) {
 type use struct {
 	name   string
 	bytes  bool // in bytes too
-	atRest bool
+	pace   Pace
 	tenant string
 }
 
@@ -179,10 +179,15 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 			s.change(TopicJob(key), true)
 		}
 	}
-	if !use.atRest {
-		if topic.active++; topic.active == 1 {
-			s.change(TopicJob(key), false)
-		}
+	s.count(key, use.pace, 1)
+}
+
+// count adds to or removes from the uses of a topic at a pace.
+func (s *jobs) count(key Topic, pace Pace, more int32) {
+	topic := s.topics[key]
+	before := topic.uses.quickest()
+	if topic.uses[pace] += more; topic.uses.quickest() != before {
+		s.change(TopicJob(key), false)
 	}
 }
 
@@ -192,11 +197,7 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	if use.bytes {
 		state.bytes--
 	}
-	if !use.atRest {
-		if topic.active--; topic.active == 0 {
-			s.change(TopicJob(key), false)
-		}
-	}
+	s.count(key, use.pace, -1)
 	if state.tenants.remove(use.tenant) {
 		if s.pairs[use.tenant]--; s.pairs[use.tenant] == 0 {
 			delete(s.pairs, use.tenant)

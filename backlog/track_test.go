@@ -39,37 +39,43 @@ func BenchmarkRecordListing(b *testing.B) {
 	}
 }
 
-func TestATopicIsAtRestWhileAllItsOwnersAre(t *testing.T) {
+func TestATopicHasThePaceOfTheOwnerThatNeedsItMostOften(t *testing.T) {
 	store, err := NewStore(10*time.Second, 40*time.Second)
 	require.NoError(t, err)
 	feed := store.Feed(true)
 	require.Equal(t, 20*time.Second, feed.RestInterval(), "answers that are 40 s old are stale")
 	atRest := NewSubscription(Cluster{}, "f", "orders", "returns")
-	atRest.Workload, atRest.AtRest = "shop/resize", true
+	atRest.Workload, atRest.Pace = "shop/resize", AtRest
 	active := NewSubscription(Cluster{}, "f", "orders")
-	changes := func() map[string]bool {
-		changed := map[string]bool{}
+	changes := func() map[string]Pace {
+		changed := map[string]Pace{}
 		for _, c := range feed.Changes() {
-			changed[c.Job.Name] = c.AtRest
+			changed[c.Job.Name] = c.Pace
 		}
 		return changed
 	}
 	const orders, returns = "persistent://public/default/orders", "persistent://public/default/returns"
 	store.Track("shop/policy", atRest)
-	require.Equal(t, map[string]bool{orders: true, returns: true, "shop/resize": false}, changes())
+	require.Equal(t, map[string]Pace{orders: AtRest, returns: AtRest, "shop/resize": Usual}, changes())
 	store.Track("shop/hpa", active)
-	require.Equal(t, map[string]bool{orders: false}, changes())
+	require.Equal(t, map[string]Pace{orders: Usual}, changes())
+	quick := active
+	quick.Pace = Quick
+	store.Track("shop/zero", quick)
+	require.Equal(t, map[string]Pace{orders: Quick}, changes())
 	store.Untrack("shop/hpa")
-	require.Equal(t, map[string]bool{orders: true}, changes())
-	atRest.AtRest = false
+	require.Empty(t, changes(), "one is enough")
+	store.Untrack("shop/zero")
+	require.Equal(t, map[string]Pace{orders: AtRest}, changes())
+	atRest.Pace = Usual
 	store.Track("shop/policy", atRest)
-	require.Equal(t, map[string]bool{orders: false, returns: false}, changes())
+	require.Equal(t, map[string]Pace{orders: Usual, returns: Usual}, changes())
 	store.Track("shop/hpa", active)
 	store.Track("shop/policy", atRest)
 	require.Empty(t, changes(), "one is enough")
-	atRest.AtRest = true
+	atRest.Pace = AtRest
 	store.Track("shop/policy", atRest)
-	require.Equal(t, map[string]bool{returns: true}, changes())
+	require.Equal(t, map[string]Pace{returns: AtRest}, changes())
 	store.Untrack("shop/policy")
 	store.Untrack("shop/hpa")
 	require.Empty(t, store.topics)

@@ -55,7 +55,7 @@ func (env *testEnv) input() policy.Input {
 	env.t.Helper()
 	observed, err := env.reconciler.observer.observe(env.t.Context(), env.policy(), env.now)
 	require.NoError(env.t, err)
-	observed.Measured = env.reconciler.observer.measure(observed, false)
+	observed.Measured = env.reconciler.observer.measure(observed, backlog.Usual)
 	return plan.Input(observed)
 }
 

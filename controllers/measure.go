@@ -23,13 +23,13 @@ const freshIntervals = 3
 
 // measure reads the store and the health of the pods; nothing without a subscription. Topics at rest are polled less
 // often.
-func (o observer) measure(observed plan.Observed, atRest bool) plan.Measured {
+func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measured {
 	subscription := observed.Subscription()
 	if subscription == nil {
 		return plan.Measured{}
 	}
 	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed)}
-	if atRest {
+	if pace == backlog.AtRest {
 		measured.Rested = max(0, backlog.RestInterval-o.pollInterval)
 	}
 	reading, err := o.store.Read(*subscription, observed.Now)

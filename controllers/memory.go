@@ -36,8 +36,8 @@ type policyMemory struct {
 	// followed is the subscription of the last target found, and followedAt the time.
 	followed   *backlog.Subscription
 	followedAt time.Time
-	// atRest is true if the last decision needs its topics less often.
-	atRest bool
+	// pace is how often the last decision needs its topics.
+	pace backlog.Pace
 	// cleanupAttempts counts the attempts to restore after the policy was deleted, and cleanedUpAt is when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
@@ -74,13 +74,13 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 		return nil
 	}
 	followed := *m.followed
-	followed.AtRest = m.atRest
+	followed.Pace = m.pace
 	return &followed
 }
 
-// rest records whether the last decision needs its topics less often, and reports whether that changed.
-func (m *policyMemory) rest(atRest bool) (changed bool) {
-	changed, m.atRest = atRest != m.atRest, atRest
+// keep records how often the last decision needs its topics, and reports whether that changed.
+func (m *policyMemory) keep(pace backlog.Pace) (changed bool) {
+	changed, m.pace = pace != m.pace, pace
 	return changed
 }
 

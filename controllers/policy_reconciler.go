@@ -205,7 +205,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 		return observed, err
 	}
 	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
-	observed.Measured = r.observer.measure(observed, memory.atRest)
+	observed.Measured = r.observer.measure(observed, memory.pace)
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Invalidate(observed.Subscription().Cluster)
 	}
@@ -221,7 +221,7 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	*policy.Decision, policy.State,
 ) {
 	if observed.Subscription() == nil {
-		memory.paused, memory.atRest = true, false
+		memory.paused, memory.pace = true, backlog.Usual
 		return nil, policy.State{}
 	}
 	before, unread := memory.state(observed)
@@ -229,7 +229,7 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	in := plan.Input(observed)
 	decision, after := policy.Decide(in, before)
 	memory.resume = &after
-	if memory.rest(after.Zero.AtRest(in)) {
+	if memory.keep(after.Zero.Pace(in)) {
 		r.interest.follow(client.ObjectKeyFromObject(observed.Policy), memory.follow(observed))
 	}
 	return &decision, after

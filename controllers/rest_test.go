@@ -25,7 +25,7 @@ func restingEnv(t *testing.T) (env *testEnv, atRest func() bool) {
 	feed, resting := env.store.Feed(false), false
 	atRest = func() bool {
 		for _, change := range feed.Changes() {
-			resting = change.AtRest
+			resting = change.Pace == backlog.AtRest
 		}
 		return resting
 	}

@@ -12,7 +12,7 @@
 //	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and worthwhile, in holds.go
 //	  limit         how fast replicas may be added, or whether at all (behavior.go)
 //	  bound         minReplicas and maxReplicas (input.go)
-//	State         what the next decision needs (state.go, encode.go), and how often to poll (rest.go)
+//	State         what the next decision needs (state.go, encode.go), and how often to poll (pace.go)
 //
 // Layer 1: it knows the API and package backlog. It never reads a clock, speaks to a server, logs, or starts a
 // goroutine. The same input always gives the same decision, so every decision can be replayed.

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poll fetches what a backlog.Store tracks: each topic once an interval, or less often while all its owners are
-// at rest, and with their own intervals the listings of the namespaces that patterns need and the instances of
+// Package poll fetches what a backlog.Store tracks: each topic once an interval, less often while all its owners are
+// at rest, more often while one needs it quickly, and with their own intervals the listings of the namespaces that patterns need and the instances of
 // workloads.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures

@@ -33,8 +33,8 @@ type Config struct {
 	Store  *backlog.Store
 	Source Source
 	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m; topics at rest have the
-	// Feed's RestInterval if that is longer. New jobs are fetched at once; if a cluster has more than a hundred, the rest
-	// is spread over the first interval.
+	// Feed's RestInterval if that is longer, and topics that are needed quickly backlog.QuickInterval if that is shorter.
+	// New jobs are fetched at once; if a cluster has more than a hundred, the rest is spread over the first interval.
 	Interval time.Duration
 	// Timeout of one fetch, at most 1m.
 	Timeout time.Duration
@@ -89,8 +89,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	now := time.Now()
 	p.feed = p.config.Store.Feed(p.config.Instances != nil)
 	s := newSchedule(pace{
-		interval: p.config.Interval, rest: max(p.config.Interval, p.feed.RestInterval()), jitter: p.config.Jitter,
-		after: p.delay,
+		interval: p.config.Interval, rest: max(p.config.Interval, p.feed.RestInterval()),
+		quick: min(p.config.Interval, backlog.QuickInterval), jitter: p.config.Jitter, after: p.delay,
 	})
 	p.updateSchedule(s, now)
 	for {

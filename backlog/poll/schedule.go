@@ -22,8 +22,8 @@ type schedule struct {
 type pace struct {
 	// interval between two fetches of a topic. The first fetches of many topics are spread over it.
 	interval time.Duration
-	// rest is the interval of topics at rest.
-	rest time.Duration
+	// rest is the interval of topics at rest, and quick that of topics of which messages wait for the next answer.
+	rest, quick time.Duration
 	// jitter returns a number in [0,1).
 	jitter func() float64
 	// after returns the interval of a kind, or the delay of a job after a number of consecutive failures.
@@ -48,14 +48,14 @@ type slot struct {
 	due      time.Time
 	failures int // in a row
 	state    slotState
-	unwanted bool    // no longer wanted, while busy
-	rerun    bool    // cannot wait, while running
-	hastened bool    // perhaps with others, so that it needs a row of its own
-	atRest   bool    // needed every pace.rest only
-	rested   bool    // the last wait was a rest
-	ticket   int     // its last one in a line
-	turn     *tenant // in the turn of which it runs
-	failing  bool    // it held a place of those that failed
+	unwanted bool // no longer wanted, while busy
+	rerun    bool // cannot wait, while running
+	hastened bool // perhaps with others, so that it needs a row of its own
+	pace     backlog.Pace
+	wait     time.Duration // the last one that followed the pace
+	ticket   int           // its last one in a line
+	turn     *tenant       // in the turn of which it runs
+	failing  bool          // it held a place of those that failed
 }
 
 // slotState is the state of a slot.
@@ -78,7 +78,8 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 		existing := s.slots[c.Job]
 		switch {
 		case existing == nil && c.Wanted:
-			existing = &slot{job: c.Job, due: now.Add(s.pace.after(c.Job.Kind, 0))}
+			existing = &slot{job: c.Job, wait: s.pace.after(c.Job.Kind, 0)}
+			existing.due = now.Add(existing.wait)
 			existing.moment.Element = existing
 			s.slots[c.Job] = existing
 			s.timeline.Set(&existing.moment, existing.due)
@@ -88,10 +89,8 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
-		if existing.atRest && !c.AtRest {
-			s.wake(existing, now)
-		}
-		existing.unwanted, existing.atRest, existing.tenants = false, c.AtRest, c.Tenants
+		existing.unwanted, existing.pace, existing.tenants = false, c.Pace, c.Tenants
+		s.advance(existing, now)
 		if c.Soon {
 			soon = append(soon, existing)
 		}
@@ -99,13 +98,26 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	s.hasten(soon, now)
 }
 
-// wake makes a topic that was at rest due as if it had not been, so within an interval.
-func (s *schedule) wake(one *slot, now time.Time) {
-	if one.state != onTimeline || !one.rested || one.failures > 0 {
+// advance makes a topic that is needed more often than before due as if it always had been.
+func (s *schedule) advance(one *slot, now time.Time) {
+	wait := s.waitOf(one)
+	if one.state != onTimeline || wait >= one.wait || one.failures > 0 {
 		return
 	}
-	one.due = following(one.due.Add(s.pace.interval-s.pace.rest), s.pace.interval, now)
+	one.due = following(one.due.Add(wait-one.wait), wait, now)
+	one.wait = wait
 	s.timeline.Set(&one.moment, one.due)
+}
+
+// waitOf is the time between two fetches of a job that does not fail.
+func (s *schedule) waitOf(one *slot) time.Duration {
+	switch one.pace {
+	case backlog.AtRest:
+		return s.pace.rest
+	case backlog.Quick:
+		return s.pace.quick
+	}
+	return s.pace.after(one.job.Kind, 0)
 }
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
@@ -217,21 +229,19 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 
 // next is the next due time of the job after now, whenever the last fetch was. A failure starts a new series of due
 // times. So does a hastened job, up to half a topic's interval early: many jobs may have been hastened at the same
-// time, and a rate over a shorter time is noisy. So does the first rest, since many topics may come to rest together.
+// time, and a rate over a shorter time is noisy. So does a slower pace, since many topics may come to rest together.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
-	wait := s.pace.after(one.job.Kind, one.failures)
-	rested := one.rested
-	if one.rested = one.atRest && one.failures == 0; one.rested {
-		wait = s.pace.rest
+	if one.failures > 0 {
+		return now.Add(s.pace.after(one.job.Kind, one.failures))
 	}
+	wait, before := s.waitOf(one), one.wait
+	one.wait = wait
 	due := one.due.Add(wait)
 	switch {
-	case one.failures > 0:
-		return now.Add(wait)
-	case one.rested && !rested:
-		due = due.Add(-time.Duration(s.pace.jitter() * float64(s.pace.rest-s.pace.interval)))
+	case wait > before:
+		due = due.Add(-time.Duration(s.pace.jitter() * float64(wait-before)))
 	case one.hastened:
-		early := min(s.pace.interval/2, due.Sub(now))
+		early := min(s.pace.interval/2, wait/2, due.Sub(now))
 		due = due.Add(-time.Duration(s.pace.jitter() * float64(max(0, early))))
 	}
 	return following(due, wait, now)

@@ -28,7 +28,7 @@ func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 1))
 	s := newSchedule(pace{
-		interval: 10 * time.Second, rest: 30 * time.Second, jitter: random.Float64,
+		interval: 10 * time.Second, rest: 30 * time.Second, quick: 2 * time.Second, jitter: random.Float64,
 		after: func(backlog.JobKind, int) time.Duration { return 10 * time.Second },
 	})
 	for i := range topics {
@@ -43,10 +43,10 @@ func subscriptionOf(i int) backlog.Subscription {
 	return backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i))
 }
 
-// rest lets the owner of a topic need it less often, or as usual again.
-func (s scheduled) rest(i int, atRest bool) {
+// need makes the owner of a topic need it at a pace.
+func (s scheduled) need(i int, pace backlog.Pace) {
 	subscription := subscriptionOf(i)
-	subscription.AtRest = atRest
+	subscription.Pace = pace
 	s.store.Track(fmt.Sprint(i), subscription)
 }
 
@@ -146,7 +146,7 @@ func TestTopicsAtRestAreFetchedEveryHalfMinute(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := scheduleOf(t, topics, now)
 	for i := moving; i < topics; i++ {
-		s.rest(i, true)
+		s.need(i, backlog.AtRest)
 	}
 	last, longest := make(map[backlog.Job]time.Time, topics), map[bool]time.Duration{}
 	slow := make(map[backlog.Job]bool, topics)
@@ -180,7 +180,7 @@ func TestTopicsAtRestAreFetchedEveryHalfMinute(t *testing.T) {
 func TestATopicThatWakesIsFetchedAsIfItHadNotBeenAtRest(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := scheduleOf(t, 1, now)
-	s.rest(0, true)
+	s.need(0, backlog.AtRest)
 	fetchedAt := func(limit time.Duration) time.Time {
 		t.Helper()
 		for end := now.Add(limit); now.Before(end); {
@@ -199,20 +199,50 @@ func TestATopicThatWakesIsFetchedAsIfItHadNotBeenAtRest(t *testing.T) {
 		last := fetchedAt(30*time.Second + tick)
 		now = now.Add(after)
 		woke := now
-		s.rest(0, false)
+		s.need(0, backlog.Usual)
 		next := fetchedAt(10*time.Second + tick)
 		require.LessOrEqual(t, next.Sub(woke), 10*time.Second+tick)
 		require.Zero(t, next.Sub(last)%(10*time.Second), "%s", next.Sub(last))
 		require.Equal(t, 10*time.Second, fetchedAt(10*time.Second+tick).Sub(next), "and then as usual")
-		s.rest(0, true)
+		s.need(0, backlog.AtRest)
 		fetchedAt(10*time.Second + tick)
 	}
+}
+
+func TestTopicsThatAreNeededQuicklyAreFetchedEveryTwoSeconds(t *testing.T) {
+	const topics = 100
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, topics, now)
+	turns := func(count int) (fetched int, most int) {
+		for range count {
+			now = now.Add(tick)
+			one := s.turn(now)
+			fetched, most = fetched+one, max(most, one)
+		}
+		return fetched, most
+	}
+	turns(200)
+	for i := range topics {
+		s.need(i, backlog.Quick)
+	}
+	fetched, _ := turns(20)
+	require.InDelta(t, topics, fetched, topics/10, "the first time within two seconds and a tick")
+	fetched, _ = turns(100)
+	require.Equal(t, 5*topics, fetched)
+	for i := range topics {
+		s.need(i, backlog.Usual)
+	}
+	fetched, _ = turns(100)
+	require.InDelta(t, 2*topics, fetched, topics/2, "their next fetch is within two seconds, and one within ten")
+	fetched, most := turns(100)
+	require.Equal(t, topics, fetched)
+	require.LessOrEqual(t, most, topics/10, "they are spread again")
 }
 
 func TestAFailedTopicAtRestIsFetchedAsSoonAsOthers(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := scheduleOf(t, 1, now)
-	s.rest(0, true)
+	s.need(0, backlog.AtRest)
 	for range 3 {
 		now = now.Add(30 * time.Second)
 		s.turn(now)
@@ -223,7 +253,7 @@ func TestAFailedTopicAtRestIsFetchedAsSoonAsOthers(t *testing.T) {
 	require.Len(t, jobs, 1)
 	s.finish(jobs[0], errors.New("connection refused"), now)
 	require.Equal(t, 10*time.Second, s.slots[jobs[0]].due.Sub(now))
-	s.rest(0, false)
+	s.need(0, backlog.Usual)
 	s.apply(s.feed.Changes(), now)
 	require.Equal(t, 10*time.Second, s.slots[jobs[0]].due.Sub(now), "its pause stays")
 }

@@ -34,7 +34,7 @@ func rests(change func(second int, in *policy.Input)) (atRest []bool) {
 		in.Reading.At = at.Add(-time.Duration(at.Unix()%20) * 50 * time.Millisecond) // an answer takes time
 		change(second, &in)
 		_, state = policy.Decide(in, state)
-		resting = state.Zero.AtRest(in)
+		resting = state.Zero.Pace(in) == backlog.AtRest
 		atRest = append(atRest, resting)
 	}
 	return atRest
@@ -97,6 +97,28 @@ func TestAFunctionIsAtRestWhenNothingDependsOnTheNextPoll(t *testing.T) {
 			for i, resting := range rests(test.change) {
 				require.Equal(t, i >= test.since && i < test.until, resting, "decision %d", i)
 			}
+		})
+	}
+}
+
+func TestTopicsAreNeededQuicklyAtZeroWithAShortObjective(t *testing.T) {
+	tests := map[string]struct {
+		change func(in *policy.Input)
+		pace   backlog.Pace
+	}{
+		"below a minute":          {func(*policy.Input) {}, backlog.Quick},
+		"not with a minute":       {func(in *policy.Input) { in.Spec.LatencyObjective.Duration = time.Minute }, backlog.Usual},
+		"not with a replica":      {func(in *policy.Input) { in.CurrentReplicas = 1 }, backlog.Usual},
+		"not without an answer":   {func(in *policy.Input) { in.Unknown = backlog.ErrTopicNotFound }, backlog.Usual},
+		"not with unknown topics": {func(in *policy.Input) { in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden) }, backlog.Usual},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := idle(0, 1800)
+			in.Spec.MinReplicas, in.Spec.LatencyObjective = new(int32), metav1.Duration{Duration: 59 * time.Second}
+			test.change(&in)
+			_, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(0)})
+			require.Equal(t, test.pace, state.Zero.Pace(in))
 		})
 	}
 }

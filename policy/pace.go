@@ -1,0 +1,35 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// restAfter is how long a Function must be idle before it is at rest.
+	restAfter = 10 * time.Minute
+	// restObjective is the minimum objective: polls of topics at rest add less than a tenth of it to the wait.
+	restObjective = 10 * backlog.RestInterval
+	// quickObjective is above the objectives of which a usual poll takes more than a sixth.
+	quickObjective = time.Minute
+)
+
+// Pace is how often topics need to be polled. They are at rest if the Function has been idle for long, a replica runs
+// that processes the first messages, none can be removed, and the objective is long. Without a replica messages wait for
+// a poll: with a short objective it comes quickly.
+func (z Zero) Pace(in Input) backlog.Pace {
+	switch {
+	case in.Unknown != nil || !in.Reading.Coverage.Complete():
+		return backlog.Usual
+	case in.CurrentReplicas == 0 && LatencyObjective(in.Spec) < quickObjective:
+		return backlog.Quick
+	case !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= restAfter && LatencyObjective(in.Spec) >= restObjective &&
+		in.CurrentReplicas > 0 && in.CurrentReplicas == in.minReplicas():
+		return backlog.AtRest
+	}
+	return backlog.Usual
+}
