@@ -23,7 +23,8 @@ import (
 
 var begin = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// fakePrometheus serves range queries: the value of a series, by the beginning of the expression, at a minute.
+// fakePrometheus serves range queries: the value of a series at a minute, by what the expression has before the
+// matchers. Behind a | a key has the labels, as in running_replicas|policy=resize,namespace=media.
 type fakePrometheus struct {
 	series map[string]func(minute int) float64
 
@@ -46,9 +47,16 @@ func (f *fakePrometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.points = max(f.points, int((to-from)/step)+1)
 	f.mu.Unlock()
 	result := []any{}
-	for name, value := range f.series {
+	for key, value := range f.series {
+		name, labels, _ := strings.Cut(key, "|")
 		if !strings.Contains(query, name+"{") {
 			continue
+		}
+		metric := map[string]string{}
+		for label := range strings.SplitSeq(labels, ",") {
+			if name, value, some := strings.Cut(label, "="); some {
+				metric[name] = value
+			}
 		}
 		var points [][]any
 		for at := from; at <= to; at += step {
@@ -57,7 +65,7 @@ func (f *fakePrometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if len(points) > 0 {
-			result = append(result, map[string]any{"metric": map[string]string{}, "values": points})
+			result = append(result, map[string]any{"metric": metric, "values": points})
 		}
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{

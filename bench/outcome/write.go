@@ -1,0 +1,238 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outcome
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+)
+
+// mostLate are the late rows with their reasons.
+const mostLate = 10
+
+// column is a number of each row. Optional ones are left out where no row has a value.
+type column struct {
+	title, csv string
+	optional   bool
+	value      func(Row) *float64
+	text       func(float64) string
+}
+
+func columns() []column {
+	decimals := func(n int, unit string) func(float64) string {
+		return func(value float64) string { return strconv.FormatFloat(value, 'f', n, 64) + unit }
+	}
+	minutes := func(value float64) string { return length(value * minute) }
+	return []column{
+		{"MET", "objective_met_percent", false, func(r Row) *float64 { return r.ObjectiveMetPercent }, decimals(2, "%")},
+		{"LATE", "late_minutes", false, func(r Row) *float64 { return r.LateMinutes }, minutes},
+		{"REPLICA-H", "replica_hours", false, func(r Row) *float64 { return r.ReplicaHours }, decimals(1, "")},
+		{"SAVED", "saved_replica_hours", false, func(r Row) *float64 { return r.SavedReplicaHours }, decimals(1, "")},
+		{"SAVED%", "saved_percent", false, func(r Row) *float64 { return r.SavedPercent }, decimals(0, "%")},
+		{
+			"SINCE", "saved_replica_hours_since_recommend", true, func(r Row) *float64 { return r.SavedSinceRecommend },
+			decimals(1, ""),
+		},
+		{"COST", "cost", true, func(r Row) *float64 { return r.Cost }, decimals(2, "")},
+		{"SAVED COST", "saved_cost", true, func(r Row) *float64 { return r.SavedCost }, decimals(2, "")},
+		{
+			"NO DATA", "no_data_hours", false, func(r Row) *float64 { return &r.NoDataHours },
+			func(value float64) string { return length(value * hour) },
+		},
+	}
+}
+
+// columns that the report has.
+func (r Report) columns() []column {
+	return slices.DeleteFunc(columns(), func(c column) bool {
+		return c.optional && !slices.ContainsFunc(r.Rows, func(row Row) bool { return c.value(row) != nil })
+	})
+}
+
+// cells are the table with its header, and the total as its last row.
+func (r Report) cells() [][]string {
+	header := []string{"POLICY"}
+	if r.GroupedBy != "" {
+		header = []string{strings.ToUpper(r.GroupedBy)}
+	}
+	shown := r.columns()
+	for _, c := range shown {
+		header = append(header, c.title)
+	}
+	rows := [][]string{header}
+	for _, row := range append(slices.Clone(r.Rows), r.Total) {
+		cells := []string{row.Name}
+		for _, c := range shown {
+			cell := output.Unknown
+			if value := c.value(row); value != nil {
+				cell = c.text(*value)
+			}
+			cells = append(cells, cell)
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// Verdict is the report in a sentence.
+func (r Report) Verdict() string {
+	text := "It is unknown whether messages met their latency objectives"
+	if met := r.Total.ObjectiveMetPercent; met != nil {
+		text = fmt.Sprintf("Latency objectives were met %.2f%% of the time", *met)
+	}
+	if saved := r.Total.SavedPercent; saved != nil {
+		text += fmt.Sprintf(", with %.0f%% fewer replica-hours than at each day's peak", *saved)
+	}
+	return text
+}
+
+// period is the time of the report, and how many policies it is about.
+func (r Report) period() string {
+	return fmt.Sprintf("%d policies, %s to %s (%s)", r.Total.Policies, r.From.UTC().Format(time.RFC3339),
+		r.To.UTC().Format(time.RFC3339), length(r.To.Sub(r.From).Seconds()))
+}
+
+// late are the rows with the most late time, each with its reasons.
+func (r Report) late() [][]string {
+	var rows [][]string
+	for _, row := range r.Rows[:min(len(r.Rows), mostLate)] {
+		if row.late() <= 0 {
+			break
+		}
+		var reasons []string
+		for _, reason := range row.LateReasons {
+			reasons = append(reasons, cmp.Or(reason.Reason, "unknown")+" "+length(reason.Minutes*minute))
+		}
+		text := cmp.Or(strings.Join(reasons, ", "), "less than a minute at a time")
+		rows = append(rows, []string{row.Name, length(row.late() * minute), text})
+	}
+	return rows
+}
+
+// notes are what the table does not say.
+func (r Report) notes() []string {
+	var notes []string
+	if hours := r.Total.NoDataHours; hours > 0 {
+		notes = append(notes, fmt.Sprintf("No data for %s of %s: that time counts neither as met nor as late, and has no "+
+			"replica-hours.", length(hours*hour), length(r.To.Sub(r.From).Seconds()*float64(r.Total.Policies))))
+	}
+	for _, row := range r.Rows {
+		if row.Recommend == nil {
+			continue
+		}
+		met := "unknown whether the objective was met"
+		if share := row.Recommend.ObjectiveMetPercent; share != nil {
+			met = fmt.Sprintf("objective met %.2f%%", *share)
+		}
+		notes = append(notes, fmt.Sprintf("%s: %s in mode Recommend, which the table leaves out: %s, %.1f replicas on "+
+			"average.", row.Name, length(row.Recommend.Hours*hour), met, row.Recommend.MeanReplicas))
+	}
+	return notes
+}
+
+// WriteText writes the report for a terminal.
+func (r Report) WriteText(to io.Writer) error {
+	var text strings.Builder
+	output.Printf(&text, "%s\n%s.\n\n", r.period(), r.Verdict())
+	writeTable(&text, r.cells())
+	if late := r.late(); len(late) > 0 {
+		output.Printf(&text, "\nMost late time, and why:\n")
+		writeTable(&text, late)
+	}
+	for i, note := range r.notes() {
+		if i == 0 {
+			output.Printf(&text, "\n")
+		}
+		output.Printf(&text, "%s\n", note)
+	}
+	if _, err := io.WriteString(to, text.String()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+func writeTable(text *strings.Builder, rows [][]string) {
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		output.Printf(table, "%s\n", strings.Join(row, "\t"))
+	}
+	_ = table.Flush() // a strings.Builder does not fail
+}
+
+// WriteCSV writes a row for each row of the report, without the total. An unknown number is an empty cell.
+func (r Report) WriteCSV(to io.Writer) error {
+	table := csv.NewWriter(to)
+	header := []string{"from", "to", "name", "policies"}
+	for _, c := range columns() {
+		header = append(header, c.csv)
+	}
+	rows := [][]string{header}
+	for _, row := range r.Rows {
+		cells := []string{
+			r.From.UTC().Format(time.RFC3339), r.To.UTC().Format(time.RFC3339), row.Name, strconv.Itoa(row.Policies),
+		}
+		for _, c := range columns() {
+			cell := ""
+			if value := c.value(row); value != nil {
+				cell = strconv.FormatFloat(*value, 'f', -1, 64)
+			}
+			cells = append(cells, cell)
+		}
+		rows = append(rows, cells)
+	}
+	if err := table.WriteAll(rows); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// Page is the report as a document.
+func (r Report) Page() page.Page {
+	rows := r.cells()
+	table := page.Table{Caption: "Outcome", Rows: rows[1:], Columns: []page.Column{{Name: rows[0][0]}}}
+	for _, name := range rows[0][1:] {
+		table.Columns = append(table.Columns, page.Column{Name: name, Numeric: true})
+	}
+	p := page.Page{
+		Title: r.Verdict(), Summary: r.period() + ".", Tables: []page.Table{table}, Notes: append(r.notes(), method),
+	}
+	if late := r.late(); len(late) > 0 {
+		p.Tables = append(p.Tables, page.Table{
+			Caption: "Most late time", Rows: late,
+			Columns: []page.Column{{Name: rows[0][0]}, {Name: "LATE", Numeric: true}, {Name: "WHY"}},
+		})
+	}
+	return p
+}
+
+// method explains the columns on the page.
+const method = "MET is the share of the known time in which messages met the latency objective, and LATE the rest. SAVED " +
+	"are the replica-hours below the largest number of each day (UTC), if it had run all the time. SINCE compares with " +
+	"the mean replicas in mode Recommend, of policies that were in each mode for a day or more; the loads may differ."
+
+// length of a time, such as 720h, 2h10m or 45s.
+func length(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	if d >= time.Hour {
+		d = d.Round(time.Minute)
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

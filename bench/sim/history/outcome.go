@@ -1,0 +1,258 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+// Outcome is what happened in a period, as far as it is known.
+type Outcome struct {
+	// KnownSeconds in which it is known whether messages met the latency objective, and LateSeconds in which they did not.
+	KnownSeconds, LateSeconds float64
+	// RunningSeconds in which the running replicas are known, and ReplicaSeconds: their sum over that time. PeakSeconds
+	// is that sum if the largest number of each day (UTC) had run all the time.
+	RunningSeconds, ReplicaSeconds, PeakSeconds float64
+}
+
+// Plus is the sum of two outcomes.
+func (o Outcome) Plus(other Outcome) Outcome {
+	return Outcome{
+		KnownSeconds: o.KnownSeconds + other.KnownSeconds, LateSeconds: o.LateSeconds + other.LateSeconds,
+		RunningSeconds: o.RunningSeconds + other.RunningSeconds, ReplicaSeconds: o.ReplicaSeconds + other.ReplicaSeconds,
+		PeakSeconds: o.PeakSeconds + other.PeakSeconds,
+	}
+}
+
+// PolicyOutcome is the outcome of a policy.
+type PolicyOutcome struct {
+	Namespace, Name string
+	// Scaled is the outcome while the policy scaled. Recommend is that of the steps in which its mode was Recommend, when
+	// something else did.
+	Scaled, Recommend Outcome
+	// LateReasons are the seconds in which condition ObjectiveMet was False, by its reason, while the policy scaled.
+	LateReasons map[string]float64
+}
+
+// OutcomeConfig configures ReadOutcomes.
+type OutcomeConfig struct {
+	Server Server
+	// Namespace of the policies; empty for all.
+	Namespace string
+	From, To  time.Time
+}
+
+const (
+	day = 24 * time.Hour
+	// longStep is the time of one sum, and shortStep that of a period below a day.
+	longStep, shortStep = time.Hour, 5 * time.Minute
+	// sampled is how often the states of a policy are looked at.
+	sampled = time.Minute
+)
+
+// step of the sums.
+func (c OutcomeConfig) step() time.Duration {
+	if c.To.Sub(c.From) < day {
+		return shortStep
+	}
+	return longStep
+}
+
+// Period is the time that the outcomes are of: whole steps.
+func (c OutcomeConfig) Period() (from, to time.Time) {
+	return c.From.Truncate(c.step()), c.To.Truncate(c.step())
+}
+
+func (c OutcomeConfig) validate() error {
+	if from, to := c.Period(); to.Sub(from) < 2*shortStep || to.Sub(from) > longest {
+		return fmt.Errorf("the time is %s long: it must be from %s to %s", c.To.Sub(c.From), 2*shortStep, longest)
+	}
+	return nil
+}
+
+// ReadOutcomes reads the outcomes of policies, ordered by namespace and name.
+func ReadOutcomes(ctx context.Context, c OutcomeConfig) ([]PolicyOutcome, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	api, err := c.Server.connect()
+	if err != nil {
+		return nil, err
+	}
+	from, to := c.Period()
+	found := outcomes{}
+	// A request for each day bounds the answers, and the largest number of replicas is that of a day.
+	for start := from.Truncate(day); start.Before(to); start = start.Add(day) {
+		q := querier{api: api, from: from, to: to, step: c.step(), wait: firstWait}
+		if start.After(from) {
+			q.from = start
+		}
+		if end := start.Add(day); end.Before(to) {
+			q.to = end
+		}
+		steps, err := c.readSteps(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		found.addDay(steps, c.step().Seconds())
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("finding policies: Prometheus has no series %sobjective_met and %srunning_replicas between "+
+			"%s and %s: let it scrape the adapter, with --policy-metrics=Essential (adapter.policyMetrics in the chart)",
+			policyPrefix, policyPrefix, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b PolicyOutcome) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}), nil
+}
+
+// policyStep is a step of a policy, by its last moment.
+type policyStep struct {
+	namespace, name string
+	end             int64
+}
+
+func (s policyStep) compare(other policyStep) int {
+	return cmp.Or(cmp.Compare(s.namespace, other.namespace), cmp.Compare(s.name, other.name), cmp.Compare(s.end, other.end))
+}
+
+// totals of a policy in a step.
+type totals struct {
+	late, met, running, replicas, peak float64
+	recommend                          bool
+	reasons                            map[string]float64
+}
+
+// outcomeQuery is an expression, and what its value means.
+type outcomeQuery struct {
+	expression string
+	set        func(t *totals, labels model.Metric, value float64)
+}
+
+// outcomeQueries are evaluated at the end of each step. Counters are exact, and start at 0 in a series of their own when
+// another replica of the adapter takes over. Of states there is a sample for each minute.
+func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
+	series := func(name, matchers string) string {
+		if namespace != "" {
+			matchers += "namespace=" + strconv.Quote(namespace)
+		}
+		return policyPrefix + name + "{" + matchers + "}"
+	}
+	over := model.Duration(step).String()
+	sum := func(name string) string {
+		return "sum by (namespace, policy) (increase(" + series(name, "") + "[" + over + "]))"
+	}
+	largest := func(of string) string { return "max by (namespace, policy) (max_over_time(" + of + "[" + over + "]))" }
+	states := func(function, labels, of string) string {
+		return fmt.Sprintf("%s(max by (%s) (%s)[%s:%s])", function, labels, of, over, model.Duration(sampled))
+	}
+	const policy = "namespace, policy"
+	missed := series("condition", `type="ObjectiveMet",status="False",`)
+	return []outcomeQuery{
+		{sum("late_seconds_total"), func(t *totals, _ model.Metric, v float64) { t.late = v }},
+		{
+			states("sum_over_time", policy, series("objective_met", "")),
+			func(t *totals, _ model.Metric, v float64) { t.met = v * sampled.Seconds() },
+		},
+		{sum("replica_seconds_total"), func(t *totals, _ model.Metric, v float64) { t.replicas = v }},
+		{
+			states("count_over_time", policy, series("running_replicas", "")),
+			func(t *totals, _ model.Metric, v float64) { t.running = v * sampled.Seconds() },
+		},
+		{largest(series("running_replicas", "")), func(t *totals, _ model.Metric, v float64) { t.peak = v }},
+		{
+			largest(series("info", `mode="Recommend",`)),
+			func(t *totals, _ model.Metric, _ float64) { t.recommend = true },
+		},
+		{
+			states("count_over_time", policy+", reason", missed),
+			func(t *totals, labels model.Metric, v float64) {
+				t.reasons[string(labels["reason"])] = v * sampled.Seconds()
+			},
+		},
+	}
+}
+
+// readSteps reads the steps between two times.
+func (c OutcomeConfig) readSteps(ctx context.Context, q querier) (map[policyStep]*totals, error) {
+	found := map[policyStep]*totals{}
+	for _, query := range outcomeQueries(c.Namespace, q.step) {
+		matrix, err := q.part(ctx, query.expression, v1.Range{Start: q.from.Add(q.step), End: q.to, Step: q.step})
+		if err != nil {
+			return nil, fmt.Errorf("querying %s: %w", query.expression, err)
+		}
+		for _, series := range matrix {
+			key := policyStep{namespace: string(series.Metric["namespace"]), name: string(series.Metric["policy"])}
+			for _, pair := range series.Values {
+				value := float64(pair.Value)
+				if !(value >= 0 && value <= mostSum) { // so that NaN is left out too
+					continue
+				}
+				key.end = int64(pair.Timestamp)
+				if found[key] == nil {
+					found[key] = &totals{reasons: map[string]float64{}}
+				}
+				query.set(found[key], series.Metric, value)
+			}
+		}
+	}
+	return found, nil
+}
+
+// mostSum is above that of any step.
+const mostSum = maxReplicas * 3600
+
+// outcomes by namespace and name.
+type outcomes map[[2]string]PolicyOutcome
+
+// addDay adds the steps of a day.
+func (o outcomes) addDay(steps map[policyStep]*totals, seconds float64) {
+	// dayOf is a policy in one of two states.
+	type dayOf struct {
+		policy    [2]string
+		recommend bool
+	}
+	days, peaks := map[dayOf]Outcome{}, map[dayOf]float64{}
+	for _, key := range slices.SortedFunc(maps.Keys(steps), policyStep.compare) {
+		t := steps[key]
+		policy := [2]string{key.namespace, key.name}
+		p, seen := o[policy]
+		if !seen {
+			p = PolicyOutcome{Namespace: key.namespace, Name: key.name, LateReasons: map[string]float64{}}
+		}
+		if !t.recommend {
+			for reason, late := range t.reasons {
+				p.LateReasons[reason] += min(seconds, late)
+			}
+		}
+		o[policy] = p
+		// The two are known at different moments: together they may exceed the step by one.
+		late := min(seconds, t.late)
+		one := dayOf{policy, t.recommend}
+		days[one] = days[one].Plus(Outcome{
+			KnownSeconds: min(seconds, late+t.met), LateSeconds: late,
+			RunningSeconds: min(seconds, t.running), ReplicaSeconds: t.replicas,
+		})
+		peaks[one] = max(peaks[one], t.peak)
+	}
+	for one, sum := range days {
+		sum.PeakSeconds = peaks[one] * sum.RunningSeconds
+		p := o[one.policy]
+		if one.recommend {
+			p.Recommend = p.Recommend.Plus(sum)
+		} else {
+			p.Scaled = p.Scaled.Plus(sum)
+		}
+		o[one.policy] = p
+	}
+}
