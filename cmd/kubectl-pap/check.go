@@ -75,12 +75,7 @@ func newCheck(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			return o.run(command.Context(), args, streams)
 		},
-		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return o.cluster.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: o.cluster.completeName,
 	}
 	f := command.Flags()
 	f.StringVarP(&o.file, "filename", "f", "", "File with an AutoscalingPolicy; - is standard input, and needs --yes.")

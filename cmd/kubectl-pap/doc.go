@@ -14,12 +14,14 @@
 //	migrate.go   kubectl pap migrate: policies for what scales today, with migrateyaml.go, migratesteps.go, and
 //	             migrateapply.go for --apply
 //	simulate.go  kubectl pap simulate: simulates a policy with a recorded load, with prometheus.go
-//	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, benchclean.go, and
-//	             benchconsume.go for the replicas of contenders without Function Mesh
+//	plan.go      kubectl pap plan: what other objectives of a policy would cost with its load
+//	report.go    kubectl pap report: what policies did in a period, from Prometheus
+//	bench.go     kubectl pap bench: compare contenders under a real load, with benchflags.go, and with benchclean.go for
+//	             bench clean and the replicas of contenders without Function Mesh
 //
-// Each command is a file, with its flags, help and examples. simulate and bench do their work in packages below bench;
-// top and explain read policies and nothing else. check reads the cluster around them, and with -f creates a policy for
-// a moment. migrate translates with package policy/migrate.
+// Each command is a file, with its flags, help and examples. simulate, plan, report and bench do their work in packages
+// below bench; top and explain read policies and nothing else. check reads the cluster around them, and with -f creates
+// a policy for a moment. migrate translates with package policy/migrate.
 //
 // Layer 3.
 package main

@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,12 +55,7 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			return o.run(command.Context(), args[0], streams.Out)
 		},
-		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return o.cluster.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: o.cluster.completeName,
 	}
 	f := command.Flags()
 	f.StringVar(&o.at, "at", "", "Show the events of the policy until this time instead: a time such as "+
@@ -76,17 +74,9 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 			return err
 		}
 	}
-	namespace, err := o.cluster.namespace()
+	p, kube, err := o.cluster.policy(ctx, name)
 	if err != nil {
 		return err
-	}
-	kube, err := o.cluster.client()
-	if err != nil {
-		return err
-	}
-	var p v1alpha1.AutoscalingPolicy
-	if err := kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p); err != nil {
-		return fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, withFix(err))
 	}
 	e := explanation{&p, now}
 	var sections []section
@@ -102,6 +92,33 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	width, _ := terminalSize(out)
 	_, err = io.WriteString(out, text(sections, width))
 	return err
+}
+
+// policy reads a policy, and returns the client that read it.
+func (c clusterFlags) policy(ctx context.Context, name string) (p v1alpha1.AutoscalingPolicy, kube client.Client,
+	err error,
+) {
+	namespace, err := c.namespace()
+	if err != nil {
+		return p, nil, err
+	}
+	if kube, err = c.client(); err != nil {
+		return p, nil, err
+	}
+	if err := kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p); err != nil {
+		return p, nil, fmt.Errorf("reading policy %s in namespace %s: %w", name, namespace, withFix(err))
+	}
+	return p, kube, nil
+}
+
+// completeName completes the name of a policy.
+func (c clusterFlags) completeName(command *cobra.Command, args []string,
+	_ string,
+) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
 }
 
 // policyNames are for the completion of a shell, which shows no errors.
@@ -122,4 +139,56 @@ func (c clusterFlags) policyNames(ctx context.Context) (names []string) {
 		names = append(names, policies[i].Name)
 	}
 	return names
+}
+
+// mostEvents of a policy are shown.
+const mostEvents = 20
+
+// parseTime parses a time, or how long ago it was.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if before, err := time.ParseDuration(text); err == nil && before >= 0 {
+		return now.Add(-before), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, fmt.Errorf("--at is %q: it must be a time such as 2026-11-27T14:00:00Z, or how long ago, such as 10m",
+			text)
+	}
+	return at, nil
+}
+
+// eventsOf are the events of a policy until a time, the newest first.
+func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPolicy,
+	until time.Time,
+) (section, error) {
+	var found corev1.EventList
+	about := fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.kind", v1alpha1.KindAutoscalingPolicy),
+		fields.OneTermEqualSelector("involvedObject.name", p.Name))
+	err := from.List(ctx, &found, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{Selector: about})
+	if err != nil {
+		return section{}, fmt.Errorf("listing the events of policy %s: %w", p.Name, withFix(err))
+	}
+	events := slices.DeleteFunc(found.Items, func(e corev1.Event) bool { return began(e).After(until) })
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return began(b).Compare(began(a)) })
+	s := section{title: "EVENTS", note: "until " + until.UTC().Format(time.RFC3339) + ", the newest first"}
+	for i := range events[:min(len(events), mostEvents)] {
+		e := &events[i]
+		times := ""
+		if e.Series != nil {
+			times = fmt.Sprintf(" (%d times until %s)", e.Series.Count, e.Series.LastObservedTime.UTC().Format(time.TimeOnly))
+		}
+		s.add(began(*e).UTC().Format(time.TimeOnly), "%s: %s%s", e.Reason, e.Message, times)
+	}
+	if len(events) == 0 {
+		s.add("none", "Kubernetes keeps events for an hour, unless the API server has another --event-ttl")
+	}
+	return s, nil
+}
+
+// began is when an event was first reported.
+func began(e corev1.Event) time.Time {
+	if !e.EventTime.IsZero() {
+		return e.EventTime.Time
+	}
+	return e.FirstTimestamp.Time
 }

@@ -18,26 +18,38 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
-// prometheusOptions are the flags for a Prometheus and its series.
-type prometheusOptions struct {
+// serverOptions are the flags for a Prometheus and a period.
+type serverOptions struct {
 	url, tokenFile, username, passwordFile, caFile string
 
 	since, until string
-	step         time.Duration
-	saveTrace    string
+}
+
+// add adds the flags; since is the default of --since.
+func (o *serverOptions) add(f *pflag.FlagSet, since string) {
+	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of a server with its HTTP API.")
+	f.StringVar(&o.tokenFile, "prometheus-token-file", "", "File with a bearer token for Prometheus.")
+	f.StringVar(&o.username, "prometheus-username", "", "User name for Prometheus.")
+	f.StringVar(&o.passwordFile, "prometheus-password-file", "", "File with the password for --prometheus-username.")
+	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
+	f.StringVar(&o.since, "since", since, "How far back the period starts, such as 7d or 12h.")
+	f.StringVar(&o.until, "until", "", "When the period ends, in RFC 3339. Default: now.")
+}
+
+// loadOptions are the flags for the load of a Function in Prometheus.
+type loadOptions struct {
+	serverOptions
+
+	step      time.Duration
+	saveTrace string
 
 	topics                            []string
 	subscription, namespace, workload string
 }
 
-func (o *prometheusOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of a server with its HTTP API, to read the load from.")
-	f.StringVar(&o.tokenFile, "prometheus-token-file", "", "File with a bearer token for Prometheus.")
-	f.StringVar(&o.username, "prometheus-username", "", "User name for Prometheus.")
-	f.StringVar(&o.passwordFile, "prometheus-password-file", "", "File with the password for --prometheus-username.")
-	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
-	f.StringVar(&o.since, "since", "7d", "How far back the load starts, such as 7d or 12h.")
-	f.StringVar(&o.until, "until", "", "When the load ends, in RFC 3339. Default: now.")
+// add adds the flags except the namespace.
+func (o *loadOptions) add(f *pflag.FlagSet) {
+	o.serverOptions.add(f, "7d")
 	f.DurationVar(&o.step, "step", time.Minute,
 		"Time between two samples: at least the scrape interval. Rates are over two steps.")
 	f.StringVar(&o.saveTrace, "save-trace", "", "File to write the load to, for --trace.")
@@ -45,14 +57,12 @@ func (o *prometheusOptions) add(f *pflag.FlagSet) {
 		"Input topic including its partitions; may be repeated. Default: spec.subscription of the policy.")
 	f.StringVar(&o.subscription, "subscription", "",
 		"Name of the subscription. Default: spec.subscription.name of the policy.")
-	f.StringVarP(&o.namespace, "namespace", "n", "",
-		"Namespace of the workload and the policy. Default: that of the policy file.")
 	f.StringVar(&o.workload, "workload", "", "Workload of the replicas in kube-state-metrics: statefulset/NAME or "+
 		"deployment/NAME. Default: from the target of the policy.")
 }
 
 // read reads the history of a policy's target.
-func (o *prometheusOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolicy,
+func (o *loadOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolicy,
 	maxGap time.Duration,
 ) (history.History, error) {
 	c := history.Config{Function: history.TargetOf(policy), Step: o.step, MaxGap: maxGap}
@@ -77,7 +87,7 @@ func (o *prometheusOptions) read(ctx context.Context, policy v1alpha1.Autoscalin
 }
 
 // times returns the period of the load.
-func (o *prometheusOptions) times(now time.Time) (from, to time.Time, err error) {
+func (o *serverOptions) times(now time.Time) (from, to time.Time, err error) {
 	since, err := model.ParseDuration(o.since)
 	if err != nil || since <= 0 {
 		return from, to, fmt.Errorf("--since is %q: it must be a duration above 0 such as 7d or 12h", o.since)
@@ -92,7 +102,7 @@ func (o *prometheusOptions) times(now time.Time) (from, to time.Time, err error)
 }
 
 // override applies the flags to the policy's target.
-func (o *prometheusOptions) override(f history.Function) (history.Function, error) {
+func (o *loadOptions) override(f history.Function) (history.Function, error) {
 	if len(o.topics) > 0 {
 		f.Topics, f.TopicsPattern = o.topics, ""
 	}
@@ -113,7 +123,7 @@ func (o *prometheusOptions) override(f history.Function) (history.Function, erro
 }
 
 // server reads the files of the flags.
-func (o *prometheusOptions) server() (history.Server, error) {
+func (o *serverOptions) server() (history.Server, error) {
 	s := history.Server{URL: o.url, Username: o.username}
 	for _, file := range []struct {
 		flag, path string

@@ -37,7 +37,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.AddCommand(newTop(streams), newExplain(streams), newCheck(streams), newMigrate(streams), newSimulate(streams),
-		newBench(streams))
+		newPlan(streams), newReport(streams), newBench(streams))
 	return root
 }
 

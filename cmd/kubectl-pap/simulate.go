@@ -61,11 +61,18 @@ const simulateExample = `  # The last week of the topics in the policy, with the
 
 // simulateOptions are the flags of kubectl pap simulate.
 type simulateOptions struct {
-	policyFile, trace        string
-	output, html             string
-	prometheus               prometheusOptions
+	modelOptions
+
+	policyFile, output, html string
 	minReplicas, maxReplicas int32
 	objective                time.Duration
+}
+
+// modelOptions are the flags for the load and the model of a Function.
+type modelOptions struct {
+	prometheus loadOptions
+	// trace is empty if the load is read from Prometheus.
+	trace string
 
 	capacity, start  rangeFlag
 	subscriptionType string
@@ -78,8 +85,26 @@ type simulateOptions struct {
 	seed  uint64
 }
 
+func newModelOptions() modelOptions {
+	return modelOptions{capacity: rangeFlag{unit: perSecond}, start: rangeFlag{unit: seconds}, cpuPercent: 100}
+}
+
+// add adds the flags that simulate and plan have.
+func (o *modelOptions) add(f *pflag.FlagSet) {
+	f.Var(&o.capacity, "capacity", "Messages per second that one replica processes: a number, or a range such as 40-60.")
+	f.Var(&o.start, "start-time", "Time from a scale-up until a new replica consumes: a duration, or a range such as "+
+		"20s-60s. Default: 15s-60s, assumed.")
+	f.StringVar(&o.subscriptionType, "subscription-type", "",
+		"Shared, Key_Shared, Failover or Exclusive. Default: spec.subscription.type of the policy, else Shared.")
+	f.IntVar(&o.partitions, "partitions", 1, "Partitions of the input topic, which limit the replicas of Failover.")
+	f.DurationVar(&o.maxGap, "max-gap", 10*time.Minute, "Longest time between two samples of the load.")
+	f.Float64Var(&o.cost, costFlag, 0, "Cost of one replica for an hour, in any currency.")
+	f.Uint64Var(&o.seed, "seed", 1, "Seed of all random numbers; the same seed gives the same result.")
+	o.prometheus.add(f)
+}
+
 func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
-	o := simulateOptions{capacity: rangeFlag{unit: perSecond}, start: rangeFlag{unit: seconds}}
+	o := simulateOptions{modelOptions: newModelOptions()}
 	command := &cobra.Command{
 		Use:     "simulate [-f POLICY] (--prometheus URL | --trace FILE)",
 		Short:   "Simulate a policy with a recorded load",
@@ -97,22 +122,15 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	f.DurationVar(&o.objective, "latency-objective", time.Minute, "latencyObjective without a policy file.")
 	f.StringVar(&o.trace, "trace", "", "CSV file of the load: columns time and rate, or timestamp and messages, and "+
 		"optionally replicas.")
-	f.Var(&o.capacity, "capacity", "Messages per second that one replica processes: a number, or a range such as 40-60.")
-	f.Var(&o.start, "start-time", "Time from a scale-up until a new replica consumes: a duration, or a range such as "+
-		"20s-60s. Default: 15s-60s, assumed.")
-	f.StringVar(&o.subscriptionType, "subscription-type", "",
-		"Shared, Key_Shared, Failover or Exclusive. Default: spec.subscription.type of the policy, else Shared.")
-	f.IntVar(&o.partitions, "partitions", 1, "Partitions of the input topic, which limit the replicas of Failover.")
 	f.IntVar(&o.cpuPercent, "cpu-percent", 100,
 		"CPU time of a busy replica in percent of its request, as measured by the HorizontalPodAutoscaler on CPU.")
-	f.DurationVar(&o.maxGap, "max-gap", 10*time.Minute, "Longest time between two samples of the load.")
 	f.IntVar(&o.fixed, "fixed-replicas", 0,
 		"Replicas of the contender without scaling. Default: those for the highest rate at 80% utilization.")
-	f.Float64Var(&o.cost, "cost-per-replica-hour", 0, "Cost of one replica for an hour, in any currency.")
-	f.Uint64Var(&o.seed, "seed", 1, "Seed of all random numbers; the same seed gives the same result.")
 	f.StringVarP(&o.output, "output", "o", "", "Output format: json, or a table when empty.")
 	f.StringVar(&o.html, "html", "", "File to write an HTML page with the numbers and charts to.")
-	o.prometheus.add(f)
+	o.add(f)
+	f.StringVarP(&o.prometheus.namespace, "namespace", "n", "",
+		"Namespace of the workload and the policy. Default: that of the policy file.")
 	command.MarkFlagsOneRequired("trace", "prometheus")
 	command.MarkFlagsMutuallyExclusive("trace", "prometheus")
 	for _, name := range []string{"min-replicas", "max-replicas", "latency-objective"} {
@@ -127,7 +145,11 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 	if o.output != "" && o.output != "json" {
 		return fmt.Errorf("--output is %q: it must be json, or empty for a table", o.output)
 	}
-	config, err := o.config(ctx, flags, streams.In)
+	policy, err := o.policy(ctx, streams.In)
+	if err != nil {
+		return err
+	}
+	config, err := o.config(ctx, flags, policy)
 	if err != nil {
 		return err
 	}
@@ -151,18 +173,16 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 }
 
 // config of the comparison. Flags take precedence over Prometheus.
-func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdin io.Reader) (compare.Config, error) {
-	policy, err := o.policy(ctx, stdin)
-	if err != nil {
-		return compare.Config{}, err
-	}
+func (o *modelOptions) config(ctx context.Context, flags *pflag.FlagSet,
+	policy v1alpha1.AutoscalingPolicy,
+) (compare.Config, error) {
 	c := compare.Config{
 		Spec:       policy.Spec,
 		Start:      compare.Estimate{Range: compare.Range{Low: 15, Expected: 30, High: 60}, Source: "assumed"},
 		Partitions: o.partitions, CPUShare: float64(o.cpuPercent) / 100, Fixed: o.fixed, Seed: o.seed,
 		Subscription: subscriptionType(o.subscriptionType, policy.Spec),
 	}
-	if flags.Changed("cost-per-replica-hour") {
+	if flags.Changed(costFlag) {
 		c.CostPerReplicaHour = &o.cost
 	}
 	recorded, err := o.recorded(ctx, policy)
@@ -199,7 +219,7 @@ func (o *simulateOptions) config(ctx context.Context, flags *pflag.FlagSet, stdi
 }
 
 // source names the origin of the load in the report.
-func (o *simulateOptions) source() string {
+func (o *modelOptions) source() string {
 	if o.trace != "" {
 		return filepath.Base(o.trace)
 	}
@@ -240,7 +260,7 @@ func readPolicy(ctx context.Context, path string, stdin io.Reader) (v1alpha1.Aut
 }
 
 // recorded reads the history from Prometheus, or the load from a trace.
-func (o *simulateOptions) recorded(ctx context.Context, policy v1alpha1.AutoscalingPolicy) (history.History, error) {
+func (o *modelOptions) recorded(ctx context.Context, policy v1alpha1.AutoscalingPolicy) (history.History, error) {
 	if o.trace == "" {
 		return o.prometheus.read(ctx, policy, o.maxGap)
 	}

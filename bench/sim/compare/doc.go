@@ -12,6 +12,7 @@
 //	better.go      which contenders beat the policy
 //	table.go       the same for a terminal
 //	page.go        the same as HTML
+//	curve.go       the policy alone, with several latency objectives
 //
 // Layer 3. Contenders are in package baseline, and the model is in package model.
 package compare

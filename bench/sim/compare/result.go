@@ -75,20 +75,24 @@ type Outcome struct {
 
 const hour = 3600
 
-func (c Config) result(contenders []contender, scores [][]model.Score) Result {
-	r := Result{
-		rate: c.Load.Rate, Notes: c.Notes,
-		Load: Load{
-			Source: c.Source, Seconds: c.Load.Seconds(), Messages: c.messages(), PeakMessagesPerSecond: c.peak(),
-		},
-		Function: Function{
-			MessagesPerSecond: c.Capacity, StartSeconds: c.Start, ObjectiveSeconds: c.objective().Seconds(),
-			MinReplicas: c.least(), MaxReplicas: int(c.Spec.MaxReplicas),
-		},
-	}
+// load and function are the inputs, for a report.
+func (c Config) load() Load {
+	load := Load{Source: c.Source, Seconds: c.Load.Seconds(), Messages: c.messages(), PeakMessagesPerSecond: c.peak()}
 	if start, known := c.Load.Start(); known {
-		r.Load.Start = &start
+		load.Start = &start
 	}
+	return load
+}
+
+func (c Config) function() Function {
+	return Function{
+		MessagesPerSecond: c.Capacity, StartSeconds: c.Start, ObjectiveSeconds: c.objective().Seconds(),
+		MinReplicas: c.least(), MaxReplicas: int(c.Spec.MaxReplicas),
+	}
+}
+
+func (c Config) result(contenders []contender, scores [][]model.Score) Result {
+	r := Result{rate: c.Load.Rate, Notes: c.Notes, Load: c.load(), Function: c.function()}
 	for i, one := range contenders {
 		r.Contenders = append(r.Contenders, c.outcome(one, scores[i]))
 	}
@@ -118,10 +122,14 @@ func (c Config) outcome(one contender, scores []model.Score) Outcome {
 	o.ReplicaHours, o.LateRatio, o.Changes = over(o.hours), over(o.late), over(changes)
 	o.MostReplicas = int(slices.Max(append([]int32{0}, o.replicas...)))
 	if price := c.CostPerReplicaHour; price != nil {
-		o.Cost = &Range{o.ReplicaHours.Low * *price, o.ReplicaHours.Expected * *price, o.ReplicaHours.High * *price}
+		o.Cost = new(o.ReplicaHours.times(*price))
 	}
 	return o
 }
 
 // over is the range of the values of all plans; the first is the expected one.
 func over(values []float64) Range { return Range{slices.Min(values), values[0], slices.Max(values)} }
+
+func (r Range) times(factor float64) Range {
+	return Range{r.Low * factor, r.Expected * factor, r.High * factor}
+}

@@ -47,15 +47,34 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err := c.validate(); err != nil {
 		return Result{}, err
 	}
-	contenders, plans := c.contenders(), c.plans()
-	scores := make([][]model.Score, len(contenders))
+	var runs []run
+	for _, one := range c.contenders() {
+		runs = append(runs, run{c, one})
+	}
+	scores, err := simulate(ctx, runs)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.result(c.contenders(), scores), nil
+}
+
+// run is a contender on a configuration.
+type run struct {
+	Config
+	contender
+}
+
+// simulate returns the scores of each run, one for each of its plans.
+func simulate(ctx context.Context, runs []run) ([][]model.Score, error) {
+	scores := make([][]model.Score, len(runs))
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, one := range contenders {
+	for i, one := range runs {
+		plans := one.plans()
 		scores[i] = make([]model.Score, len(plans))
 		for j, p := range plans {
 			group.Go(func() (err error) {
-				scores[i][j], err = c.simulate(running, one, p)
+				scores[i][j], err = one.simulate(running, one.contender, p)
 				if j > 0 { // the expected case is drawn
 					scores[i][j].Trace, scores[i][j].Oldest = nil, nil
 				}
@@ -64,9 +83,9 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		}
 	}
 	if err := group.Wait(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	return c.result(contenders, scores), nil
+	return scores, nil
 }
 
 // lookEvery is the number of simulated seconds between two checks whether the user gave up.

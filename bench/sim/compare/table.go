@@ -52,9 +52,8 @@ func (c *Check) text() string {
 	if c == nil {
 		return ""
 	}
-	model := Range{100 * c.Model.Low, 100 * c.Model.Expected, 100 * c.Model.High}
 	return fmt.Sprintf("Check of the model: with the recorded replicas, messages were late for %s of the time in the "+
-		"recording, and for %s in the simulation.", percent(c.Recorded), model.text("%.2f%%"))
+		"recording, and for %s in the simulation.", percent(c.Recorded), c.Model.times(100).text("%.2f%%"))
 }
 
 // String is the load in a line.
@@ -82,9 +81,8 @@ func (r Result) rows() [][]string {
 	}
 	rows := [][]string{append(header, "BEATS POLICY IN", "SETTING")}
 	for _, o := range r.Contenders {
-		late := Range{100 * o.LateRatio.Low, 100 * o.LateRatio.Expected, 100 * o.LateRatio.High}
 		row := []string{
-			o.Name, o.ReplicaHours.text("%.1f"), late.text("%.2f%%"), o.Changes.text("%.0f"), fmt.Sprint(o.MostReplicas),
+			o.Name, o.ReplicaHours.text("%.1f"), o.LateRatio.times(100).text("%.2f%%"), o.Changes.text("%.0f"), fmt.Sprint(o.MostReplicas),
 		}
 		if hasCost {
 			row = append(row, o.Cost.text("%.2f"))

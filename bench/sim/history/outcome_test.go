@@ -132,8 +132,9 @@ func (tr truth) outcome(recommend bool) (o Outcome) {
 }
 
 func TestOutcomesOfASimulatedMonthAreTrue(t *testing.T) {
-	const days = 30
-	resize := simulatedDays(days)
+	const simulated, days = 3, 30
+	resize := simulatedDays(simulated)
+	resize.late, resize.replicas = slices.Repeat(resize.late, days/simulated), slices.Repeat(resize.replicas, days/simulated)
 	outage, moved, young := resize, resize, resize
 	outage.unknown = func(second int) bool { // three hours, from half past eleven on
 		return second >= 5*daySeconds+41_400 && second < 5*daySeconds+52_200
