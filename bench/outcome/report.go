@@ -175,12 +175,17 @@ func (g *group) row(name string, price *float64) Row {
 	return row
 }
 
-// met is the share of the known time in percent; nil if none is known.
+// met is the share of the known time in percent; nil if none is known. It is 100 only if nothing was late.
 func met(o history.Outcome) *float64 {
-	if o.KnownSeconds == 0 {
+	const almost = 99.99
+	switch percent := rounded(100 * (1 - o.LateSeconds/o.KnownSeconds)); {
+	case o.KnownSeconds == 0:
 		return nil
+	case o.LateSeconds > 0:
+		return new(min(almost, percent))
+	default:
+		return &percent
 	}
-	return new(rounded(100 * (1 - o.LateSeconds/o.KnownSeconds)))
 }
 
 // rounded has two decimals: what is between two samples is not known better.

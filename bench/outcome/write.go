@@ -114,7 +114,7 @@ func (r Report) late() [][]string {
 		for _, reason := range row.LateReasons {
 			reasons = append(reasons, cmp.Or(reason.Reason, "unknown")+" "+length(reason.Minutes*minute))
 		}
-		text := cmp.Or(strings.Join(reasons, ", "), "less than a minute at a time")
+		text := cmp.Or(strings.Join(reasons, ", "), "the reason is unknown")
 		rows = append(rows, []string{row.Name, length(row.late() * minute), text})
 	}
 	return rows

@@ -4,12 +4,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -18,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
 const explainLong = `Explain the last decision of a policy: what was measured and learned, the equation with its
@@ -27,7 +33,8 @@ All of it is in the spec and the status of the policy. A condition's message nam
 more for each reason.
 
 With --at it shows what the events of the policy say until then: each change of the desired replicas with its equation,
-and each problem and its end.
+and each problem and its end. With --prometheus it also shows what the series of the adapter (docs/metrics.md) say about
+that time: what was measured, learned and decided, and what held or limited the replicas.
 
 Needed permissions: get of autoscalingpolicies, which the chart adds to the role "view"; with --at also list of events,
 which that role has.`
@@ -38,13 +45,17 @@ const explainExample = `  # The last decision of policy resize
   # The decisions of the hour before 14:00
   kubectl pap explain resize --at 2026-11-27T14:00:00Z
 
+  # What was measured and decided last night, when Kubernetes has no events any more
+  kubectl pap explain resize --at 12h --prometheus http://localhost:9090
+
   # Of the policy that is furthest from its objective
   kubectl pap explain $(kubectl pap top -o json | jq -r '.items[0].name')`
 
 // explainOptions are the flags of kubectl pap explain.
 type explainOptions struct {
-	cluster clusterFlags
-	at      string
+	cluster    clusterFlags
+	prometheus serverOptions
+	at         string
 }
 
 func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
@@ -60,12 +71,16 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	f := command.Flags()
 	f.StringVar(&o.at, "at", "", "Show the events of the policy until this time instead: a time such as "+
 		"2026-11-27T14:00:00Z, or how long ago, such as 10m.")
+	o.prometheus.add(f)
 	o.cluster.addTo(f)
 	o.cluster.addNamespace(f, "Namespace of the policy.")
 	return command
 }
 
 func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) error {
+	if o.at == "" && o.prometheus.url != "" {
+		return errors.New("--prometheus needs a time: set --at")
+	}
 	now := time.Now()
 	var until time.Time
 	if o.at != "" {
@@ -87,7 +102,15 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 		if err != nil {
 			return err
 		}
-		sections = []section{e.head(), events}
+		sections = []section{e.head()}
+		if o.prometheus.url != "" {
+			recorded, err := o.recorded(ctx, &p, until)
+			if err != nil {
+				return err
+			}
+			sections = append(sections, recorded)
+		}
+		sections = append(sections, events)
 	}
 	width, _ := terminalSize(out)
 	_, err = io.WriteString(out, text(sections, width))
@@ -191,4 +214,44 @@ func began(e corev1.Event) time.Time {
 		return e.EventTime.Time
 	}
 	return e.FirstTimestamp.Time
+}
+
+// recorded is what the series of the policy say about a time.
+func (o *explainOptions) recorded(ctx context.Context, p *v1alpha1.AutoscalingPolicy, at time.Time) (section, error) {
+	server, err := o.prometheus.server()
+	if err != nil {
+		return section{}, err
+	}
+	then, err := history.ReadMoment(ctx, server, p.Namespace, p.Name, at)
+	if err != nil {
+		return section{}, err
+	}
+	s := section{title: "RECORDED", note: "at " + at.UTC().Format(time.RFC3339)}
+	if then.IsEmpty() {
+		s.note = "Prometheus has no series of the policy " + s.note
+		return s, nil
+	}
+	value := func(name string) string {
+		number, known := then.Value(name)
+		if !known {
+			return "unknown"
+		}
+		return strconv.FormatFloat(number, 'g', 4, 64)
+	}
+	listed := func(name string, labels ...model.LabelName) string {
+		return cmp.Or(strings.Join(then.Labels(name, labels...), ", "), "nothing")
+	}
+	s.add("mode", "%s", listed("info", "mode"))
+	s.add("backlog", "%s messages", value("ready_messages"))
+	s.add("arriving", "%s messages/s", value("publish_rate"))
+	s.add("processed", "%s messages/s", value("process_rate"))
+	s.add("wait", "%s s of %s s", value("wait_seconds"), value("latency_objective_seconds"))
+	s.add("capacity", "%s messages/s by a replica that is busy", value("capacity_messages_per_second"))
+	s.add("decided", "%s, of %s to %s", value("desired_replicas"), value("min_replicas"), value("max_replicas"))
+	s.add("in the spec", "%s", value("spec_replicas"))
+	s.add("running", "%s", value("running_replicas"))
+	s.add("held by", "%s", listed("held", "reason"))
+	s.add("limited by", "%s", listed("limited", "by"))
+	s.add("attention", "%s", listed("condition", "type", "status", "reason"))
+	return s, nil
 }

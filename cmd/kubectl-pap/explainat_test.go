@@ -4,6 +4,9 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -48,6 +51,62 @@ EVENTS        until 2026-11-21T12:05:00Z, the newest first
 	require.Contains(t, server.reads(), "/api/v1/namespaces/media/events?involvedObject.kind=AutoscalingPolicy,"+
 		"involvedObject.name=resize")
 	require.Contains(t, explainAt("2026-11-21T11:59:59Z"), "\n  none        Kubernetes keeps events for an hour")
+}
+
+func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
+	server := newPolicyServer(t, scaledPolicy("resize"))
+	series := func(name, value string, labels ...string) map[string]any {
+		metric := map[string]string{"__name__": "pulsar_autoscaler_policy_" + name, "namespace": "media", "policy": "resize"}
+		for i := 0; i < len(labels); i += 2 {
+			metric[labels[i]] = labels[i+1]
+		}
+		return map[string]any{"metric": metric, "values": [][]any{{fixture.Noon().Unix(), value}}}
+	}
+	var result []any
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.FormValue("query"); got != `{__name__=~"pulsar_autoscaler_policy_.+",namespace="media",policy="resize"}` {
+			http.Error(w, got, http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"status": "success", "data": map[string]any{"resultType": "matrix", "result": result},
+		})
+	}))
+	t.Cleanup(prometheus.Close)
+	explain := func() (string, error) {
+		return kubectlPap(t, "", "explain", "resize", "--at", "2026-11-21T12:00:00Z", "-n", "media", "--prometheus",
+			prometheus.URL, "--server", server.url)
+	}
+	result = []any{
+		series("info", "1", "mode", "Auto"), series("publish_rate", "412"), series("desired_replicas", "0"),
+		series("held", "1", "reason", "ScaleDownStabilized"), series("wait_seconds", "22.34567"),
+		series("condition", "1", "type", "ObjectiveMet", "status", "False", "reason", "TooManyReplicas"),
+		series("latency_objective_seconds", "30"), series("min_replicas", "0"), series("max_replicas", "20"),
+	}
+	out, err := explain()
+	require.NoError(t, err)
+	require.Contains(t, out, `
+RECORDED      at 2026-11-21T12:00:00Z
+  mode        Auto
+  backlog     unknown messages
+  arriving    412 messages/s
+  processed   unknown messages/s
+  wait        22.35 s of 30 s
+  capacity    unknown messages/s by a replica that is busy
+  decided     0, of 0 to 20
+  in the spec unknown
+  running     unknown
+  held by     ScaleDownStabilized
+  limited by  nothing
+  attention   ObjectiveMet/False/TooManyReplicas
+
+EVENTS `)
+	result = []any{}
+	out, err = explain()
+	require.NoError(t, err)
+	require.Contains(t, out, "\nRECORDED      Prometheus has no series of the policy at 2026-11-21T12:00:00Z\n")
+	_, err = kubectlPap(t, "", "explain", "resize", "--prometheus", prometheus.URL)
+	require.ErrorContains(t, err, "set --at")
 }
 
 func TestATimeIsATimeOrHowLongAgo(t *testing.T) {

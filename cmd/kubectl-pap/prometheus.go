@@ -18,27 +18,36 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
-// serverOptions are the flags for a Prometheus and a period.
+// serverOptions are the flags for a Prometheus.
 type serverOptions struct {
 	url, tokenFile, username, passwordFile, caFile string
-
-	since, until string
 }
 
-// add adds the flags; since is the default of --since.
-func (o *serverOptions) add(f *pflag.FlagSet, since string) {
+func (o *serverOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "prometheus", "", "URL of a Prometheus, or of a server with its HTTP API.")
 	f.StringVar(&o.tokenFile, "prometheus-token-file", "", "File with a bearer token for Prometheus.")
 	f.StringVar(&o.username, "prometheus-username", "", "User name for Prometheus.")
 	f.StringVar(&o.passwordFile, "prometheus-password-file", "", "File with the password for --prometheus-username.")
 	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
+}
+
+// periodOptions are the flags for a Prometheus and a period.
+type periodOptions struct {
+	serverOptions
+
+	since, until string
+}
+
+// add adds the flags; since is the default of --since.
+func (o *periodOptions) add(f *pflag.FlagSet, since string) {
+	o.serverOptions.add(f)
 	f.StringVar(&o.since, "since", since, "How far back the period starts, such as 7d or 12h.")
 	f.StringVar(&o.until, "until", "", "When the period ends, in RFC 3339. Default: now.")
 }
 
 // loadOptions are the flags for the load of a Function in Prometheus.
 type loadOptions struct {
-	serverOptions
+	periodOptions
 
 	step      time.Duration
 	saveTrace string
@@ -49,7 +58,7 @@ type loadOptions struct {
 
 // add adds the flags except the namespace.
 func (o *loadOptions) add(f *pflag.FlagSet) {
-	o.serverOptions.add(f, "7d")
+	o.periodOptions.add(f, "7d")
 	f.DurationVar(&o.step, "step", time.Minute,
 		"Time between two samples: at least the scrape interval. Rates are over two steps.")
 	f.StringVar(&o.saveTrace, "save-trace", "", "File to write the load to, for --trace.")
@@ -86,8 +95,8 @@ func (o *loadOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolic
 	return read, nil
 }
 
-// times returns the period of the load.
-func (o *serverOptions) times(now time.Time) (from, to time.Time, err error) {
+// times returns the period.
+func (o *periodOptions) times(now time.Time) (from, to time.Time, err error) {
 	since, err := model.ParseDuration(o.since)
 	if err != nil || since <= 0 {
 		return from, to, fmt.Errorf("--since is %q: it must be a duration above 0 such as 7d or 12h", o.since)

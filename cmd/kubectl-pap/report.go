@@ -67,7 +67,7 @@ const (
 // reportOptions are the flags of kubectl pap report.
 type reportOptions struct {
 	cluster    clusterFlags
-	prometheus serverOptions
+	prometheus periodOptions
 	all        bool
 	by, form   string
 	cost       float64

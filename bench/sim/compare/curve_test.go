@@ -1,0 +1,42 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+)
+
+func TestACurveHasWhatEachObjectiveCosts(t *testing.T) {
+	c := config(t)
+	curve, err := NewCurve(t.Context(), c, []time.Duration{5 * time.Minute, time.Minute, 15 * time.Second})
+	require.NoError(t, err)
+	require.Len(t, curve.Points, 3, "that of the policy is one of them")
+	short, own, long := curve.Points[0], curve.Points[1], curve.Points[2]
+	require.True(t, own.IsPolicy)
+	require.False(t, short.IsPolicy || long.IsPolicy)
+	require.Greater(t, short.ReplicaHoursPerDay.Expected, long.ReplicaHoursPerDay.Expected)
+	same, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.InDelta(t, same.Contenders[0].ReplicaHours.Expected*24, own.ReplicaHoursPerDay.Expected, 1e-9,
+		"simulate says the same about this hour")
+	require.Equal(t, same.Contenders[0].LateRatio, own.LateRatio)
+	require.InDelta(t, own.ReplicaHoursPerDay.Expected/2, own.CostPerDay.Expected, 1e-9, "at half a coin for an hour")
+	curve.AddLimit("maxReplicas", 20)
+	curve.AddLimit("partitions", 8)
+	require.Equal(t, "partitions", curve.Limits[0].By)
+	require.Equal(t, Range{320, 400, 480}, curve.Limits[0].MessagesPerSecond)
+	golden.Equal(t, *update, "curve.txt", []byte(curve.Text()))
+}
+
+func TestACurveNeedsAPossibleConfig(t *testing.T) {
+	c := config(t)
+	c.Partitions = 0
+	_, err := NewCurve(t.Context(), c, nil)
+	require.ErrorContains(t, err, "there are 0 partitions")
+}
