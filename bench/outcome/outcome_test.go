@@ -6,6 +6,7 @@ package outcome
 import (
 	"bytes"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,9 @@ func TestTheReportIsWrittenInEachForm(t *testing.T) {
 	require.InDelta(t, 72, *priced.Rows[0].SavedCost, 0)
 	var text, page bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
+	documented, err := os.ReadFile("../../docs/report.md")
+	require.NoError(t, err)
+	require.Contains(t, string(documented), "\n"+text.String()+"```\n", "docs/report.md shows the same")
 	for line := range strings.Lines(text.String()) {
 		if !strings.Contains(line, ": ") && !strings.HasPrefix(line, "Latency") && !strings.HasPrefix(line, "No data") {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, line)

@@ -4,6 +4,7 @@
 package compare
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 func TestACurveHasWhatEachObjectiveCosts(t *testing.T) {
 	c := config(t)
+	c.Source = "Prometheus"
 	curve, err := NewCurve(t.Context(), c, []time.Duration{5 * time.Minute, time.Minute, 15 * time.Second})
 	require.NoError(t, err)
 	require.Len(t, curve.Points, 3, "that of the policy is one of them")
@@ -32,6 +34,9 @@ func TestACurveHasWhatEachObjectiveCosts(t *testing.T) {
 	require.Equal(t, "partitions", curve.Limits[0].By)
 	require.Equal(t, Range{320, 400, 480}, curve.Limits[0].MessagesPerSecond)
 	golden.Equal(t, *update, "curve.txt", []byte(curve.Text()))
+	documented, err := os.ReadFile("../../../docs/report.md")
+	require.NoError(t, err)
+	require.Contains(t, string(documented), "\n"+curve.Text()+"```\n", "docs/report.md shows the same")
 }
 
 func TestACurveNeedsAPossibleConfig(t *testing.T) {

@@ -177,6 +177,9 @@ func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
 		{
 			states("count_over_time", policy+", reason", missed),
 			func(t *totals, labels model.Metric, v float64) {
+				if t.reasons == nil {
+					t.reasons = map[string]float64{}
+				}
 				t.reasons[string(labels["reason"])] = v * sampled.Seconds()
 			},
 		},
@@ -200,7 +203,7 @@ func (c OutcomeConfig) readSteps(ctx context.Context, q querier) (map[policyStep
 				}
 				key.end = int64(pair.Timestamp)
 				if found[key] == nil {
-					found[key] = &totals{reasons: map[string]float64{}}
+					found[key] = &totals{}
 				}
 				query.set(found[key], series.Metric, value)
 			}
