@@ -127,7 +127,9 @@ func TestReportAndPlanNameTheFix(t *testing.T) {
 }
 
 func TestPlanShowsTheCostOfObjectivesAndTheLimits(t *testing.T) {
-	checkpoint, err := policy.State{Plateau: policy.Plateau{Stage: policy.Limited, Replicas: 4}}.Encode()
+	checkpoint, err := policy.State{Plateau: policy.Plateau{
+		Stage: policy.Limited, Replicas: 4, Each: 50, Reference: policy.Output{Replicas: 4, Processed: 200},
+	}}.Encode()
 	require.NoError(t, err)
 	server := newPolicyServer(t, scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.MaxReplicas, p.Status.Signals.UsefulReplicas = 10, new(int32(6))
