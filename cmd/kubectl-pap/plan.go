@@ -55,8 +55,9 @@ type planOptions struct {
 func newPlan(streams genericiooptions.IOStreams) *cobra.Command {
 	o := planOptions{modelOptions: newModelOptions(), cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "plan NAME --prometheus URL", Short: "Show what other latency objectives would cost, and which load the limits take",
-		Long: planLong, Example: planExample, Args: cobra.ExactArgs(1),
+		Use:   "plan NAME --prometheus URL",
+		Short: "Show what other latency objectives would cost, and which load the limits take",
+		Long:  planLong, Example: planExample, Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return o.run(command.Context(), command.Flags(), args[0], streams.Out)
 		},

@@ -76,8 +76,9 @@ type reportOptions struct {
 func newReport(streams genericiooptions.IOStreams) *cobra.Command {
 	o := reportOptions{cluster: newClusterFlags()}
 	command := &cobra.Command{
-		Use: "report --prometheus URL", Short: "Report how much of the time policies met their objective, and what they saved",
-		Long: reportLong, Example: reportExample, Args: cobra.NoArgs,
+		Use:   "report --prometheus URL",
+		Short: "Report how much of the time policies met their objective, and what they saved",
+		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.run(command.Context(), command.Flags(), streams.Out)
 		},
@@ -144,8 +145,10 @@ func (o *reportOptions) run(ctx context.Context, flags *pflag.FlagSet, out io.Wr
 	if flags.Changed(costFlag) {
 		config.CostPerReplicaHour = &o.cost
 	}
-	if config.Group, err = o.group(ctx, c.Namespace); err != nil {
-		return err
+	if o.by != "" {
+		if config.Group, err = o.group(ctx, c.Namespace); err != nil {
+			return err
+		}
 	}
 	config.From, config.To = c.Period()
 	if config.Policies, err = history.ReadOutcomes(ctx, c); err != nil {
@@ -154,13 +157,10 @@ func (o *reportOptions) run(ctx context.Context, flags *pflag.FlagSet, out io.Wr
 	return o.write(out, outcome.New(config))
 }
 
-// group names the groups of --by; nil for a row for each policy.
+// group names the groups of --by.
 func (o *reportOptions) group(ctx context.Context, namespace string) (func(history.PolicyOutcome) string, error) {
 	key, isLabel := strings.CutPrefix(o.by, byLabel)
-	switch {
-	case o.by == "":
-		return nil, nil
-	case !isLabel:
+	if !isLabel {
 		return func(p history.PolicyOutcome) string { return p.Namespace }, nil
 	}
 	kube, err := o.cluster.client()

@@ -108,7 +108,7 @@ func TestReportAndPlanNameTheFix(t *testing.T) {
 		"no Prometheus":          {[]string{"report", "-A"}, `required flag(s) "prometheus" not set`},
 		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "yaml"}, "it must be json, csv or html"},
 		"an unknown group":       {[]string{"report", "-A", prometheus, "--by", "team"}, "or label= with the key of a label"},
-		"a label without a key":  {[]string{"report", "-A", prometheus, "--by", "label="}, "or label= with the key of a label"},
+		"a label without a key":  {[]string{"report", "-A", prometheus, "--by", "label="}, "label= with the key"},
 		"a cost below nothing":   {[]string{"report", "-A", prometheus, "--cost-per-replica-hour=-1"}, "it must be from 0"},
 		"a namespace, and all":   {[]string{"report", "-A", "-n", "a", prometheus}, "leave out one of them"},
 		"a time without a unit":  {[]string{"report", "-A", prometheus, "--since", "7"}, `--since is "7"`},

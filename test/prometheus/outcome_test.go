@@ -109,8 +109,10 @@ func TestARealPrometheusKnowsTheOutcomesOfPolicies(t *testing.T) {
 		"scaled": {want.scaled, found[0].Scaled}, "in mode Recommend": {want.recommend, found[0].Recommend},
 	} {
 		for _, number := range []struct{ want, got float64 }{
-			{of.want.KnownSeconds, of.got.KnownSeconds}, {of.want.LateSeconds, of.got.LateSeconds},
-			{of.want.RunningSeconds, of.got.RunningSeconds}, {of.want.ReplicaSeconds, of.got.ReplicaSeconds},
+			{of.want.KnownSeconds, of.got.KnownSeconds},
+			{of.want.LateSeconds, of.got.LateSeconds},
+			{of.want.RunningSeconds, of.got.RunningSeconds},
+			{of.want.ReplicaSeconds, of.got.ReplicaSeconds},
 			{of.want.PeakSeconds, of.got.PeakSeconds},
 		} {
 			require.Positive(t, number.got)

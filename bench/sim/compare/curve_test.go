@@ -25,10 +25,10 @@ func TestACurveHasWhatEachObjectiveCosts(t *testing.T) {
 	require.Greater(t, short.ReplicaHoursPerDay.Expected, long.ReplicaHoursPerDay.Expected)
 	same, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.InDelta(t, same.Contenders[0].ReplicaHours.Expected*24, own.ReplicaHoursPerDay.Expected, 1e-9,
+	require.InDelta(t, own.ReplicaHoursPerDay.Expected, same.Contenders[0].ReplicaHours.Expected*24, 1e-9,
 		"simulate says the same about this hour")
 	require.Equal(t, same.Contenders[0].LateRatio, own.LateRatio)
-	require.InDelta(t, own.ReplicaHoursPerDay.Expected/2, own.CostPerDay.Expected, 1e-9, "at half a coin for an hour")
+	require.InDelta(t, 0.5, own.CostPerDay.Expected/own.ReplicaHoursPerDay.Expected, 1e-9, "half a coin for an hour")
 	curve.AddLimit("maxReplicas", 20)
 	curve.AddLimit("partitions", 8)
 	require.Equal(t, "partitions", curve.Limits[0].By)

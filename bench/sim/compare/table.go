@@ -82,7 +82,8 @@ func (r Result) rows() [][]string {
 	rows := [][]string{append(header, "BEATS POLICY IN", "SETTING")}
 	for _, o := range r.Contenders {
 		row := []string{
-			o.Name, o.ReplicaHours.text("%.1f"), o.LateRatio.times(100).text("%.2f%%"), o.Changes.text("%.0f"), fmt.Sprint(o.MostReplicas),
+			o.Name, o.ReplicaHours.text("%.1f"), o.LateRatio.times(100).text("%.2f%%"), o.Changes.text("%.0f"),
+			fmt.Sprint(o.MostReplicas),
 		}
 		if hasCost {
 			row = append(row, o.Cost.text("%.2f"))

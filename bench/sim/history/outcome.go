@@ -123,7 +123,9 @@ type policyStep struct {
 }
 
 func (s policyStep) compare(other policyStep) int {
-	return cmp.Or(cmp.Compare(s.namespace, other.namespace), cmp.Compare(s.name, other.name), cmp.Compare(s.end, other.end))
+	return cmp.Or(
+		cmp.Compare(s.namespace, other.namespace), cmp.Compare(s.name, other.name), cmp.Compare(s.end, other.end),
+	)
 }
 
 // totals of a policy in a step.
@@ -139,8 +141,8 @@ type outcomeQuery struct {
 	set        func(t *totals, labels model.Metric, value float64)
 }
 
-// outcomeQueries are evaluated at the end of each step. Counters are exact, and start at 0 in a series of their own when
-// another replica of the adapter takes over. Of states there is a sample for each minute.
+// outcomeQueries are evaluated at the end of each step. Counters are exact, and start at 0 in a series of their own
+// when another replica of the adapter takes over. Of states there is a sample for each minute.
 func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
 	series := func(name, matchers string) string {
 		if namespace != "" {

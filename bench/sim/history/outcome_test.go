@@ -138,7 +138,8 @@ func (tr truth) outcome(recommend bool) (o Outcome) {
 func TestOutcomesOfASimulatedMonthAreTrue(t *testing.T) {
 	const simulated, days = 3, 30
 	resize := simulatedDays(simulated)
-	resize.late, resize.replicas = slices.Repeat(resize.late, days/simulated), slices.Repeat(resize.replicas, days/simulated)
+	resize.late = slices.Repeat(resize.late, days/simulated)
+	resize.replicas = slices.Repeat(resize.replicas, days/simulated)
 	outage, moved, young := resize, resize, resize
 	outage.unknown = func(second int) bool { // three hours, from half past eleven on
 		return second >= 5*daySeconds+41_400 && second < 5*daySeconds+52_200
@@ -193,7 +194,7 @@ func TestOutcomesNameWhatIsMissing(t *testing.T) {
 		length  time.Duration
 		want    string
 	}{
-		"no policies":       {&fakePrometheus{}, 48 * time.Hour, "let it scrape the adapter, with --policy-metrics=Essential"},
+		"no policies":       {&fakePrometheus{}, 48 * time.Hour, "let it scrape the adapter"},
 		"a time too short":  {&fakePrometheus{}, time.Minute, "the time is 1m0s long: it must be from 10m0s"},
 		"a time too long":   {&fakePrometheus{}, 63 * day, "to 1488h0m0s"},
 		"an error response": {failing, 48 * time.Hour, "too many samples"},
