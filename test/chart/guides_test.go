@@ -33,7 +33,7 @@ const imagesNamed = "--set=image.tag=v1.2.3"
 
 // recorded are the programs that guides call.
 func recorded() []string {
-	return []string{"helm", "kubectl", "make", "pulsar-admin", "sha256sum", "skopeo", "tar"}
+	return []string{"helm", "kubectl", "make", "pulsar", "pulsar-admin", "sha256sum", "skopeo", "tar"}
 }
 
 var (
