@@ -127,7 +127,7 @@ func (c checker) deployment(ctx context.Context) checked {
 		found.Result, found.Message = resultWarning, found.Message+logs
 	case readsNoPulsar(d):
 		found.Result = resultWarning
-		found.Message += "; it may read no Pulsar: set pulsar.adminUrl or pulsar.allowedHosts of the chart " +
+		found.Message += "; it may read no Pulsar: set pulsar.adminURL or pulsar.allowedHosts of the chart " +
 			"(--pulsar-admin-url, --allowed-pulsar-hosts)"
 	}
 	return found

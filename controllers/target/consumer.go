@@ -61,7 +61,7 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 		return backlog.Subscription{}, err
 	case f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == ""):
 		return backlog.Subscription{}, InvalidError("the admin URL of the Pulsar cluster is unknown: set " +
-			"spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter (value pulsar.adminUrl of the chart)")
+			"spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)")
 	}
 	where := workload{Metadata: workloadMetadata{Namespace: namespace}}
 	pulsar, invalid, err := f.clusters.resolve(ctx, where, spec.Pulsar)

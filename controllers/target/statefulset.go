@@ -145,7 +145,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 	target.NeverZero = runs.Kind == function.KindSource
 	if f.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
 		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
-			"--pulsar-admin-url of the adapter (value pulsar.adminUrl of the chart)")
+			"--pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)")
 		return nil
 	}
 	pulsar, invalid, err := f.clusters.resolve(ctx, workload{Metadata: s.Metadata}, connection)

@@ -41,7 +41,7 @@ func PulsarKeys() []PulsarKey {
 		"chart), or leave it out for the scaler's own Pulsar"
 	all = append(all, PulsarKey{
 		Name: "adminURL", InTrigger: connection,
-		InPolicy: "spec.pulsar.adminURL, or pulsar.adminUrl of the chart",
+		InPolicy: "spec.pulsar.adminURL, or pulsar.adminURL of the chart",
 	})
 	for _, name := range []string{
 		"authModes", "bearerToken", "tls", "oauthTokenURI", "scope", "clientID", "endpointParams",

@@ -32,7 +32,7 @@ func (one trigger) isPulsar() bool { return one.Type == "pulsar" }
 // What to do where topics or subscription are unknown, and where Pulsar is.
 const (
 	byHand = "write the policy yourself (examples/deployment.yaml)"
-	setURL = "set spec.pulsar.adminURL of the policy, or pulsar.adminUrl of the chart"
+	setURL = "set spec.pulsar.adminURL of the policy, or pulsar.adminURL of the chart"
 )
 
 // fromEnv ends keys with the name of a variable of the target's container.
@@ -163,7 +163,7 @@ func (t triggers) adminURL(name string, one trigger) {
 	}
 	d.spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: address}
 	d.comment(fieldPulsar, "adminURL of the trigger. The adapter must allow its host (value pulsar.allowedHosts of the "+
-		"chart). Leave it out if it is pulsar.adminUrl of the chart.")
+		"chart). Leave it out if it is pulsar.adminURL of the chart.")
 }
 
 // cron translates a cron trigger into a schedule, which the policy evaluates once to be sure that it can.

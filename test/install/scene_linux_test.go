@@ -146,7 +146,7 @@ func (s *scene) install(t *testing.T, values ...string) string {
 
 func (s *scene) flags(values ...string) []string {
 	flags := []string{
-		"--set", "pulsar.adminUrl=" + s.adminURL, "--set", "image.registry=" + registry, "--set", "image.tag=" + tag,
+		"--set", "pulsar.adminURL=" + s.adminURL, "--set", "image.registry=" + registry, "--set", "image.tag=" + tag,
 		"--wait", "--timeout", patience.String(),
 	}
 	for _, value := range values {

@@ -38,9 +38,9 @@ func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
 	functions := s.addSteadyFunctions(t)
-	first := append([]string{"install", release, filepath.Join("testdata", "chart-first.tgz")},
-		s.flags("image.tag="+tagBefore)...)
-	s.helm(t, first...)
+	values := s.flags("image.tag=" + tagBefore)
+	values[1] = "pulsar.adminUrl=" + s.adminURL // its name in that version
+	s.helm(t, append([]string{"install", release, filepath.Join("testdata", "chart-first.tgz")}, values...)...)
 	s.awaitMetricsAPI(t)
 	endLoad := s.scaleSteadily(t, functions)
 	s.requireRunning(t, tagBefore, 2)

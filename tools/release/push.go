@@ -56,7 +56,7 @@ func (r release) push(ctx context.Context, digests map[string]string) error {
 	}
 	_, err = fmt.Fprintf(r.out, "\nThe images are pushed. Install them, from the root of the checkout, with\n\n"+
 		"helm install pulsar-autoscaler deploy/chart --namespace pulsar-autoscaler --create-namespace "+
-		"--values %s --set pulsar.adminUrl=<URL of Pulsar's admin service>\n", filepath.ToSlash(file))
+		"--values %s --set pulsar.adminURL=<URL of Pulsar's admin service>\n", filepath.ToSlash(file))
 	return err
 }
 

@@ -44,7 +44,7 @@ func TestThePushedImagesAreThoseOfTheValues(t *testing.T) {
 	require.Regexp(t, `^hello v1\.2\.3\+dirty sha256:[0-9a-f]{64}$`, lines[0])
 	require.Equal(t, "pushed "+tag, lines[1])
 	require.Equal(t, "helm install pulsar-autoscaler deploy/chart --namespace pulsar-autoscaler --create-namespace "+
-		"--values dist/images.yaml --set pulsar.adminUrl=<URL of Pulsar's admin service>", lines[len(lines)-1])
+		"--values dist/images.yaml --set pulsar.adminURL=<URL of Pulsar's admin service>", lines[len(lines)-1])
 	digest := strings.Fields(lines[0])[2]
 	require.Equal(t, "image:\n  registry: \""+at+"\"\n  digests:\n    hello: "+digest+"\n", read(t, dist, imagesFile))
 

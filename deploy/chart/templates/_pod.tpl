@@ -116,7 +116,7 @@ strategy:
 {{/* Flags that both programs have. Argument: root. */}}
 {{- define "pulsar-autoscaler.commonArgs" -}}
 {{- $pulsar := .Values.pulsar }}
-{{- with $pulsar.adminUrl }}
+{{- with $pulsar.adminURL }}
 - --pulsar-admin-url={{ . }}
 {{- end }}
 {{- with $pulsar.allowedHosts }}
