@@ -6,8 +6,10 @@ package chart_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -76,4 +78,56 @@ func TestArtifactHubShowsTheChart(t *testing.T) {
 			require.Equal(t, example, shown[i])
 		}
 	})
+}
+
+// TestArtifactHubShowsTheScaler checks the package of kind "KEDA scaler" by the rules of Artifact Hub.
+//
+// Source: github.com/artifacthub/hub, internal/pkg/metadata.go.
+func TestArtifactHubShowsTheScaler(t *testing.T) {
+	var shown struct {
+		Version, Name, Category, DisplayName, Description, License, HomeURL, AppVersion, Readme, Install string
+		CreatedAt                                                                                        time.Time
+		Prerelease                                                                                       bool
+		ContainersImages                                                                                 []struct {
+			Name, Image string
+			Platforms   []string
+		}
+		Keywords []string
+		Links    []struct{ Name, URL string }
+		Provider struct{ Name string }
+	}
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "deploy", "artifacthub", "artifacthub-pkg.yml"))
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalStrict(text, &shown))
+	require.Regexp(t, `^\d+\.\d+\.\d+$`, shown.Version)
+	require.Regexp(t, `^[a-z0-9-]+$`, shown.Name)
+	require.Equal(t, "streaming-messaging", shown.Category)
+	for _, needed := range []string{
+		shown.DisplayName, shown.Description, shown.Readme, shown.Install, shown.Provider.Name,
+	} {
+		require.NotEmpty(t, needed)
+	}
+	require.Len(t, shown.ContainersImages, 1)
+	require.NotEmpty(t, shown.Links)
+	for _, link := range shown.Links {
+		path, found := strings.CutPrefix(link.URL, shown.HomeURL+"/blob/main/")
+		require.True(t, found, link.URL)
+		require.FileExists(t, filepath.Join(root, filepath.FromSlash(path)))
+	}
+
+	schema, err := os.ReadFile(filepath.Join(root, "docs", "keda-trigger.schema.json"))
+	require.NoError(t, err)
+	var scaled struct {
+		Spec struct {
+			Triggers []struct{ Metadata map[string]string }
+		}
+	}
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(shown.Readme)
+	require.Len(t, example, 2)
+	require.NoError(t, yaml.Unmarshal([]byte(example[1]), &scaled))
+	require.Len(t, scaled.Spec.Triggers, 1)
+	for key := range scaled.Spec.Triggers[0].Metadata {
+		require.Contains(t, string(schema), `"`+key+`": {`)
+	}
 }

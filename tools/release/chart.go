@@ -39,15 +39,33 @@ func (r release) chart(digests map[string]string) ([]byte, error) {
 		set["values.yaml"][fmt.Sprintf("    %s: %q", program, "")] = fmt.Sprintf("    %s: %s", program, digest)
 	}
 	for i, f := range files {
-		for line, value := range set[strings.TrimPrefix(f.name, chartName+"/")] {
-			old := []byte("\n" + line + "\n")
-			if bytes.Count(f.data, old) != 1 {
-				return nil, fmt.Errorf("%s must have the line %q once: a release sets it", f.name, line)
-			}
-			files[i].data = bytes.Replace(files[i].data, old, []byte("\n"+value+"\n"), 1)
+		name := strings.TrimPrefix(f.name, chartName+"/")
+		if files[i].data, err = withLines(f, set[name]); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(name, "files/monitoring/") {
+			files[i].data = r.versioned(files[i].data)
 		}
 	}
 	return compressed(files)
+}
+
+// withLines returns the text with other lines in place of those that a release sets.
+func withLines(f file, set map[string]string) ([]byte, error) {
+	data := f.data
+	for line, value := range set {
+		old := []byte("\n" + line + "\n")
+		if bytes.Count(data, old) != 1 {
+			return nil, fmt.Errorf("%s must have the line %q once: a release sets it", f.name, line)
+		}
+		data = bytes.Replace(data, old, []byte("\n"+value+"\n"), 1)
+	}
+	return data, nil
+}
+
+// versioned has links to pages lead to those of this version: the pages of later ones may say something else.
+func (r release) versioned(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("/blob/main/"), []byte("/blob/"+r.version+"/"))
 }
 
 // chartFiles are the files of deploy/chart by their names in the archive, without what only tests need.

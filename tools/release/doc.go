@@ -12,6 +12,7 @@
 //	sbom.go      what a binary is made of: its modules
 //	npm.go       and the packages of npm that are embedded
 //	krew.go      archives of the plugins of kubectl, and manifests by which krew installs them
+//	artifacthub.go  and the scaler as a package of Artifact Hub
 //	notes.go     the section of the changelog
 //	release.go   all of it, with checksums
 package main

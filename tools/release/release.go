@@ -67,6 +67,9 @@ func (r release) run(ctx context.Context) (err error) {
 	if documents[r.chartFile()], err = r.chart(digests); err != nil {
 		return err
 	}
+	if documents[packageFile], err = r.artifactHub(binaries[0]); err != nil {
+		return err
+	}
 	return r.writeFiles(binaries, documents)
 }
 

@@ -23,6 +23,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// packaged has what a release sets of deploy/artifacthub/artifacthub-pkg.yml.
+const packaged = `# a package
+version: 0.0.0
+createdAt: "1970-01-01T00:00:00Z"
+appVersion: VERSION
+prerelease: false
+  image: example.invalid/pulsar-autoscaler/scaler:VERSION
+  url: https://example.com/hello/blob/main/docs/keda.md
+    pulsar-autoscaler-VERSION.tgz \
+`
+
 // checkout is a git repository with one program, committed and tagged v1.2.3. The time of the commit is fixed.
 func checkout(t *testing.T) string {
 	t.Helper()
@@ -42,10 +53,12 @@ func checkout(t *testing.T) string {
 		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
 
-		"deploy/chart/Chart.yaml":           "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n",
-		"deploy/chart/values.yaml":          "image:\n  registry: example.invalid/pulsar-autoscaler\n  digests:\n    hello: \"\"\n",
-		"deploy/chart/templates/hello.yaml": "kind: Deployment\n",
-		"deploy/chart/ci/values.yaml":       "a: b\n",
+		"deploy/chart/Chart.yaml":                  "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n",
+		"deploy/chart/values.yaml":                 "image:\n  registry: example.invalid/pulsar-autoscaler\n  digests:\n    hello: \"\"\n",
+		"deploy/chart/templates/hello.yaml":        "kind: Deployment\n",
+		"deploy/chart/ci/values.yaml":              "a: b\n",
+		"deploy/chart/files/monitoring/rules.yaml": "runbook_url: https://example.com/hello/blob/main/docs/runbook.md#a\n",
+		"deploy/artifacthub/artifacthub-pkg.yml":   packaged,
 	} {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -96,6 +109,17 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 	})
 	t.Run("the image runs as its user with what programs need", func(t *testing.T) { checkImage(t, dists[0]) })
 	t.Run("the chart has version and digest", func(t *testing.T) { checkChart(t, dists[0], digests[0].String()) })
+	t.Run("Artifact Hub gets version, time and image", func(t *testing.T) {
+		require.Equal(t, `# a package
+version: 1.2.3
+createdAt: "2026-11-23T07:00:00Z"
+appVersion: v1.2.3
+prerelease: false
+  image: x.org/a/scaler:v1.2.3
+  url: https://example.com/hello/blob/v1.2.3/docs/keda.md
+    pulsar-autoscaler-1.2.3.tgz \
+`, read(t, dists[0], "artifacthub-pkg.yml"))
+	})
 	t.Run("the bill of materials names the program", func(t *testing.T) { checkMaterials(t, dists[0]) })
 }
 
@@ -117,7 +141,7 @@ func checkSums(t *testing.T, dist string) {
 		names = append(names, name)
 	}
 	require.Equal(t, []string{
-		"crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json", "hello-linux-arm64",
+		"artifacthub-pkg.yml", "crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json", "hello-linux-arm64",
 		"hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz", "release-notes.md",
 	}, names)
 }
@@ -141,6 +165,8 @@ func checkChart(t *testing.T, dist, printed string) {
 		"pulsar-autoscaler/values.yaml":          "image:\n  registry: x.org/a\n  digests:\n    hello: " + digest + "\n",
 		"pulsar-autoscaler/templates/hello.yaml": "kind: Deployment\n",
 		"pulsar-autoscaler/files/a.yaml":         "---\nkind: CustomResourceDefinition\n",
+		"pulsar-autoscaler/files/monitoring/rules.yaml": "" +
+			"runbook_url: https://example.com/hello/blob/v1.2.3/docs/runbook.md#a\n",
 	}, texts)
 }
 
