@@ -67,7 +67,11 @@ func TestTheRunbookHasEveryAlertAndEveryReason(t *testing.T) {
 
 func TestEachEntryOfTheRunbookSaysWhatHowAndWhatToDo(t *testing.T) {
 	shape := regexp.MustCompile("^\n(?s:.+)\n\n- Confirm: (?s:.*`.+`.*)\n- Fix: (?s:.+)\\.\n")
+	// A command, a field or a value, another entry or page, or nothing to do.
+	fix := regexp.MustCompile("- Fix: (?s:none|.*`.+`|.*\\]\\()")
 	for name, text := range entries(t) {
+		require.Regexp(t, fix, text, "%s: what to do, and not only where to look", name)
+		require.NotRegexp(t, "(follow|as) the message", text, name)
 		require.Regexp(t, shape, text+"\n", "%s: what it means, - Confirm: with a command, - Fix:", name)
 	}
 }
