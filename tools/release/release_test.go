@@ -141,8 +141,8 @@ func checkSums(t *testing.T, dist string) {
 		names = append(names, name)
 	}
 	require.Equal(t, []string{
-		"artifacthub-pkg.yml", "crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json", "hello-linux-arm64",
-		"hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz", "release-notes.md",
+		"artifacthub-pkg.yml", "crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json",
+		"hello-linux-arm64", "hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz", "release-notes.md",
 	}, names)
 }
 
