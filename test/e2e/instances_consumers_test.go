@@ -49,6 +49,12 @@ func (j *journal) between(from, to time.Time) (n int64, took time.Duration) {
 	return n, took
 }
 
+// share is the mean share of the time that each of some instances spent in calls.
+func (j *journal) share(from, to time.Time, instances int) float64 {
+	_, took := j.between(from, to)
+	return took.Seconds() / to.Sub(from).Seconds() / float64(instances)
+}
+
 // pods are the pods that controllers would read from the API server. The zero value has none.
 type pods struct {
 	mu         sync.Mutex // guards byWorkload
@@ -240,12 +246,13 @@ func sum(sample backlog.InstancesSample) totals {
 
 // measured is the difference of two samples.
 type measured struct {
-	// busy is the mean share of an instance, rate calls per second.
-	busy, rate float64
+	// busy is the mean share of an instance, and share that by the functions' reports; rate is calls per second.
+	busy, share, rate float64
 	// inFlight is the largest number that one instance held.
 	inFlight int64
-	// reading is the product's reading over the last seconds.
-	reading backlog.InstancesReading
+	// reading is the product's reading over the last seconds, and readingShare the share by the functions' reports.
+	reading      backlog.InstancesReading
+	readingShare float64
 }
 
 // measure samples from one number of calls to another, and compares with the functions' reports, at any speed of the
@@ -259,6 +266,7 @@ func (c *consumers) measure(t *testing.T, from, to int64) measured {
 	seconds, instances := last.At.Sub(first.At).Seconds(), len(last.Instances)
 	busy, calls := (after.busy - before.busy).Seconds(), float64(after.calls-before.calls)
 	m := measured{busy: busy / seconds / float64(instances), rate: calls / seconds}
+	m.share = c.truth.share(first.At, last.At, instances)
 	for _, one := range seen {
 		m.inFlight = max(m.inFlight, sum(one.InstancesSample).inFlight)
 	}
@@ -267,6 +275,7 @@ func (c *consumers) measure(t *testing.T, from, to int64) measured {
 		r := l.reading.Instances
 		return l.err == nil && r.Window > 0 && !r.At.Add(-r.Window).Before(first.by)
 	}).reading.Instances
+	m.readingShare = c.truth.share(m.reading.At.Add(-m.reading.Window), m.reading.At, instances)
 
 	least, _ := c.truth.between(first.by, last.At)
 	most, took := c.truth.between(first.At, last.by)

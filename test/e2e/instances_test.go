@@ -62,11 +62,12 @@ func (c *consumers) requireServiceTime(t *testing.T, end totals) {
 	require.InEpsilon(t, truth, measured, 0.25)
 }
 
-// requireShare compares the busy share with that on an idle machine, within bounds for busy ones.
-func (m measured) requireShare(t *testing.T, want float64) {
+// requireShare compares the busy share with the functions' reports of the same time: on a busy machine even instances
+// with a backlog pause. Calls that fail are in no report, and some samples are older than others.
+func (m measured) requireShare(t *testing.T) {
 	t.Helper()
-	require.InDelta(t, want, m.busy, 0.3)
-	require.InDelta(t, want, known(t, m.reading.Busy), 0.3)
+	require.InDelta(t, m.share, m.busy, 0.3)
+	require.InDelta(t, m.readingShare, known(t, m.reading.Busy), 0.3)
 }
 
 func known(t *testing.T, m backlog.Measurement) float64 {
@@ -91,7 +92,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	flood := c.flood(t, 160, 2/service) // as much as two instances process in a second, after 160 at first
 	full := c.measure(t, 6, 120)
 	messages := flood()
-	full.requireShare(t, 1)
+	full.requireShare(t)
 	require.False(t, full.reading.Asynchronous)
 
 	end := c.rest(t, messages)
@@ -103,7 +104,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 
 	_, stop := c.publish(t, func(time.Duration) float64 { return 10 })
 	light := c.measure(t, end.calls+5, end.calls+55)
-	light.requireShare(t, 10*service/2)
+	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)
 	stop()
 	c.restarts(t, first, second)
@@ -201,7 +202,7 @@ func testPython(t *testing.T, g *ground) {
 	flood := c.flood(t, 100, 1/service)
 	full := c.measure(t, 3, 60)
 	messages := flood()
-	full.requireShare(t, 1-1.0/failEvery) // calls that fail are not timed
+	full.requireShare(t)
 	require.False(t, full.reading.Asynchronous)
 	require.GreaterOrEqual(t, full.inFlight, int64(3), "one in the call and two read ahead")
 
@@ -215,7 +216,7 @@ func testPython(t *testing.T, g *ground) {
 
 	_, stop := c.publish(t, func(time.Duration) float64 { return 5 })
 	light := c.measure(t, end.calls+3, end.calls+28)
-	light.requireShare(t, 5*service*(1-1.0/failEvery))
+	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)
 	stop()
 }
