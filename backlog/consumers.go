@@ -26,10 +26,25 @@ type consumers struct {
 	most int
 	// connections are sorted and distinct. A replica that restarts has the same ID and another connection.
 	connections []connection
+	// started are the instances with a first consumer within StartedFor, sorted by ID.
+	started []StartedInstance
 	// unreadPartitions is the number of partitions with a backlog and no consumer, and unreadMessages their ready
 	// messages.
 	unreadPartitions int
 	unreadMessages   float64
+}
+
+// StartedFor is how long a Reading shows that an instance connected.
+const StartedFor = 10 * time.Minute
+
+// StartedInstance is an instance of a function, such as t/n/name#3, with the time of its first consumer.
+type StartedInstance struct {
+	ID string
+	At time.Time
+}
+
+func (i StartedInstance) compare(other StartedInstance) int {
+	return cmp.Or(cmp.Compare(i.ID, other.ID), i.At.Compare(other.At))
 }
 
 // connection identifies a consumer as the broker does. A seek or a broken network ends it: the consumer is back within
@@ -54,6 +69,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	*c = consumers{known: true, since: before.since}
 	var ids, holding, components []string
 	var connections []connection
+	var started []StartedInstance
 	for _, one := range answer {
 		if one == nil {
 			continue
@@ -74,6 +90,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 			}
 			if one.MoreConsumers == 0 { // else the list may have other consumers, although all stay
 				connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
+				started = appendStarted(started, consumer, at)
 			}
 			if consumer.Component != "" {
 				components = append(components, consumer.Component)
@@ -83,6 +100,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
 	c.holding = distinct(holding, before.holding, cmp.Compare)
 	c.connections = distinct(connections, before.connections, connection.compare)
+	c.started = before.startedUntil(at, started)
 	if before.known && slices.Equal(c.ids, before.ids) && slices.Equal(c.connections, before.connections) {
 		return false
 	}
@@ -91,6 +109,30 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 		_, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare)
 		return !stayed
 	})
+}
+
+// appendStarted adds the instance of a consumer that connected within StartedFor.
+func appendStarted(started []StartedInstance, consumer ConsumerSample, at time.Time) []StartedInstance {
+	if consumer.ID == consumer.Name || at.Sub(consumer.ConnectedSince) > StartedFor {
+		return started
+	}
+	return append(started, StartedInstance{ID: consumer.ID, At: consumer.ConnectedSince})
+}
+
+// startedUntil are the started instances after another full answer, in which some connected within StartedFor. A known
+// instance that connects again has not started: its topic was unloaded, or its connection was lost.
+func (c consumers) startedUntil(at time.Time, connected []StartedInstance) []StartedInstance {
+	all := slices.DeleteFunc(slices.Clone(c.started), func(i StartedInstance) bool { return at.Sub(i.At) > StartedFor })
+	slices.SortFunc(connected, StartedInstance.compare)
+	for _, one := range connected {
+		place, listed := slices.BinarySearchFunc(all, one.ID, func(i StartedInstance, id string) int {
+			return cmp.Compare(i.ID, id)
+		})
+		if _, reconnects := slices.BinarySearch(c.ids, one.ID); !listed && !reconnects {
+			all = slices.Insert(all, place, one)
+		}
+	}
+	return all
 }
 
 // forgetConsumers makes the consumers unknown.
@@ -133,9 +175,20 @@ func (c consumers) plus(other consumers) consumers {
 		known: c.known && other.known,
 		ids:   union(c.ids, other.ids), components: union(c.components, other.components), most: max(c.most, other.most),
 		holding: union(c.holding, other.holding), namesakes: c.namesakes || other.namesakes,
+		started:          firstStarts(c.started, other.started),
 		unreadPartitions: c.unreadPartitions + other.unreadPartitions,
 		unreadMessages:   c.unreadMessages + other.unreadMessages,
 	}
+}
+
+// firstStarts merges the instances of two topics, each with its first consumer.
+func firstStarts(a, b []StartedInstance) []StartedInstance {
+	if len(b) == 0 {
+		return a
+	}
+	both := slices.Concat(a, b)
+	slices.SortFunc(both, StartedInstance.compare)
+	return slices.CompactFunc(both, func(x, y StartedInstance) bool { return x.ID == y.ID })
 }
 
 // count is the number of consumers. Each replica consumes all partitions and topics, so the number of one is the number
@@ -145,7 +198,7 @@ func (c consumers) count() int { return max(len(c.ids), c.most) }
 // countConsumers sets the consumers, those that hold messages, and the partitions without a consumer. While there is no
 // consumer at all, no partition counts as unread.
 func (r *Reading) countConsumers() {
-	r.Components = r.consumers.components
+	r.Components, r.Started = r.consumers.components, r.consumers.started
 	r.Holding = Unknown(errNotToldApart)
 	if r.consumers.known && r.consumers.most == 0 && !r.consumers.namesakes && r.Unacked.Known() {
 		r.Holding = Known(float64(len(r.consumers.holding)))
