@@ -94,6 +94,21 @@ type Pods struct {
 	Updating bool
 	// Running is the number of pods with a running container, terminating ones included; nil if unknown.
 	Running *int32
+	// Starts are the newest pods of instances of which all containers run, without a restart, the newest first; at most
+	// MostStarts.
+	Starts []PodStart
+}
+
+// MostStarts bounds Pods.Starts.
+const MostStarts = 20
+
+// PodStart is how the pod of an instance started. All times are since it was created.
+type PodStart struct {
+	Instance int32
+	Created  time.Time
+	// Scheduled is when it had a node, Initialized when its init containers were done, and Running when all its
+	// containers ran.
+	Scheduled, Initialized, Running time.Duration
 }
 
 // Decision is a number of replicas with its reasons.

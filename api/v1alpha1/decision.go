@@ -80,6 +80,62 @@ type ScaleDownResult struct {
 	RedeliveredMessages *int64 `json:"redeliveredMessages,omitempty"`
 }
 
+// ReplicaStart is the start of a replica, from the creation of its pod to its first consumer: the median of the last
+// starts, by their total.
+type ReplicaStart struct {
+	// measuredAt is when the first consumer connected.
+	// +required
+	MeasuredAt metav1.Time `json:"measuredAt"`
+	// replicas is the number of starts that it is the median of.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20
+	Replicas int32 `json:"replicas"`
+	// totalSeconds is the time of all phases, at most ten minutes.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	TotalSeconds int32 `json:"totalSeconds"`
+	// longestPhase is the phase to make shorter first.
+	// +required
+	LongestPhase StartPhase `json:"longestPhase"`
+	// schedulingSeconds is the time until the pod has a node.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	SchedulingSeconds int32 `json:"schedulingSeconds"`
+	// initContainersSeconds is the time of the init containers, with the pull of their images; those of Function Mesh
+	// download the package.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	InitContainersSeconds int32 `json:"initContainersSeconds"`
+	// containersSeconds is the time until all containers run, most of it the pull of their images.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	ContainersSeconds int32 `json:"containersSeconds"`
+	// programSeconds is the time from the start of the containers to the first consumer: the download of the package if
+	// no init container has it, the start of the JVM or interpreter, and the connection to Pulsar.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	ProgramSeconds int32 `json:"programSeconds"`
+}
+
+// StartPhase is a phase of the start of a replica.
+//
+// +kubebuilder:validation:Enum=Scheduling;InitContainers;Containers;Program
+type StartPhase string
+
+// The phases of a start, in their order.
+const (
+	StartScheduling     StartPhase = "Scheduling"
+	StartInitContainers StartPhase = "InitContainers"
+	StartContainers     StartPhase = "Containers"
+	StartProgram        StartPhase = "Program"
+)
+
 // Capacity is what was learned about one replica.
 type Capacity struct {
 	// messagesPerSecond is the rate that one busy replica processes.

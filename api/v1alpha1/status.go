@@ -68,6 +68,11 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Forecast *ExpectedLoad `json:"forecast,omitempty"`
 
+	// start is where the time of a start of a replica goes; absent while latencyObjective leaves time for it, and while it
+	// is unknown.
+	// +optional
+	Start *ReplicaStart `json:"start,omitempty"`
+
 	// lastScaleDown is the last time that the target's replicas became fewer, and how many messages Pulsar delivers again.
 	// +optional
 	LastScaleDown *ScaleDownResult `json:"lastScaleDown,omitempty"`

@@ -34,6 +34,7 @@ type instancePod struct {
 	// unreadySince is for a pod that is unready.
 	unreadySince              time.Time
 	unready, crashes, deleted bool
+	start                     podStart
 }
 
 // GetNamespace implements metav1.Object.
@@ -52,6 +53,7 @@ func newInstancePod(pod *corev1.Pod) *instancePod {
 		crashes: crashLoops(pod), deleted: pod.DeletionTimestamp != nil,
 	}
 	p.unreadySince, p.unready = unreadySince(pod)
+	p.start = newPodStart(pod)
 	if pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
 		p.address = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod)))
 	}
@@ -100,6 +102,9 @@ func health(pods []*instancePod) policy.Pods {
 		}
 		if pod.crashes {
 			sum.CrashLooping++
+		}
+		if start, ran := pod.started(); ran {
+			sum.Starts = withStart(sum.Starts, start)
 		}
 		if own := pod.revision.Value(); own != "" {
 			sum.Updating = sum.Updating || revision != "" && own != revision

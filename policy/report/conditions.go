@@ -25,6 +25,8 @@ type outcome struct {
 	decision *policy.Decision
 	// start is what was learned about starts of replicas.
 	start policy.Start
+	// lastStart is how the last replicas started; nil if unknown.
+	lastStart *v1alpha1.ReplicaStart
 	// capacity of one replica; nil before it was learned.
 	capacity                 *policy.LearnedCapacity
 	applyFailed, scaleFailed error

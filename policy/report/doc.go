@@ -10,6 +10,7 @@
 //	status.go        Status: conditions, decision, signals, capacity, checkpoint
 //	conditions.go    the conditions, and those of the target and of our autoscaler; keda.go those with KEDA
 //	backlog.go       BacklogKnown; subscription.go SubscriptionVerified; objective.go ObjectiveMet and -Achievable
+//	start.go         where the time of a start goes, for ObjectiveAchievable
 //	ready.go         Ready, which is the first condition that is not True, ScalingLimited, ScalingActive and Stalled
 //	findings.go      History: for how long the target has not followed, and messages have met the objective
 //	due.go           Due: whether a status is worth a write

@@ -114,6 +114,7 @@ func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Forecast, s.WorkingCheckpoint = nil, nil, nil, nil, nil, ""
 	s.LastScaleDown = nil // the number of replicas is reported, and redelivered messages are counted later
+	s.Start = nil         // ObjectiveAchievable is reported
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {
 		s.RunningReplicas = nil // while replicas start one by one, the last start counts
 	}

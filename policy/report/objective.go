@@ -213,6 +213,6 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 		"latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make replicas start faster",
 		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Measured)), sync,
 		duration.HumanDuration(objective), when,
-		duration.HumanDuration((enough + recommendedStep - 1).Truncate(recommendedStep)))
+		duration.HumanDuration((enough+recommendedStep-1).Truncate(recommendedStep))) + fasterStart(o.lastStart)
 	return c
 }

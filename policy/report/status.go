@@ -37,6 +37,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		after.SpecReplicas = o.Target.Replicas
 	}
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = actuation(o.Observed)
+	o.lastStart = cmp.Or(replicaStart(o.Observed), before.Start)
 	after.Conditions = o.conditions()
 	paused := o.Paused() != ""
 	if o.NothingToDecide() {
@@ -55,7 +56,10 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	if last := h.findings.scaleDown.status(); last != nil {
 		after.LastScaleDown = last
 	}
-	after.Capacity = capacityStatus(state)
+	after.Capacity, after.Start = capacityStatus(state), nil
+	if meta.IsStatusConditionFalse(after.Conditions, v1alpha1.ConditionObjectiveAchievable) {
+		after.Start = o.lastStart
+	}
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
 			after.DesiredReplicas = &replicas

@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// replicaStart is the median of the starts within backlog.StartedFor, by pods and their first consumers; nil for none.
+func replicaStart(o plan.Observed) *v1alpha1.ReplicaStart {
+	if o.Target == nil || o.Pods == nil || o.Reading == nil || len(o.Reading.Started) == 0 {
+		return nil
+	}
+	var starts []v1alpha1.ReplicaStart
+	for _, pod := range o.Pods.Starts {
+		id := o.Target.Component + "#" + strconv.Itoa(int(pod.Instance))
+		at, found := slices.BinarySearchFunc(o.Reading.Started, id, func(i backlog.StartedInstance, id string) int {
+			return cmp.Compare(i.ID, id)
+		})
+		if !found {
+			continue
+		}
+		connected := o.Reading.Started[at].At
+		total := max(connected.Sub(pod.Created), pod.Running) // the broker has another clock
+		// A consumer from before the pod is that of an earlier pod of the same instance.
+		if connected.Before(pod.Created) || total > backlog.StartedFor {
+			continue
+		}
+		starts = append(starts, divided(pod, total, connected))
+	}
+	if len(starts) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(starts, func(a, b v1alpha1.ReplicaStart) int { return cmp.Compare(a.TotalSeconds, b.TotalSeconds) })
+	median := starts[(len(starts)-1)/2]
+	median.Replicas = int32(len(starts))
+	return &median
+}
+
+// divided is a start by its phases.
+func divided(pod policy.PodStart, total time.Duration, connected time.Time) v1alpha1.ReplicaStart {
+	seconds := func(d time.Duration) int32 { return int32(d.Round(time.Second) / time.Second) }
+	start := v1alpha1.ReplicaStart{
+		MeasuredAt: metav1.NewTime(connected.Truncate(time.Second)), TotalSeconds: seconds(total),
+		SchedulingSeconds: seconds(pod.Scheduled), InitContainersSeconds: seconds(pod.Initialized - pod.Scheduled),
+		ContainersSeconds: seconds(pod.Running - pod.Initialized), ProgramSeconds: seconds(total - pod.Running),
+	}
+	longest := slices.MaxFunc(phasesOf(start), func(a, b phase) int { return cmp.Compare(a.seconds, b.seconds) })
+	start.LongestPhase = longest.name
+	return start
+}
+
+// phase is one of a start, with how to make it shorter.
+type phase struct {
+	name    v1alpha1.StartPhase
+	seconds int32
+	advice  string
+}
+
+// phasesOf are all phases of a start.
+func phasesOf(s v1alpha1.ReplicaStart) []phase {
+	return []phase{
+		{
+			v1alpha1.StartScheduling, s.SchedulingSeconds,
+			"it waits for a node: keep spare nodes, or raise its priorityClassName",
+		},
+		{
+			v1alpha1.StartInitContainers, s.InitContainersSeconds,
+			"its init containers run: put the package into the image, or serve packages nearby",
+		},
+		{
+			v1alpha1.StartContainers, s.ContainersSeconds,
+			"its images are pulled and its containers created: pull the images on all nodes in advance, or make them smaller",
+		},
+		{
+			v1alpha1.StartProgram, s.ProgramSeconds,
+			"its program starts and connects: raise resources.cpu, at least until it consumes (in-place resize), or put the " +
+				"package into the image",
+		},
+	}
+}
+
+// fasterStart is how to make the longest phase shorter, as another sentence; empty while starts are not measured.
+func fasterStart(s *v1alpha1.ReplicaStart) string {
+	if s == nil {
+		return ""
+	}
+	phases := phasesOf(*s)
+	at := slices.IndexFunc(phases, func(p phase) bool { return p.name == s.LongestPhase })
+	if at < 0 { // a status of another version
+		return ""
+	}
+	text := func(seconds int32) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) }
+	return fmt.Sprintf(". A pod has its first consumer %s after its creation. For %s of these, %s",
+		text(s.TotalSeconds), text(phases[at].seconds), phases[at].advice)
+}
