@@ -84,6 +84,10 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 	p.Status.LastScaleDown = &v1alpha1.ScaleDownResult{
 		Time: metav1.NewTime(fixture.Noon().Add(-3 * time.Minute)), RemovedReplicas: 6, RedeliveredMessages: new(int64(20)),
 	}
+	p.Status.Start = &v1alpha1.ReplicaStart{
+		Replicas: 12, TotalSeconds: 52, LongestPhase: v1alpha1.StartProgram,
+		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, ProgramSeconds: 42,
+	}
 	text := explained(p)
 	for _, want := range []string{
 		"\n  status      it describes generation 1 of the spec, which has generation 4 by\n              now\n",
@@ -93,6 +97,8 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		"\n  held by     ReadingPartial: the load may be larger\n",
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
+		"\n  start       52s, median of 12: scheduling 2s, init containers 3s, containers\n" +
+			"              5s, program 42s\n",
 		"\n  removed     6, 3m12s ago; redelivered: 20 messages\n",
 		"\nATTENTION\n  Ready       False for 3m12s (PartialAnswer): 1 topic is unknown: grant consume\n",
 		"\n  ScalingLimited\n              True (TooManyReplicas): the load needs more replicas than\n              maxReplicas\n",

@@ -181,6 +181,11 @@ func (e explanation) running() section {
 		consumers = status.Signals.Consumers
 	}
 	s.add("consuming", "%s", number(consumers, ""))
+	if start := status.Start; start != nil {
+		s.add("start", "%ds, median of %d: scheduling %ds, init containers %ds, containers %ds, program %ds",
+			start.TotalSeconds, start.Replicas, start.SchedulingSeconds, start.InitContainersSeconds, start.ContainersSeconds,
+			start.ProgramSeconds)
+	}
 	if last := status.LastScaleDown; last != nil {
 		s.add("removed", "%d, %s ago; redelivered: %s", last.RemovedReplicas, ago(last.Time.Time, e.now),
 			number(last.RedeliveredMessages, "messages"))

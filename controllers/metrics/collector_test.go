@@ -135,10 +135,38 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		"running_replicas" + own + "47",
 		`scale_events_total{by="HPA",direction="Up",namespace="media",policy="resize"} 1`,
 		"spec_replicas" + own + "50",
+		"starved_replicas" + own + "0",
 		"unacked_messages" + own + "0",
 		"wait_seconds" + own + "30",
 		"wanted_replicas" + own + "61",
 	}, exposition(t, registry(t, metrics.Full, before.Next(o, d, status, false))))
+}
+
+func TestStarvedReplicasAreThoseThatTheConditionReports(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason  string
+		holding backlog.Measurement
+		want    []string
+	}{
+		"some have no messages":              {v1alpha1.ReasonReplicasStarved, backlog.Known(3), []string{"9"}},
+		"others are late for another reason": {v1alpha1.ReasonCatchingUp, backlog.Known(3), []string{"0"}},
+		"it is unknown who holds them": {
+			v1alpha1.ReasonReplicasStarved, backlog.Unknown(backlog.ErrNotRequested), nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, d, status := busy()
+			o.Reading.Consumers, o.Reading.Holding = backlog.Known(12), test.holding
+			status.Conditions[1].Reason = test.reason
+			var found []string
+			for _, line := range exposition(t, registry(t, metrics.Full, first(o, d, status))) {
+				if value, starved := strings.CutPrefix(line, `starved_replicas{namespace="media",policy="resize"} `); starved {
+					found = append(found, value)
+				}
+			}
+			require.Equal(t, test.want, found)
+		})
+	}
 }
 
 func TestWhatIsUnknownHasNoSample(t *testing.T) {
@@ -205,7 +233,7 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 }
 
 func TestALevelHasItsSeries(t *testing.T) {
-	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 19, metrics.Full: 33} {
+	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 19, metrics.Full: 34} {
 		t.Run(string(level), func(t *testing.T) {
 			count, err := testutil.GatherAndCount(registry(t, level, first(busy())))
 			require.NoError(t, err)

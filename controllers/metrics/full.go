@@ -47,6 +47,12 @@ func full() []series {
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.redelivered },
 		},
 		{
+			name: "starved_replicas", level: Full, unit: "replicas", absent: noReading,
+			help: "Replicas without messages while others hold the backlog in their receive queues " +
+				"(ReplicasStarved); 0 for none.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.starved },
+		},
+		{
 			name: "oldest_message_age_seconds", level: Full, unit: "seconds", absent: noReading,
 			help:  "Time since the oldest message of the backlog was published, as last measured; 0 without a backlog.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.age },

@@ -35,7 +35,7 @@ type Record struct {
 	next                               *forecast.Next
 	held, limited                      string
 	conditions                         []condition
-	met                                backlog.Measurement
+	met, starved                       backlog.Measurement
 	decidedAt, readAt                  time.Time
 	totals                             totals
 	raise                              raise
@@ -76,6 +76,7 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 		desired:   count(after.DesiredReplicas), spec: count(after.SpecReplicas), running: count(after.RunningReplicas),
 		conditions: unexpected(after.Conditions), met: objectiveMet(after.Conditions), limited: limitOf(after.Conditions),
 	}
+	next.starved = starved(o.Reading, after.Conditions)
 	next.targetKind, next.target = splitTarget(plan.ShortName(spec))
 	if after.Actuator != nil {
 		next.actuator = string(after.Actuator.Type)
@@ -205,6 +206,23 @@ func objectiveMet(conditions []metav1.Condition) backlog.Measurement {
 	default:
 		return backlog.Known(0)
 	}
+}
+
+// starved is the number of replicas without messages while condition ObjectiveMet reports them; else 0.
+func starved(reading *backlog.Reading, conditions []metav1.Condition) backlog.Measurement {
+	if reading == nil {
+		return backlog.Measurement{}
+	}
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionObjectiveMet)
+	if c == nil || c.Reason != v1alpha1.ReasonReplicasStarved {
+		return backlog.Known(0)
+	}
+	consumers, unknown := reading.Consumers.Value()
+	holding, err := reading.Holding.Value()
+	if unknown != nil || err != nil {
+		return backlog.Measurement{}
+	}
+	return backlog.Known(consumers - holding)
 }
 
 // limitOf is the bound that condition ScalingLimited reports; empty for none.
