@@ -104,6 +104,9 @@ func health(pods []*instancePod) policy.Pods {
 			sum.CrashLooping++
 		}
 		if start, ran := pod.started(); ran {
+			if sum.Starts == nil {
+				sum.Starts = make([]policy.PodStart, 0, min(len(pods), policy.MostStarts))
+			}
 			sum.Starts = withStart(sum.Starts, start)
 		}
 		if own := pod.revision.Value(); own != "" {

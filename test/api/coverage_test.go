@@ -50,11 +50,9 @@ func TestCoverageSaysWhatIsMissing(t *testing.T) {
 	object := create(t, "coverage", functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &v1alpha1.AutoscalingPolicy{}
-			require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), p))
-			before := p.DeepCopy()
-			p.Status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.Now(), Coverage: &tt.coverage}
-			err := people.Status().Patch(t.Context(), p, client.MergeFrom(before))
+			err := patchStatus(t, object, func(status *v1alpha1.AutoscalingPolicyStatus) {
+				status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.Now(), Coverage: &tt.coverage}
+			})
 			if tt.refusal == "" {
 				require.NoError(t, err)
 				return
@@ -68,15 +66,23 @@ func TestAStatusHasAtLeastOneUsefulReplica(t *testing.T) {
 	onControlPlane(t)
 	object := create(t, "useful", functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}))
 	for replicas, refusal := range map[int32]string{0: "should be greater than or equal to 1", 1: ""} {
-		p := &v1alpha1.AutoscalingPolicy{}
-		require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), p))
-		before := p.DeepCopy()
-		p.Status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.Now(), UsefulReplicas: &replicas}
-		err := people.Status().Patch(t.Context(), p, client.MergeFrom(before))
+		err := patchStatus(t, object, func(status *v1alpha1.AutoscalingPolicyStatus) {
+			status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.Now(), UsefulReplicas: &replicas}
+		})
 		if refusal == "" {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, refusal)
 		}
 	}
+}
+
+// patchStatus changes the status of a policy.
+func patchStatus(t *testing.T, object client.Object, change func(*v1alpha1.AutoscalingPolicyStatus)) error {
+	t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{}
+	require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), p))
+	before := p.DeepCopy()
+	change(&p.Status)
+	return people.Status().Patch(t.Context(), p, client.MergeFrom(before))
 }
