@@ -91,14 +91,11 @@ type ReplicaStart struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	Replicas int32 `json:"replicas"`
-	// totalSeconds is the time of all phases, at most ten minutes.
+	// totalSeconds is the sum of the parts below, at most ten minutes.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600
 	TotalSeconds int32 `json:"totalSeconds"`
-	// longestPhase is the phase to make shorter first.
-	// +required
-	LongestPhase StartPhase `json:"longestPhase"`
 	// schedulingSeconds is the time until the pod has a node.
 	// +required
 	// +kubebuilder:validation:Minimum=0
@@ -122,19 +119,6 @@ type ReplicaStart struct {
 	// +kubebuilder:validation:Maximum=600
 	ProgramSeconds int32 `json:"programSeconds"`
 }
-
-// StartPhase is a phase of the start of a replica.
-//
-// +kubebuilder:validation:Enum=Scheduling;InitContainers;Containers;Program
-type StartPhase string
-
-// The phases of a start, in their order.
-const (
-	StartScheduling     StartPhase = "Scheduling"
-	StartInitContainers StartPhase = "InitContainers"
-	StartContainers     StartPhase = "Containers"
-	StartProgram        StartPhase = "Program"
-)
 
 // Capacity is what was learned about one replica.
 type Capacity struct {

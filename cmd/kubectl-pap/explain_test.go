@@ -85,7 +85,7 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		Time: metav1.NewTime(fixture.Noon().Add(-3 * time.Minute)), RemovedReplicas: 6, RedeliveredMessages: new(int64(20)),
 	}
 	p.Status.Start = &v1alpha1.ReplicaStart{
-		Replicas: 12, TotalSeconds: 52, LongestPhase: v1alpha1.StartProgram,
+		Replicas: 12, TotalSeconds: 52,
 		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, ProgramSeconds: 42,
 	}
 	text := explained(p)

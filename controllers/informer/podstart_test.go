@@ -29,6 +29,13 @@ func podFile(t *testing.T, name string) *corev1.Pod {
 
 func TestHealthHasTheStartsOfPods(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	start := func(instance int32, created time.Time, scheduled, initialized, running int) []policy.PodStart {
+		second := func(n int) time.Duration { return time.Duration(n) * time.Second }
+		return []policy.PodStart{{
+			Instance: instance, Created: created,
+			Scheduled: second(scheduled), Initialized: second(initialized), Running: second(running),
+		}}
+	}
 	later := func(skew time.Duration) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			pod.CreationTimestamp = metav1.NewTime(pod.CreationTimestamp.Add(skew))
@@ -41,18 +48,18 @@ func TestHealthHasTheStartsOfPods(t *testing.T) {
 	}{
 		"an init container that downloads the package": {
 			file: "pod-downloads-package",
-			want: []policy.PodStart{{3, noon, 2 * time.Second, 21 * time.Second, 33 * time.Second}},
+			want: start(3, noon, 2, 21, 33),
 		},
 		"a wait for a node, and a sidecar that is last": {
 			file: "pod-waits-for-node",
-			want: []policy.PodStart{{3, noon, 95 * time.Second, 95 * time.Second, 151 * time.Second}},
+			want: start(3, noon, 95, 95, 151),
 		},
 		"a pod of the function worker": {
-			file: "pod-of-function-worker", want: []policy.PodStart{{12, noon, 0, 0, time.Second}},
+			file: "pod-of-function-worker", want: start(12, noon, 0, 0, 1),
 		},
 		"clocks that differ": {
 			"pod-downloads-package", later(10 * time.Second),
-			[]policy.PodStart{{3, noon.Add(10 * time.Second), 0, 11 * time.Second, 23 * time.Second}},
+			start(3, noon.Add(10*time.Second), 0, 11, 23),
 		},
 		"none without a node":            {file: "pod-unschedulable"},
 		"none while the image is pulled": {file: "pod-pulls-image"},

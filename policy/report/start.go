@@ -6,6 +6,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -44,28 +45,26 @@ func replicaStart(o plan.Observed) *v1alpha1.ReplicaStart {
 	if len(starts) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(starts, func(a, b v1alpha1.ReplicaStart) int { return cmp.Compare(a.TotalSeconds, b.TotalSeconds) })
+	slices.SortStableFunc(starts, func(a, b v1alpha1.ReplicaStart) int {
+		return cmp.Compare(a.TotalSeconds, b.TotalSeconds)
+	})
 	median := starts[(len(starts)-1)/2]
-	median.Replicas = int32(len(starts))
+	median.Replicas = int32(min(len(starts), policy.MostStarts))
 	return &median
 }
 
 // divided is a start by its phases.
 func divided(pod policy.PodStart, total time.Duration, connected time.Time) v1alpha1.ReplicaStart {
-	seconds := func(d time.Duration) int32 { return int32(d.Round(time.Second) / time.Second) }
-	start := v1alpha1.ReplicaStart{
+	seconds := func(d time.Duration) int32 { return int32(math.Round(d.Seconds())) }
+	return v1alpha1.ReplicaStart{
 		MeasuredAt: metav1.NewTime(connected.Truncate(time.Second)), TotalSeconds: seconds(total),
 		SchedulingSeconds: seconds(pod.Scheduled), InitContainersSeconds: seconds(pod.Initialized - pod.Scheduled),
 		ContainersSeconds: seconds(pod.Running - pod.Initialized), ProgramSeconds: seconds(total - pod.Running),
 	}
-	longest := slices.MaxFunc(phasesOf(start), func(a, b phase) int { return cmp.Compare(a.seconds, b.seconds) })
-	start.LongestPhase = longest.name
-	return start
 }
 
 // phase is one of a start, with how to make it shorter.
 type phase struct {
-	name    v1alpha1.StartPhase
 	seconds int32
 	advice  string
 }
@@ -74,19 +73,19 @@ type phase struct {
 func phasesOf(s v1alpha1.ReplicaStart) []phase {
 	return []phase{
 		{
-			v1alpha1.StartScheduling, s.SchedulingSeconds,
+			s.SchedulingSeconds,
 			"it waits for a node: keep spare nodes, or raise its priorityClassName",
 		},
 		{
-			v1alpha1.StartInitContainers, s.InitContainersSeconds,
+			s.InitContainersSeconds,
 			"its init containers run: put the package into the image, or serve packages nearby",
 		},
 		{
-			v1alpha1.StartContainers, s.ContainersSeconds,
+			s.ContainersSeconds,
 			"its images are pulled and its containers created: pull the images on all nodes in advance, or make them smaller",
 		},
 		{
-			v1alpha1.StartProgram, s.ProgramSeconds,
+			s.ProgramSeconds,
 			"its program starts and connects: raise resources.cpu, at least until it consumes (in-place resize), or put the " +
 				"package into the image",
 		},
@@ -98,12 +97,8 @@ func fasterStart(s *v1alpha1.ReplicaStart) string {
 	if s == nil {
 		return ""
 	}
-	phases := phasesOf(*s)
-	at := slices.IndexFunc(phases, func(p phase) bool { return p.name == s.LongestPhase })
-	if at < 0 { // a status of another version
-		return ""
-	}
+	longest := slices.MaxFunc(phasesOf(*s), func(a, b phase) int { return cmp.Compare(a.seconds, b.seconds) })
 	text := func(seconds int32) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) }
 	return fmt.Sprintf(". A pod has its first consumer %s after its creation. For %s of these, %s",
-		text(s.TotalSeconds), text(phases[at].seconds), phases[at].advice)
+		text(s.TotalSeconds), text(longest.seconds), longest.advice)
 }

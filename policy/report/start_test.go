@@ -55,31 +55,31 @@ func TestTheLongestPhaseOfASlowStartIsReported(t *testing.T) {
 	}{
 		"the wait for a node": {
 			podStart(3, 30, 30, 35), 45, v1alpha1.ReplicaStart{
-				TotalSeconds: 45, LongestPhase: v1alpha1.StartScheduling,
+				TotalSeconds:      45,
 				SchedulingSeconds: 30, ContainersSeconds: 5, ProgramSeconds: 10,
 			}, "For 30s of these, it waits for a node: keep spare nodes, or raise its priorityClassName",
 		},
 		"the download of an init container": {
 			podStart(3, 1, 21, 25), 45, v1alpha1.ReplicaStart{
-				TotalSeconds: 45, LongestPhase: v1alpha1.StartInitContainers,
+				TotalSeconds:      45,
 				SchedulingSeconds: 1, InitContainersSeconds: 20, ContainersSeconds: 4, ProgramSeconds: 20,
 			}, "For 20s of these, its init containers run: put the package into the image",
 		},
 		"the pull of an image": {
 			podStart(3, 1, 1, 31), 45, v1alpha1.ReplicaStart{
-				TotalSeconds: 45, LongestPhase: v1alpha1.StartContainers,
+				TotalSeconds:      45,
 				SchedulingSeconds: 1, ContainersSeconds: 30, ProgramSeconds: 14,
 			}, "For 30s of these, its images are pulled and its containers created: pull the images on all nodes in advance",
 		},
 		"the program": {
 			podStart(3, 1, 1, 5), 45, v1alpha1.ReplicaStart{
-				TotalSeconds: 45, LongestPhase: v1alpha1.StartProgram,
+				TotalSeconds:      45,
 				SchedulingSeconds: 1, ContainersSeconds: 4, ProgramSeconds: 40,
 			}, "For 40s of these, its program starts and connects: raise resources.cpu",
 		},
 		"a broker with a slow clock": {
 			podStart(3, 1, 1, 31), 29, v1alpha1.ReplicaStart{
-				TotalSeconds: 31, LongestPhase: v1alpha1.StartContainers, SchedulingSeconds: 1, ContainersSeconds: 30,
+				TotalSeconds: 31, SchedulingSeconds: 1, ContainersSeconds: 30,
 			}, "A pod has its first consumer 31s after its creation. For 30s of these, ",
 		},
 	} {
