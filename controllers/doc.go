@@ -28,6 +28,7 @@
 //	pulsar_autoscaler_policy_scales_total{result}                      replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_actuation_seconds{actuator}                      from a decision until its replicas run
+//	pulsar_autoscaler_actuation_lag_seconds{actuator}                  from a decision until an autoscaler set it
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something), waiting
 // (for the first response of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,

@@ -57,12 +57,14 @@ type controllerMetrics struct {
 	scales        *prometheus.CounterVec
 	statusPatches *prometheus.CounterVec
 	actuation     *prometheus.HistogramVec
+	lag           *prometheus.HistogramVec
 }
 
 func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
+	buckets := []float64{1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600}
 	m := &controllerMetrics{
 		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Reconciles of policies by result."),
 		applies: counter("pulsar_autoscaler_policy_applies_total",
@@ -74,10 +76,16 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 			Name: "pulsar_autoscaler_actuation_seconds",
 			Help: "Time from a scale-up decision until its replicas run, by actuator. A decision that another one " +
 				"replaces meanwhile does not count.",
-			Buckets: []float64{1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600},
+			Buckets: buckets,
+		}, []string{"actuator"}),
+		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "pulsar_autoscaler_actuation_lag_seconds",
+			Help: "Time from a decision until HorizontalPodAutoscalers, of policies or of KEDA, set spec.replicas, by " +
+				"actuator. Changes from and to zero, and errors that an autoscaler reports, do not count.",
+			Buckets: buckets,
 		}, []string{"actuator"}),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.actuation} {
+	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.actuation, m.lag} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

@@ -90,7 +90,7 @@ func (f foresight) ahead() (next *forecast.Next, order time.Time) {
 	if next == nil || !f.acts() {
 		return nil, time.Time{}
 	}
-	early := f.state.Start.seconds() + (SyncPeriod + f.in.pollInterval()/2 + next.Spread).Seconds() -
+	early := f.state.Start.seconds() + (f.in.Sync() + f.in.pollInterval()/2 + next.Spread).Seconds() -
 		waitShare*LatencyObjective(f.in.Spec).Seconds()
 	return next, next.Begin.Add(-fromSeconds(early))
 }

@@ -47,6 +47,8 @@ type Input struct {
 	// FreshFor is the maximum age of a reading for a scale-down: three poll intervals. Readings may be older by Rested,
 	// since the topics were at rest and polled less often.
 	FreshFor, Rested time.Duration
+	// Lag is how long the autoscaler takes to set the decided number; 0 if unknown, and where the controller writes it.
+	Lag time.Duration
 }
 
 // freshFor is the maximum age of this reading.

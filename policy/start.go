@@ -29,9 +29,9 @@ type Start struct {
 const (
 	// startSeconds is the time to start a replica before one was measured: a cached image, a JVM, a subscription.
 	startSeconds = 25
-	// SyncPeriod is the HPA's, added to a start and a poll for the reaction time.
-	SyncPeriod  = 15 * time.Second
-	startWeight = 0.3
+	// SyncPeriod is the HPA's, added to a start and a poll for the reaction time. A lag counts up to LongestSync.
+	SyncPeriod, LongestSync = 15 * time.Second, 5 * time.Minute
+	startWeight             = 0.3
 	// longestStart is the maximum time of a start; a longer one is not learned.
 	longestStart = 5 * time.Minute
 	// coarsePoll is a poll interval that is too long to measure a start.
@@ -101,8 +101,11 @@ func (s Start) seconds() float64 {
 
 // react is the time in seconds from a change of the load until a new replica consumes.
 func (s Start) react(in Input) float64 {
-	return s.seconds() + in.pollInterval().Seconds() + SyncPeriod.Seconds()
+	return s.seconds() + in.pollInterval().Seconds() + in.Sync().Seconds()
 }
+
+// Sync is how long a decided number may take to reach the target: a sync of the HPA, or the measured lag if longer.
+func (in Input) Sync() time.Duration { return min(max(SyncPeriod, in.Lag), LongestSync) }
 
 // restarts reports whether a change of the number of replicas restarts them all.
 func (s Start) restarts(in Input) bool {

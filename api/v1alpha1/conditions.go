@@ -130,6 +130,7 @@ const (
 const (
 	ReasonApplied              = "Applied"              // our autoscaler is up to date
 	ReasonToleranceUnsupported = "ToleranceUnsupported" // the API server drops the tolerance of an HPA
+	ReasonActuationSlow        = "ActuationSlow"        // the autoscaler sets decided numbers too late
 	ReasonRecommendOnly        = "RecommendOnly"        // in mode Recommend there is no autoscaler
 	ReasonDirect               = "Direct"               // the controller writes the number of replicas itself
 	ReasonSwitchedOff          = "SwitchedOff"          // replicas were set to 0 by hand, which switches scaling off

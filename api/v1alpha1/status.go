@@ -123,6 +123,13 @@ type ActuatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
+	// lag is how long the autoscaler takes to set a decided number: the last time, or half of the lag before that if it is
+	// longer. It is at most 5 minutes, and absent until it is measured.
+	// +optional
+	Lag *metav1.Duration `json:"lag,omitempty"`
+	// directUntil is when Auto returns to the HorizontalPodAutoscaler, which lagged; absent while Auto does not avoid it.
+	// +optional
+	DirectUntil *metav1.Time `json:"directUntil,omitempty"`
 }
 
 // TakenOver is what was suspended for the policy.

@@ -103,7 +103,7 @@ func (c statusCheck) autoscalers() checked {
 	switch found.Reason {
 	case v1alpha1.ReasonApplyFailed, v1alpha1.ReasonScaleFailed:
 		found.Result = resultError
-	case v1alpha1.ReasonToleranceUnsupported:
+	case v1alpha1.ReasonToleranceUnsupported, v1alpha1.ReasonActuationSlow:
 		found.Result = resultWarning
 	case v1alpha1.ReasonRecommendOnly, v1alpha1.ReasonPaused:
 	default:

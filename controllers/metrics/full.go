@@ -129,6 +129,12 @@ func ages() []series {
 			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.readAt, now) },
 		},
 		{
+			name: "actuation_lag_seconds", level: Full, unit: "seconds",
+			absent: "until it is measured, and while the controller writes replicas itself",
+			help:   "status.actuator.lag: how long the autoscaler takes to set a decided number.",
+			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.lag },
+		},
+		{
 			name: "coverage_ratio", level: Full, unit: "ratio", absent: "while the backlog is unknown",
 			help:  "Share of the input topics that are known with all their partitions.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.coverage },

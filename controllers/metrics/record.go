@@ -39,6 +39,7 @@ type Record struct {
 	decidedAt, readAt                  time.Time
 	totals                             totals
 	raise                              raise
+	lag                                backlog.Measurement
 }
 
 // signals are the measurements of a decision.
@@ -80,6 +81,9 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 	next.targetKind, next.target = splitTarget(plan.ShortName(spec))
 	if after.Actuator != nil {
 		next.actuator = string(after.Actuator.Type)
+		if lag := after.Actuator.Lag; lag != nil && after.Actuator.Type != v1alpha1.ActuatorDirect {
+			next.lag = backlog.Known(lag.Seconds())
+		}
 	}
 	if c := after.Capacity; c != nil {
 		next.capacity = backlog.Known(c.MessagesPerSecond.AsApproximateFloat64())

@@ -81,11 +81,17 @@ func (c Capabilities) withoutMetricsAPI() v1alpha1.ActuatorStatus {
 // FlagScalerAddress is the flag of the adapter with the address of the external scaler.
 const FlagScalerAddress = "keda-scaler-address"
 
-// Choose returns what writes the target's replicas, and the reason. Auto does not choose KEDA where KEDA would refuse.
+// Choose returns what writes the target's replicas, the reason and the measured lag. Auto chooses no autoscaler that
+// lags.
 func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	if o.Target == nil {
 		return v1alpha1.ActuatorStatus{}
 	}
+	return o.withLag(o.chooseAdmitted())
+}
+
+// chooseAdmitted is the choice by the capabilities of the cluster. Auto does not choose KEDA where KEDA would refuse.
+func (o Observed) chooseAdmitted() v1alpha1.ActuatorStatus {
 	wanted, without := o.Policy.Spec.Actuator, o.Capabilities
 	chosen := without.Choose(wanted, o.Target.Scaling)
 	if chosen.Type != v1alpha1.ActuatorKEDA || wanted == v1alpha1.ActuatorKEDA || len(o.OtherScaledObjects) == 0 {

@@ -23,6 +23,9 @@ func Input(o Observed) policy.Input {
 	if o.Reading != nil {
 		in.Reading = *o.Reading
 	}
+	if o.Actuator.Lag != nil && o.Actuator.Type != v1alpha1.ActuatorDirect {
+		in.Lag = o.Actuator.Lag.Duration
+	}
 	return in
 }
 

@@ -41,6 +41,8 @@ type Observed struct {
 	Others
 	// History is what earlier reconciles of the policy wrote.
 	History History
+	// Unset is what the autoscaler had to set at the last reconcile.
+	Unset Unset
 	// Writer of the target's replicas; nil if it was not looked up, such as for unchanged replicas.
 	Writer *WriterLookup
 	// ScaledBy is what wrote the target's replicas, if they changed.

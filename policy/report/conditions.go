@@ -46,7 +46,7 @@ func (o outcome) conditions() []metav1.Condition {
 	after := append([]metav1.Condition(nil), o.Policy.Status.Conditions...)
 	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
-	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
+	applied, active := o.withLag(o.autoscalerApplied()), scalingActive(o.Observed)
 	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
 	objective := o.objectiveMet(trouble, limited)
 	set(o.ready(trouble, active, objective, limited))
@@ -120,6 +120,21 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	default:
 		c.Reason = v1alpha1.ReasonApplied
 		c.Message = "HorizontalPodAutoscaler " + plan.AutoscalerName(o.Policy.Name) + " is up to date"
+	}
+	return c
+}
+
+// withLag is AutoscalerApplied with the warning that the autoscaler lags, or lagged until Auto chose Direct.
+func (o outcome) withLag(c metav1.Condition) metav1.Condition {
+	lag := o.Actuator.Lag
+	if lag == nil || lag.Duration <= plan.SlowAfter || c.Status != metav1.ConditionTrue ||
+		c.Reason == v1alpha1.ReasonToleranceUnsupported {
+		return c
+	}
+	c.Reason = v1alpha1.ReasonActuationSlow
+	if o.Actuator.DirectUntil == nil {
+		c.Message += fmt.Sprintf("; it takes up to %s to set the decided replicas: %s, or set actuator: Direct",
+			lag.Duration, plan.RaiseLimits)
 	}
 	return c
 }

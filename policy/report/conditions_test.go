@@ -87,6 +87,20 @@ func TestConditions(t *testing.T) {
 			},
 			map[string]string{"Ready": "True/Scaling", "AutoscalerApplied": "True/ToleranceUnsupported"},
 		},
+		"the autoscaler takes two syncs": {
+			func(t testing.TB, o *plan.Observed) {
+				failing(corev1.ConditionTrue, "ValidMetricFound", "")(t, o)
+				o.Actuator.Lag = &metav1.Duration{Duration: 30 * time.Second}
+			},
+			map[string]string{"Ready": "True/Scaling", "AutoscalerApplied": "True/Applied"},
+		},
+		"the autoscaler takes longer": {
+			func(t testing.TB, o *plan.Observed) {
+				failing(corev1.ConditionTrue, "ValidMetricFound", "")(t, o)
+				o.Actuator.Lag = &metav1.Duration{Duration: 31 * time.Second}
+			},
+			map[string]string{"Ready": "True/Scaling", "AutoscalerApplied": "True/ActuationSlow"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

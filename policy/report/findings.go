@@ -72,6 +72,9 @@ type findings struct {
 	replicas *int32
 	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
 	unfollowed, unscaled period
+	// actuator had to set that number. lagging: it could, as a HorizontalPodAutoscaler without an error.
+	actuator v1alpha1.Actuator
+	lagging  period
 	// notStarting: pods are pending or crash. missing: too few replicas run. unconnected: those have too few consumers.
 	notStarting, missing, unconnected period
 	// served is whether messages met the objective throughout the period.
@@ -96,12 +99,17 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	}
 	f, current := h.findings, *o.Target.Replicas
 	if f.replicas != nil && *f.replicas != current {
-		f.unscaled, f.missing = period{}, period{} // something scales the target
+		f.unscaled, f.lagging, f.missing = period{}, period{}, period{} // something scales the target
+	}
+	if f.actuator != o.Actuator.Type {
+		f.actuator, f.unscaled, f.lagging = o.Actuator.Type, period{}, period{}
 	}
 	f.scaleDown = f.scaleDown.next(o, f.replicas)
 	f.replicas = &current
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
-	f.unscaled = f.unscaled.next(unscaled(o, *d), o.Now, 0)
+	unset, hpa := unscaled(o, *d), autoscalerOf(o)
+	f.unscaled = f.unscaled.next(unset, o.Now, 0)
+	f.lagging = f.lagging.next(unset && hpa != nil && unable(hpa) == "", o.Now, 0)
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
@@ -148,6 +156,14 @@ func (h History) Late() bool {
 	return !f.served.since.IsZero() && !f.met && f.uncertain.since.IsZero()
 }
 
+// Unset is the decided number that the autoscaler had to set at the last reconcile.
+func (h History) Unset() plan.Unset {
+	if h.findings.lagging.since.IsZero() {
+		return plan.Unset{}
+	}
+	return plan.Unset{Since: h.findings.lagging.since, Replicas: *h.findings.replicas}
+}
+
 // unscaled reports whether an autoscaler has yet to set the decided number, and nothing prevents it.
 func unscaled(o plan.Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
@@ -157,12 +173,20 @@ func unscaled(o plan.Observed, d policy.Decision) bool {
 
 // withinTolerance reports whether an autoscaler without our tolerance ignores the change: up to a tenth.
 func withinTolerance(o plan.Observed, current, decided int32) bool {
-	hpa := o.Autoscaler
-	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
-		hpa = o.KEDAAutoscaler
+	hpa := autoscalerOf(o)
+	return hpa != nil && !plan.ToleranceHonoured(hpa) && 10*max(current-decided, decided-current) <= current
+}
+
+// autoscalerOf is the HorizontalPodAutoscaler that sets the decided number; nil for none.
+func autoscalerOf(o plan.Observed) *autoscalingv2.HorizontalPodAutoscaler {
+	switch o.Actuator.Type {
+	case v1alpha1.ActuatorDirect:
+		return nil
+	case v1alpha1.ActuatorKEDA:
+		return o.KEDAAutoscaler
+	default:
+		return o.Autoscaler
 	}
-	return o.Actuator.Type != v1alpha1.ActuatorDirect && hpa != nil && !plan.ToleranceHonoured(hpa) &&
-		10*max(current-decided, decided-current) <= current
 }
 
 // missing reports whether far fewer replicas run than the target has, while no rollout replaces them.
@@ -215,8 +239,7 @@ func (o outcome) lasting(s period, least time.Duration, reason, message string) 
 
 // unscaledMessage names the actuator that does not set the decided number, with the fix.
 func unscaledMessage(o plan.Observed) string {
-	const overloaded = "check that kube-controller-manager runs, and that it is not overloaded: with thousands of " +
-		"autoscalers raise its --kube-api-qps"
+	const overloaded = "check that kube-controller-manager runs; with hundreds of autoscalers " + plan.RaiseLimits
 	switch o.Actuator.Type {
 	case v1alpha1.ActuatorDirect:
 		return "the replicas that the controller writes do not stay: find out what else writes them, by the events " +
@@ -236,7 +259,7 @@ func unable(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 		return ""
 	}
 	for _, c := range hpa.Status.Conditions {
-		if c.Type == autoscalingv2.AbleToScale && c.Status == corev1.ConditionFalse {
+		if c.Type != autoscalingv2.ScalingLimited && c.Status == corev1.ConditionFalse && c.Reason != reasonScalingDisabled {
 			return " (" + c.Reason + ")"
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // objectiveMet reports whether messages have met the objective for objectiveFor, and otherwise the reason. It does not
@@ -194,7 +195,8 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
 	needed, sync := start+pollInterval(o.Measured), ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
-		needed, sync = needed+policy.SyncPeriod, ", sync of the autoscaler "+duration.HumanDuration(policy.SyncPeriod)
+		lag := plan.Input(o.Observed).Sync()
+		needed, sync = needed+lag, ", sync of the autoscaler "+duration.HumanDuration(lag)
 	}
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	enough := time.Duration(achievableMargin * float64(needed))

@@ -113,8 +113,9 @@ func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledO
 	if ours := o.OwnScaledObject(); ours != nil {
 		scaledObject = ours.Name
 	}
-	actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: plan.Shorten(o.Actuator.Reason, maxText)}
-	return actuator, hpa, scaledObject
+	chosen := o.Actuator
+	chosen.Reason = plan.Shorten(chosen.Reason, maxText)
+	return &chosen, hpa, scaledObject
 }
 
 func decisionStatus(d policy.Decision) *v1alpha1.Decision {

@@ -1,0 +1,95 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+const (
+	// SlowAfter is two syncs: an autoscaler that takes longer to set a decided number lags.
+	SlowAfter = 2 * policy.SyncPeriod
+	// directFor is how long Auto writes replicas directly after an autoscaler lagged. It is up to twice as long, by
+	// policy: the policies return one by one, as many as kube-controller-manager keeps up with.
+	directFor = time.Hour
+	// RaiseLimits is the fix.
+	RaiseLimits = "raise --kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs of kube-controller-manager, " +
+		"see docs/actuators.md#many-autoscalers"
+)
+
+// Unset is a decided number that the autoscaler could set and has not set, as of the last reconcile.
+type Unset struct {
+	// Since is when the autoscaler got a number to set, whether or not a later decision replaced it; zero for none.
+	Since time.Time
+	// Replicas of the target since then.
+	Replicas int32
+}
+
+// Waited is how long the autoscaler has had a number to set, and whether it has set the decided one since the last
+// reconcile; 0 for none. The controller itself writes changes from and to zero.
+func (o Observed) Waited() (waited time.Duration, set bool) {
+	since, decided := o.Unset, o.Policy.Status.DesiredReplicas
+	if since.Since.IsZero() || since.Replicas == 0 || o.Target == nil || o.Target.Replicas == nil || decided == nil {
+		return 0, false
+	}
+	current := *o.Target.Replicas
+	set = current == *decided && current != since.Replicas
+	if current == 0 || (!set && current != since.Replicas) {
+		return 0, false
+	}
+	return max(0, o.Now.Sub(since.Since)), set
+}
+
+// withLag is the choice with the measured lag. Where Auto chose a HorizontalPodAutoscaler that lags, it is Direct for
+// some time: status.actuator remembers it.
+func (o Observed) withLag(chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus {
+	var last v1alpha1.ActuatorStatus
+	if o.Policy.Status.Actuator != nil {
+		last = *o.Policy.Status.Actuator
+	}
+	waited, set := o.Waited()
+	movable := chosen.Type == v1alpha1.ActuatorHPA && o.Policy.Spec.Actuator != v1alpha1.ActuatorHPA
+	switch {
+	case movable && last.DirectUntil != nil && o.Now.Before(last.DirectUntil.Time):
+		return last
+	case movable && !set && waited > SlowAfter:
+		return o.movedToDirect(waited)
+	case chosen.Type == v1alpha1.ActuatorDirect:
+		return chosen
+	case set:
+		chosen.Lag = lagAfter(waited, last.Lag)
+	case last.Type == chosen.Type:
+		chosen.Lag = last.Lag
+	}
+	return chosen
+}
+
+// lagAfter is the time that the autoscaler took, or half of the last lag if that is longer: some decisions come just
+// before a sync.
+func lagAfter(took time.Duration, last *metav1.Duration) *metav1.Duration {
+	if last != nil {
+		took = max(took, last.Duration/2)
+	}
+	return &metav1.Duration{Duration: min(took, policy.LongestSync).Round(time.Second)}
+}
+
+// movedToDirect is the choice of Auto after its HorizontalPodAutoscaler set nothing for too long.
+func (o Observed) movedToDirect(waited time.Duration) v1alpha1.ActuatorStatus {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(o.Policy.UID)) // a hash.Hash never fails
+	more := time.Duration(hash.Sum32()) * time.Second % directFor
+	until, lag := metav1.NewTime(o.Now.Add(directFor+more).Truncate(time.Second)), lagAfter(waited, nil)
+	return v1alpha1.ActuatorStatus{
+		Type: v1alpha1.ActuatorDirect, Lag: lag, DirectUntil: &until, Reason: fmt.Sprintf(
+			"HorizontalPodAutoscaler %s did not set the decided replicas for %s, so Auto chooses Direct until %s: %s",
+			AutoscalerName(o.Policy.Name), lag.Duration, until.UTC().Format(time.RFC3339), RaiseLimits),
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// lagging is an observation of a target with 3 replicas, of which 5 are decided since some time.
+func lagging(since time.Duration) plan.Observed {
+	o := world()
+	o.Policy.Status.DesiredReplicas = new(int32(5))
+	o.Unset = plan.Unset{Since: o.Now.Add(-since), Replicas: 3}
+	return o
+}
+
+func TestAnAutoscalerThatLags(t *testing.T) {
+	const auto, hpa = v1alpha1.ActuatorAuto, v1alpha1.ActuatorHPA
+	const keda, direct = v1alpha1.ActuatorKEDA, v1alpha1.ActuatorDirect
+	past := func(by v1alpha1.Actuator, lag time.Duration) v1alpha1.ActuatorStatus {
+		return v1alpha1.ActuatorStatus{Type: by, Lag: &metav1.Duration{Duration: lag}}
+	}
+	moved := func(returns time.Duration) v1alpha1.ActuatorStatus {
+		last := past(direct, time.Minute)
+		last.DirectUntil = &metav1.Time{Time: noon().Add(returns)}
+		return last
+	}
+	tests := map[string]struct {
+		wanted   v1alpha1.Actuator
+		last     v1alpha1.ActuatorStatus
+		since    time.Duration
+		replicas int32
+		want     v1alpha1.Actuator
+		lag      time.Duration // 0 for none
+	}{
+		"two syncs are normal":                     {auto, past(hpa, 0), 30 * time.Second, 3, hpa, 0},
+		"Auto replaces it after two syncs":         {auto, past(hpa, 0), 31 * time.Second, 3, direct, 31 * time.Second},
+		"no value is Auto":                         {"", past(hpa, 0), 31 * time.Second, 3, direct, 31 * time.Second},
+		"an HPA that the spec names stays":         {hpa, past(hpa, 0), time.Hour, 3, hpa, 0},
+		"so does KEDA":                             {keda, past(keda, 0), time.Hour, 3, keda, 0},
+		"the time until it set the number":         {auto, past(hpa, 0), 20 * time.Second, 5, hpa, 20 * time.Second},
+		"one that is late but has set it stays":    {auto, past(hpa, 0), 40 * time.Second, 5, hpa, 40 * time.Second},
+		"KEDA is measured too":                     {keda, past(keda, 0), 40 * time.Second, 5, keda, 40 * time.Second},
+		"half of a longer lag stays":               {hpa, past(hpa, time.Minute), 10 * time.Second, 5, hpa, 30 * time.Second},
+		"a lag is at most 5 minutes":               {hpa, past(hpa, 0), time.Hour, 5, hpa, 5 * time.Minute},
+		"another number is no measurement":         {auto, past(hpa, time.Minute), time.Hour, 4, hpa, time.Minute},
+		"nor is that of another actuator":          {hpa, past(keda, time.Minute), 0, 3, hpa, 0},
+		"the controller wakes replicas":            {auto, past(hpa, 0), time.Hour, 0, hpa, 0},
+		"Direct stays until its time":              {auto, moved(time.Second), 0, 3, direct, time.Minute},
+		"then the HPA begins anew":                 {auto, moved(0), 0, 3, hpa, 0},
+		"a change of the spec ends it":             {hpa, moved(time.Hour), 0, 3, hpa, 0},
+		"Direct that the spec names has no return": {direct, moved(time.Hour), time.Hour, 3, direct, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := lagging(tt.since)
+			o.Policy.Spec.Actuator, o.Policy.Status.Actuator, o.Target.Replicas = tt.wanted, &tt.last, &tt.replicas
+			chosen := o.Choose()
+			require.Equal(t, tt.want, chosen.Type)
+			var lag time.Duration
+			if chosen.Lag != nil {
+				lag = chosen.Lag.Duration
+			}
+			require.Equal(t, tt.lag, lag)
+			require.Equal(t, tt.want == direct && tt.wanted != direct, chosen.DirectUntil != nil)
+		})
+	}
+}
+
+func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {
+	returns := map[time.Duration]bool{}
+	for i := range 100 {
+		o := lagging(time.Minute)
+		o.Policy.UID = types.UID(fmt.Sprint("uid-", i))
+		chosen := o.Choose()
+		after := chosen.DirectUntil.Sub(o.Now)
+		require.GreaterOrEqual(t, after, time.Hour)
+		require.Less(t, after, 2*time.Hour)
+		returns[after.Truncate(time.Minute)] = true
+		require.Contains(t, chosen.Reason, "did not set the decided replicas for 1m0s, so Auto chooses Direct until 20")
+		require.Contains(t, chosen.Reason, "--kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs")
+	}
+	require.Greater(t, len(returns), 30, "within the hour")
+}
+
+// There is one writer: the autoscaler is deleted with the change to Direct, and Direct writes nothing after it.
+func TestTheChangeFromALaggingAutoscalerAndBack(t *testing.T) {
+	o := lagging(time.Minute)
+	o.Autoscaler = applied(t, o)
+	o.Actuator = o.Choose()
+	require.Equal(t, "remove replicas=5", inWords(plan.New(o, &policy.Decision{Replicas: 5})))
+	require.Zero(t, plan.Input(o).Lag, "the controller does not lag")
+
+	o.Policy.Status.Actuator, o.Autoscaler, o.Unset = &o.Actuator, nil, plan.Unset{}
+	o.Now = o.Actuator.DirectUntil.Time
+	o.Actuator = o.Choose()
+	require.Equal(t, "apply(min 1)", inWords(plan.New(o, &policy.Decision{Replicas: 7})))
+	o.Actuator.Lag = &metav1.Duration{Duration: 40 * time.Second}
+	require.Equal(t, 40*time.Second, plan.Input(o).Lag)
+}
