@@ -146,3 +146,16 @@ func TestARestartByAnUpdateIsNoRestartByScaling(t *testing.T) {
 		})
 	}
 }
+
+func TestALateAutoscalerLeavesMoreBacklogToPlanFor(t *testing.T) {
+	replicas := func(lag time.Duration) int32 {
+		in := consuming(5, reading(6000, 800)) // 300/s more than 5 replicas process
+		in.Spec.MaxReplicas, in.Lag = 1000, lag
+		decision, _ := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(800)})
+		return decision.Replicas
+	}
+	require.Equal(t, replicas(0), replicas(15*time.Second), "a sync is assumed")
+	require.Greater(t, replicas(time.Minute), replicas(0))
+	require.Greater(t, replicas(5*time.Minute), replicas(time.Minute))
+	require.Equal(t, replicas(5*time.Minute), replicas(time.Hour), "a longer lag is an outage")
+}

@@ -76,8 +76,8 @@ type ScalingSpec struct {
 
 	// actuator is what writes the number of replicas. HPA: a HorizontalPodAutoscaler that the controller creates. KEDA: a
 	// ScaledObject that the controller creates. Direct: the controller itself. Auto: the first of these that the cluster
-	// supports. A component of a FunctionMesh and a pulsarFunctionRef need Auto or Direct. The choice and its reason are
-	// in status.actuator. Default: Auto.
+	// supports, and Direct for an hour or two after the HorizontalPodAutoscaler lagged. A component of a FunctionMesh and
+	// a pulsarFunctionRef need Auto or Direct. The choice and its reason are in status.actuator. Default: Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Actuator Actuator `json:"actuator,omitempty"`

@@ -36,6 +36,11 @@ func TestAnObjectiveThatAScaleUpCannotMeetIsReported(t *testing.T) {
 				"latencyObjective is 60s: messages wait longer when the load rises fast. Set latencyObjective to 100s or more, " +
 				"or make replicas start faster",
 		},
+		"the autoscaler lags": {
+			[]func(*story){started(30), func(s *story) { s.o.Actuator.Lag = &metav1.Duration{Duration: 40 * time.Second} }},
+			"False/ObjectiveTooShort",
+			"replicas consume 80s after they are needed (start 30s, poll interval 10s, sync of the autoscaler 40s)",
+		},
 		"the controller writes itself": {
 			[]func(*story){started(42), func(s *story) { byDirect(&s.o) }}, "True/Achievable", "",
 		},

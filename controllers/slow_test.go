@@ -1,0 +1,92 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// goOn reconciles a poll later, with so many messages in the backlog.
+func (env *testEnv) goOn(waiting int64) []string {
+	env.t.Helper()
+	env.after(testInterval)
+	env.answer(waiting, 10_000)
+	return env.reconcile()
+}
+
+func TestAutoWritesItselfWhileItsAutoscalerLags(t *testing.T) {
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.firstDecision(700)
+	for range 3 {
+		require.NotContains(t, env.goOn(700), "scale 7", "an autoscaler has two syncs")
+	}
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "scale 7", "patch status"}, env.goOn(700))
+	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/ActuationSlow", status)
+	status, message := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status, message)
+	returns := env.policy().Status.Actuator.DirectUntil
+	require.True(t, returns.After(env.now.Add(time.Hour-time.Second)))
+
+	env.restart()
+	require.Equal(t, []string{"scale 9"}, onlyWrites(env.goOn(900)), "another process knows")
+	require.Nil(t, env.autoscaler())
+	require.Equal(t, v1alpha1.ActuatorDirect, env.policy().Status.Actuator.Type)
+
+	env.now = returns.Add(-testInterval)
+	require.Equal(t, []string{"apply"}, onlyWrites(env.goOn(1100)), "the autoscaler scales again")
+	require.Equal(t, int64(9), env.replicas())
+	require.Equal(t, &v1alpha1.ActuatorStatus{
+		Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter",
+	}, env.policy().Status.Actuator)
+	for range 2 {
+		require.Empty(t, onlyWrites(env.goOn(1100)), "it has two syncs")
+	}
+}
+
+// onlyWrites leaves out the status.
+func onlyWrites(writes []string) []string {
+	var others []string
+	for _, w := range writes {
+		if w != "patch status" {
+			others = append(others, w)
+		}
+	}
+	return others
+}
+
+func TestANamedAutoscalerStaysAndItsLagIsMeasured(t *testing.T) {
+	p := fixture.Policy()
+	p.Spec.Actuator = v1alpha1.ActuatorHPA
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.firstDecision(700)
+	for range 5 {
+		require.Empty(t, onlyWrites(env.goOn(700)))
+	}
+	env.scaleManually(7) // as the autoscaler does
+	env.goOn(700)
+	require.Equal(t, 75*time.Second, env.policy().Status.Actuator.Lag.Duration)
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/ActuationSlow", status)
+	require.Contains(t, message, "it takes up to 1m15s to set the decided replicas")
+	families, err := env.registry.Gather()
+	require.NoError(t, err)
+	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool {
+		return f.GetName() == "pulsar_autoscaler_actuation_lag_seconds"
+	})
+	require.InDelta(t, 75, families[at].GetMetric()[0].GetHistogram().GetSampleSum(), 1e-9)
+
+	env.restart()
+	env.goOn(700)
+	require.Equal(t, 75*time.Second, env.policy().Status.Actuator.Lag.Duration, "in another process")
+}
