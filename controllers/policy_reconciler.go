@@ -204,13 +204,13 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	if err != nil {
 		return observed, err
 	}
-	observed.Unset = memory.reported.Unset()
+	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
+	observed.Measured = r.observer.measure(observed, memory.pace)
+	observed.Unset = memory.reported.Unset(observed)
 	observed.Actuator = observed.Choose()
 	if took, set := observed.Waited(); set {
 		r.metrics.lag.WithLabelValues(string(observed.Actuator.Type)).Observe(took.Seconds())
 	}
-	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
-	observed.Measured = r.observer.measure(observed, memory.pace)
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Invalidate(observed.Subscription().Cluster)
 	}

@@ -109,7 +109,7 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
 	unset, hpa := unscaled(o, *d), autoscalerOf(o)
 	f.unscaled = f.unscaled.next(unset, o.Now, 0)
-	f.lagging = f.lagging.next(unset && hpa != nil && unable(hpa) == "", o.Now, 0)
+	f.lagging = f.watched(o).next(unset && hpa != nil && unable(hpa) == "", o.Now, 0)
 	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != nil
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
@@ -157,11 +157,21 @@ func (h History) Late() bool {
 }
 
 // Unset is the decided number that the autoscaler had to set at the last reconcile.
-func (h History) Unset() plan.Unset {
-	if h.findings.lagging.since.IsZero() {
+func (h History) Unset(o plan.Observed) plan.Unset {
+	lagging := h.findings.watched(o)
+	if lagging.since.IsZero() {
 		return plan.Unset{}
 	}
-	return plan.Unset{Since: h.findings.lagging.since, Replicas: *h.findings.replicas}
+	return plan.Unset{Since: lagging.since, Replicas: *h.findings.replicas}
+}
+
+// watched is how long the autoscaler has lagged. Without reconciles, such as while the API server was unavailable, it
+// may have had no decision to follow.
+func (f findings) watched(o plan.Observed) period {
+	if o.Now.Sub(f.lagging.until) > o.FreshFor {
+		return period{}
+	}
+	return f.lagging
 }
 
 // unscaled reports whether an autoscaler has yet to set the decided number, and nothing prevents it.

@@ -233,6 +233,10 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 			change(s)
 		}
 	}
+	set := func(s *story) { s.d.Decision.Replicas, *s.o.Target.Replicas = 12, 11 }
+	conflicts := func(s *story) { s.o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied} }
+	gap := func(s *story) { s.o.Now = s.o.Now.Add(time.Minute) }
+	fails := func(s *story) { saying(&s.o, corev1.ConditionFalse, "FailedGetObjectMetric", "") }
 	tests := map[string]struct {
 		given func(*story)
 		since time.Duration // before the last of two more reconciles; negative for nothing
@@ -241,13 +245,14 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 		"a raise":                             {raised, 10 * time.Second},
 		"a later decision replaces it":        {seen(func(s *story) { s.d.Decision.Replicas = 12 }), 30 * time.Second},
 		"the number is wanted no more":        {seen(func(s *story) { s.d.Decision.Replicas = 10 }), -1},
-		"the autoscaler set one in between":   {seen(func(s *story) { s.d.Decision.Replicas, *s.o.Target.Replicas = 12, 11 }), 10 * time.Second},
+		"the autoscaler set one in between":   {seen(set), 10 * time.Second},
 		"the controller writes it":            {seen(func(s *story) { byDirect(&s.o) }), -1},
 		"a rollout holds it":                  {seen(func(s *story) { s.o.Target.Frozen = &policy.Hold{} }), -1},
-		"another autoscaler is in the way":    {seen(func(s *story) { s.o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied} }), -1},
+		"another autoscaler is in the way":    {seen(conflicts), -1},
 		"there is no autoscaler":              {seen(func(s *story) { s.o.Autoscaler = nil }), -1},
-		"the autoscaler reports an error":     {seen(func(s *story) { saying(&s.o, corev1.ConditionFalse, "FailedGetObjectMetric", "") }), -1},
+		"the autoscaler reports an error":     {seen(fails), -1},
 		"the autoscaler has not seen a wake":  {seen(func(s *story) { disabled(&s.o) }), 30 * time.Second},
+		"a minute without a reconcile":        {seen(gap), 10 * time.Second},
 		"the change is within its tolerance":  {seen(func(s *story) { s.o.Autoscaler.Spec.Behavior = nil }), -1},
 		"the autoscaler of KEDA is like this": {seen(func(s *story) { byKEDA(t)(&s.o) }), 10 * time.Second},
 	}
@@ -257,10 +262,10 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 			test.given(s)
 			s.goOn(20 * time.Second)
 			if test.since < 0 {
-				require.Zero(t, s.history.Unset())
+				require.Zero(t, s.history.Unset(s.o))
 				return
 			}
-			require.Equal(t, plan.Unset{Since: s.o.Now.Add(-test.since), Replicas: *s.o.Target.Replicas}, s.history.Unset())
+			require.Equal(t, plan.Unset{Since: s.o.Now.Add(-test.since), Replicas: *s.o.Target.Replicas}, s.history.Unset(s.o))
 		})
 	}
 }
