@@ -128,7 +128,9 @@ func olderConsumer() *v1alpha1.AutoscalingPolicy {
 }
 
 func TestOtherConsumersAreReported(t *testing.T) {
-	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
+	p := deploymentPolicy()
+	p.Spec.Actuator = v1alpha1.ActuatorHPA // which sets no replicas here
+	env := newTestEnv(t, fixture.Deployment(), p)
 	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
 	env.restart()
 	env.firstDecision(0)
@@ -155,6 +157,7 @@ func TestOtherConsumersAreReported(t *testing.T) {
 func TestTooLargeConsumersPerReplicaIsReported(t *testing.T) {
 	p := deploymentPolicy()
 	p.Spec.Subscription.ConsumersPerReplica = 4
+	p.Spec.Actuator = v1alpha1.ActuatorHPA // which sets no replicas here
 	env := newTestEnv(t, fixture.Deployment(), p)
 	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(3))}}
 	env.restart()

@@ -208,7 +208,7 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	observed.Measured = r.observer.measure(observed, memory.pace)
 	observed.Unset = memory.reported.Unset(observed)
 	observed.Actuator = observed.Choose()
-	if took, set := observed.Waited(); set {
+	if took, set := plan.Waited(observed); set {
 		r.metrics.lag.WithLabelValues(string(observed.Actuator.Type)).Observe(took.Seconds())
 	}
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {

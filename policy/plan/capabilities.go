@@ -87,11 +87,11 @@ func (o Observed) Choose() v1alpha1.ActuatorStatus {
 	if o.Target == nil {
 		return v1alpha1.ActuatorStatus{}
 	}
-	return o.withLag(o.chooseAdmitted())
+	return withLag(o, chooseAdmitted(o))
 }
 
 // chooseAdmitted is the choice by the capabilities of the cluster. Auto does not choose KEDA where KEDA would refuse.
-func (o Observed) chooseAdmitted() v1alpha1.ActuatorStatus {
+func chooseAdmitted(o Observed) v1alpha1.ActuatorStatus {
 	wanted, without := o.Policy.Spec.Actuator, o.Capabilities
 	chosen := without.Choose(wanted, o.Target.Scaling)
 	if chosen.Type != v1alpha1.ActuatorKEDA || wanted == v1alpha1.ActuatorKEDA || len(o.OtherScaledObjects) == 0 {

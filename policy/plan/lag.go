@@ -35,7 +35,7 @@ type Unset struct {
 
 // Waited is how long the autoscaler has had a number to set, and whether it has set the decided one since the last
 // reconcile; 0 for none. The controller itself writes changes from and to zero.
-func (o Observed) Waited() (waited time.Duration, set bool) {
+func Waited(o Observed) (waited time.Duration, set bool) {
 	since, decided := o.Unset, o.Policy.Status.DesiredReplicas
 	if since.Since.IsZero() || since.Replicas == 0 || o.Target == nil || o.Target.Replicas == nil || decided == nil {
 		return 0, false
@@ -50,18 +50,18 @@ func (o Observed) Waited() (waited time.Duration, set bool) {
 
 // withLag is the choice with the measured lag. Where Auto chose a HorizontalPodAutoscaler that lags, it is Direct for
 // some time: status.actuator remembers it.
-func (o Observed) withLag(chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus {
+func withLag(o Observed, chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus {
 	var last v1alpha1.ActuatorStatus
 	if o.Policy.Status.Actuator != nil {
 		last = *o.Policy.Status.Actuator
 	}
-	waited, set := o.Waited()
+	waited, set := Waited(o)
 	movable := chosen.Type == v1alpha1.ActuatorHPA && o.Policy.Spec.Actuator != v1alpha1.ActuatorHPA
 	switch {
 	case movable && last.DirectUntil != nil && o.Now.Before(last.DirectUntil.Time):
 		return last
 	case movable && !set && waited > SlowAfter:
-		return o.movedToDirect(waited)
+		return movedToDirect(o, waited)
 	case chosen.Type == v1alpha1.ActuatorDirect:
 		return chosen
 	case set:
@@ -82,7 +82,7 @@ func lagAfter(took time.Duration, last *metav1.Duration) *metav1.Duration {
 }
 
 // movedToDirect is the choice of Auto after its HorizontalPodAutoscaler set nothing for too long.
-func (o Observed) movedToDirect(waited time.Duration) v1alpha1.ActuatorStatus {
+func movedToDirect(o Observed, waited time.Duration) v1alpha1.ActuatorStatus {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(o.Policy.UID)) // a hash.Hash never fails
 	more := time.Duration(hash.Sum32()) * time.Second % directFor

@@ -46,7 +46,7 @@ func (o outcome) conditions() []metav1.Condition {
 	after := append([]metav1.Condition(nil), o.Policy.Status.Conditions...)
 	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
-	applied, active := o.withLag(o.autoscalerApplied()), scalingActive(o.Observed)
+	applied, active := withLag(o, o.autoscalerApplied()), scalingActive(o.Observed)
 	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
 	objective := o.objectiveMet(trouble, limited)
 	set(o.ready(trouble, active, objective, limited))
@@ -125,7 +125,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 }
 
 // withLag is AutoscalerApplied with the warning that the autoscaler lags, or lagged until Auto chose Direct.
-func (o outcome) withLag(c metav1.Condition) metav1.Condition {
+func withLag(o outcome, c metav1.Condition) metav1.Condition {
 	lag := o.Actuator.Lag
 	if lag == nil || lag.Duration <= plan.SlowAfter || c.Status != metav1.ConditionTrue ||
 		c.Reason == v1alpha1.ReasonToleranceUnsupported {
