@@ -20,9 +20,10 @@ type namespaceState struct {
 // patternState is one pattern that subscriptions follow.
 type patternState struct {
 	pattern Pattern
-	// matched are the matches of the last listing, sorted; beyond the bound there is one more, see Listing. They are
-	// preliminary until a listing was requested since the pattern is followed.
+	// matched are the matches of the last listing, sorted, or none if they are too many, see Listing. They are preliminary
+	// until a listing was requested since the pattern is followed.
 	matched   []string
+	tooMany   bool
 	listed    bool
 	interests map[*interest]struct{}
 }
@@ -112,8 +113,8 @@ func (s *tracked) unfollow(one *interest, subscription, next Subscription) {
 	}
 }
 
-// Listing collects the topics of a namespace that match its patterns. It keeps one topic beyond the bound of a
-// subscription for each pattern, however many there are. It is not safe for concurrent use.
+// Listing collects the topics of a namespace that match its patterns. It keeps none of a pattern that matches more than
+// the bound of a subscription. It is not safe for concurrent use.
 type Listing struct {
 	namespace Namespace
 	bound     int // 0 for none
@@ -125,6 +126,7 @@ type patternListing struct {
 	key     Topic
 	pattern Pattern
 	matched map[string]struct{}
+	tooMany bool
 }
 
 // NextListing is a listing for the patterns that the namespace has now.
@@ -135,7 +137,9 @@ func (f *Feed) NextListing(namespace Namespace) *Listing {
 	listing := &Listing{namespace: namespace, bound: s.bounds.Subscription}
 	if state := s.namespaces[namespace]; state != nil {
 		for key, one := range state.patterns {
-			listing.patterns = append(listing.patterns, patternListing{key, one.pattern, map[string]struct{}{}})
+			listing.patterns = append(listing.patterns, patternListing{
+				key: key, pattern: one.pattern, matched: map[string]struct{}{},
+			})
 		}
 	}
 	return listing
@@ -145,19 +149,22 @@ func (f *Feed) NextListing(namespace Namespace) *Listing {
 func (l *Listing) Add(topic string) {
 	for i := range l.patterns {
 		one := &l.patterns[i]
-		if (l.bound == 0 || len(one.matched) <= l.bound) && one.pattern.Match(topic) {
-			one.matched[topic] = struct{}{}
+		if one.tooMany || !one.pattern.Match(topic) {
+			continue
+		}
+		if one.matched[topic] = struct{}{}; l.bound > 0 && len(one.matched) > l.bound {
+			one.matched, one.tooMany = nil, true
 		}
 	}
 }
 
 // RecordListing records a complete listing that was requested at this time. New topics that a pattern matches are
 // tracked from now on, removed ones no longer; the others keep their history. A listing older than the last one is
-// dropped, and so is one that is no longer needed.
+// dropped, and so is one that is no longer needed. Of owners that need more than before, the first to track comes first.
 func (s *Store) RecordListing(listing *Listing, at time.Time) {
-	matches := make(map[Topic][]string, len(listing.patterns))
-	for _, one := range listing.patterns {
-		matches[one.key] = slices.Sorted(maps.Keys(one.matched))
+	matches := make([][]string, len(listing.patterns))
+	for i, one := range listing.patterns {
+		matches[i] = slices.Sorted(maps.Keys(one.matched))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,15 +174,15 @@ func (s *Store) RecordListing(listing *Listing, at time.Time) {
 	}
 	namespace.listedAt, namespace.failure = at, nil
 	changed := map[*interest]struct{}{}
-	for key, matched := range matches {
-		state := s.patterns[key]
-		if state == nil || state.listed && slices.Equal(state.matched, matched) {
+	for i, one := range listing.patterns {
+		state := s.patterns[one.key]
+		if state == nil || state.listed && state.tooMany == one.tooMany && slices.Equal(state.matched, matches[i]) {
 			continue
 		}
-		state.matched, state.listed = matched, true
+		state.matched, state.tooMany, state.listed = matches[i], one.tooMany, true
 		maps.Copy(changed, state.interests)
 	}
-	for one := range changed {
+	for _, one := range slices.SortedFunc(maps.Keys(changed), (*interest).compare) {
 		s.update(one)
 	}
 }

@@ -24,6 +24,7 @@ type tracked struct {
 
 	rateWindow, staleAfter time.Duration
 	owners                 map[string]*interest
+	ownersUntilNow         uint64                  // all that there were
 	expiries               Timeline[string]        // owners of interest that has an end
 	patterns               map[Topic]*patternState // by cluster and text
 	bounds                 Bounds
@@ -93,27 +94,31 @@ func NewBoundedStore(rateWindow, staleAfter time.Duration, bounds Bounds) (*Stor
 	return store, nil
 }
 
-// refuse returns why a tenant may not track these topics, with which it would have after pairs of a topic and a
-// subscription instead of before; nil if it may.
-func (b Bounds) refuse(topics tracks, before, after int) error {
-	name, count := topics.subscription.Name, len(topics.topics)
-	switch {
-	case b.Subscription > 0 && count > b.Subscription:
-		found := grouped(count)
-		if len(topics.subscription.Topics) <= b.Subscription {
-			found = "more than " + grouped(b.Subscription) // a listing keeps no more
-		}
-		return Errorf(ErrTooManyTopics, "subscription %s has %s topics, and the bound of a subscription is %s: name fewer, "+
-			"or raise %s (value pulsar.maxTopicsPerSubscription of the chart)", name, found, grouped(b.Subscription),
-			SubscriptionBoundFlag)
-	case b.Namespace > 0 && after > max(before, b.Namespace):
-		return Errorf(ErrTooManyTopics, "with the %s of subscription %s, all subscriptions of the Kubernetes namespace "+
-			"would have %s topics, and the bound of a namespace is %s: track fewer, or raise %s (value "+
-			"pulsar.maxTopicsPerNamespace of the chart)", grouped(count), name, grouped(after), grouped(b.Namespace),
-			NamespaceBoundFlag)
-	default:
+// refuseSubscription returns why a subscription may not have these topics; nil if it may. tooMany is true if a pattern
+// matches more than one may have: these were not counted.
+func (b Bounds) refuseSubscription(topics tracks, tooMany bool) error {
+	if b.Subscription == 0 || !tooMany && len(topics.topics) <= b.Subscription {
 		return nil
 	}
+	count := grouped(len(topics.topics))
+	if tooMany {
+		count = "more than " + grouped(max(b.Subscription, len(topics.topics)))
+	}
+	return Errorf(ErrTooManyTopics, "subscription %s has %s topics, and the bound of a subscription is %s: name fewer, "+
+		"or raise %s (value pulsar.maxTopicsPerSubscription of the chart)", topics.subscription.Name, count,
+		grouped(b.Subscription), SubscriptionBoundFlag)
+}
+
+// refuseNamespace returns why a tenant may not track these topics, with which it would have after pairs of a topic and a
+// subscription instead of before; nil if it may. Who tracks already keeps what it has.
+func (b Bounds) refuseNamespace(topics tracks, before, after int) error {
+	if b.Namespace == 0 || after <= max(before, b.Namespace) {
+		return nil
+	}
+	return Errorf(ErrTooManyTopics, "with the %s of subscription %s, all subscriptions of the Kubernetes namespace "+
+		"would have %s topics, and the bound of a namespace is %s: track fewer, or raise %s (value "+
+		"pulsar.maxTopicsPerNamespace of the chart)", grouped(len(topics.topics)), topics.subscription.Name, grouped(after),
+		grouped(b.Namespace), NamespaceBoundFlag)
 }
 
 // pairsAfter is the number of pairs of a tenant that tracks these topics instead of the earlier ones.

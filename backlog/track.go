@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -13,11 +14,15 @@ import (
 type interest struct {
 	subscription Subscription
 	tenant       string
+	number       uint64         // of the owners until now
 	end          Moment[string] // of the owner's interest, if it has one
 	tracks       tracks
 	// refused is why it tracks nothing, see Bounds; nil if it does.
 	refused error
 }
+
+// compare orders by age.
+func (i *interest) compare(other *interest) int { return cmp.Compare(i.number, other.number) }
 
 // tracks are the jobs of an interest: the topics of the subscription with the matches of its patterns, sorted and
 // distinct, and its workload.
@@ -44,7 +49,8 @@ func (s *Store) TrackUntil(owner string, subscription Subscription, until time.T
 func (s *tracked) track(owner string, subscription Subscription, until time.Time) {
 	one := s.owners[owner]
 	if one == nil {
-		one = &interest{end: Moment[string]{Element: owner}, tenant: tenantOf(owner)}
+		s.ownersUntilNow++
+		one = &interest{number: s.ownersUntilNow, end: Moment[string]{Element: owner}, tenant: tenantOf(owner)}
 		s.owners[owner] = one
 	}
 	if until.IsZero() {
@@ -64,8 +70,11 @@ func (s *tracked) track(owner string, subscription Subscription, until time.Time
 
 // update tracks what an interest needs now instead of what it needed before, or nothing if that exceeds a bound.
 func (s *tracked) update(one *interest) {
-	before, after := one.tracks, tracks{one.subscription, s.topicsOf(one.subscription)}
-	one.refused = s.bounds.refuse(after, s.pairs[one.tenant], s.pairsAfter(one.tenant, before, after))
+	topics, tooMany := s.topicsOf(one.subscription)
+	before, after := one.tracks, tracks{one.subscription, topics}
+	if one.refused = s.bounds.refuseSubscription(after, tooMany); one.refused == nil {
+		one.refused = s.bounds.refuseNamespace(after, s.pairs[one.tenant], s.pairsAfter(one.tenant, before, after))
+	}
 	if one.refused != nil {
 		after = tracks{}
 	}
@@ -73,22 +82,23 @@ func (s *tracked) update(one *interest) {
 	one.tracks = after
 }
 
-// topicsOf are the topics of a subscription and the matches of its patterns, sorted and distinct; beyond the bound of a
-// subscription perhaps not all.
-func (s *tracked) topicsOf(subscription Subscription) []string {
-	topics := subscription.Topics
+// topicsOf are the topics of a subscription and the matches of its patterns, sorted and distinct, without those of a
+// pattern that has too many.
+func (s *tracked) topicsOf(subscription Subscription) (topics []string, tooMany bool) {
+	topics = subscription.Topics
 	for _, text := range subscription.Patterns {
 		state := s.patterns[Topic{Cluster: subscription.Cluster, Name: text}]
-		if state == nil || len(state.matched) == 0 {
-			continue
-		}
-		topics = slices.Concat(topics, state.matched)
-		slices.Sort(topics)
-		if topics = slices.Compact(topics); s.bounds.Subscription > 0 && len(topics) > s.bounds.Subscription {
-			break
+		switch {
+		case state == nil:
+		case state.tooMany:
+			return topics, true
+		case len(state.matched) > 0:
+			topics = slices.Concat(topics, state.matched)
+			slices.Sort(topics)
+			topics = slices.Compact(topics)
 		}
 	}
-	return topics
+	return topics, false
 }
 
 // replace acquires what is new before it releases what is not needed any more, so that what stays keeps its history.
