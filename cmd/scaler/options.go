@@ -36,7 +36,9 @@ type Options struct {
 	MetricsBindAddress string
 	HoldFor            time.Duration
 	MaxConnectionAge   time.Duration
-	ShutdownDelay      time.Duration
+	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace.
+	MaxStreamsPerNamespace int
+	ShutdownDelay          time.Duration
 }
 
 // NewOptions returns the defaults.
@@ -52,7 +54,9 @@ func NewOptions() *Options {
 		MetricsBindAddress: ":8080",
 		HoldFor:            time.Hour,
 		MaxConnectionAge:   keda.DefaultMaxConnectionAge,
-		ShutdownDelay:      5 * time.Second,
+
+		MaxStreamsPerNamespace: keda.DefaultMaxStreamsPerNamespace,
+		ShutdownDelay:          5 * time.Second,
 	}
 }
 
@@ -84,6 +88,9 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 			"error, for which a ScaledObject has fallback.")
 	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
 		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
+	fs.IntVar(&o.MaxStreamsPerNamespace, "max-streams-per-namespace", o.MaxStreamsPerNamespace,
+		"Open streams of external-push triggers for the ScaledObjects of one namespace, from 1 to 40000: one for each "+
+			"trigger, two with a threshold of a policy. KEDA only polls a trigger with a refused stream.")
 }
 
 func (o *Options) addPulsarFlags(fs *pflag.FlagSet) {
@@ -134,6 +141,9 @@ func (o *Options) checkServing() []error {
 	}
 	p.Between("hold-for", o.HoldFor, time.Minute, 24*time.Hour)
 	p.Between("max-connection-age", o.MaxConnectionAge, time.Second, 24*time.Hour)
+	if most := o.MaxStreamsPerNamespace; most < 1 || most > keda.MaxStreams {
+		p.Add("%s is %d: it must be from 1 to %d", keda.StreamBoundFlag, most, keda.MaxStreams)
+	}
 	return p
 }
 

@@ -74,6 +74,10 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--serving-certificate-owner=a",
 			`--serving-certificate-owner is "a" and --serving-certificate is Files: leave the owner out, or set Self`,
 		},
+		"a namespace has a stream": {
+			"--max-streams-per-namespace=0",
+			"--max-streams-per-namespace is 0: it must be from 1 to 40000",
+		},
 		"a sample is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
 		"a sample is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
 		"connections live for a while": {

@@ -110,7 +110,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
 		ScaledObjects: s.reading.ScaledObjects,
 		Now:           time.Now, HoldFor: s.options.HoldFor,
-		Logger: s.logger, Registerer: s.registry,
+		MaxStreamsPerNamespace: s.options.MaxStreamsPerNamespace,
+		Logger:                 s.logger, Registerer: s.registry,
 	})
 	return err
 }

@@ -52,7 +52,7 @@ func Do[T any](ctx context.Context, l *Limiter, work func(ctx context.Context) (
 	done := make(chan result[T], 1)
 	go func() {
 		defer func() { <-l.turns }()
-		done <- run(limited, work)
+		done <- run(func() (T, error) { return work(limited) })
 	}()
 	select {
 	case r := <-done:
@@ -73,13 +73,25 @@ func (l *Limiter) late(client context.Context, err error) error {
 	return err
 }
 
+// Aside runs the work on a stack of its own and waits for it, so that the stack of a goroutine that waits for minutes
+// stays small. A panic of the work is one of the caller.
+func Aside(work func() error) error {
+	done := make(chan result[struct{}], 1)
+	go func() { done <- run(func() (struct{}, error) { return struct{}{}, work() }) }()
+	r := <-done
+	if r.panicked != "" {
+		panic(r.panicked)
+	}
+	return r.err
+}
+
 // run returns a panic of the work as a value: unhandled in its own goroutine it would end the process.
-func run[T any](ctx context.Context, work func(context.Context) (T, error)) (r result[T]) {
+func run[T any](work func() (T, error)) (r result[T]) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.panicked = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 		}
 	}()
-	r.value, r.err = work(ctx)
+	r.value, r.err = work()
 	return r
 }

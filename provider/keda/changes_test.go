@@ -115,7 +115,8 @@ func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 				subject := Subject{Namespace: inNamespace, Target: Target{"Function", fmt.Sprint("function-", i)}}
 				object := types.NamespacedName{Namespace: inNamespace, Name: subject.Target.Name}
 				env.readings[subject], env.replicas[object] = reading(env.now), 4
-				_, _, err := s.watches.add(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100})
+				_, _, err := s.watches.add(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100},
+					time.Time{})
 				require.NoError(b, err)
 			}
 			s.refreshAll(changes{all: true}, env.now)
@@ -138,7 +139,7 @@ func BenchmarkRefreshOfPolicies(b *testing.B) {
 		_, _, err := s.watches.add(Trigger{
 			Object:  types.NamespacedName{Namespace: inNamespace, Name: subject.Policy},
 			Subject: subject,
-		})
+		}, time.Time{})
 		require.NoError(b, err)
 	}
 	for name, n := range map[string]changes{

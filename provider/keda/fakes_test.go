@@ -125,8 +125,9 @@ func (r *records) all() []string {
 func (env *environment) config() Config {
 	return Config{
 		Policies: env, DecisionMaker: env, Signals: env, ScaledObjects: env, Now: env.Now, HoldFor: time.Hour,
-		Logger:     slog.New(slog.NewTextHandler(&env.log, &slog.HandlerOptions{})),
-		Registerer: prometheus.NewRegistry(),
+		MaxStreamsPerNamespace: DefaultMaxStreamsPerNamespace,
+		Logger:                 slog.New(slog.NewTextHandler(&env.log, &slog.HandlerOptions{})),
+		Registerer:             prometheus.NewRegistry(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -306,12 +307,12 @@ func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
 }
 
 func TestAnOlderRefreshDoesNotOverwriteANewerOne(t *testing.T) {
-	watched := newWatches()
-	one, _, err := watched.add(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})
+	watched := newWatches(1)
+	one, _, err := watched.add(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica}, time.Time{})
 	require.NoError(t, err)
 	older, newer := one.begin(), one.begin()
-	one.publish(newer, func(v *view) { v.active = isActive })
-	one.publish(older, func(v *view) { v.active = inactive })
+	one.publish(newer, noon(), func(v *view) { v.active = isActive })
+	one.publish(older, noon(), func(v *view) { v.active = inactive })
 	require.Equal(t, isActive, one.current().active)
 }
 
@@ -334,7 +335,7 @@ func TestLastAnswersAreBounded(t *testing.T) {
 	now := noon()
 	last := newLastAnswers(time.Hour, 3, func() time.Time { return now })
 	of := func(i int) Trigger { return Trigger{Subject: Subject{Policy: fmt.Sprint(i)}} }
-	kept := func(i int) bool { _, found := last.answers.Get(of(i), now); return found }
+	kept := func(i int) bool { _, found := last.answers.Get(unique.Make(of(i)), now); return found }
 	for i := range 3 {
 		last.resolve(of(i), Sample{Value: 1}, nil, now)
 	}

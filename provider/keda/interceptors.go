@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"path"
 	"runtime/debug"
 	"time"
@@ -19,6 +18,9 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
+
+// other is the label of the methods that are not ours.
+const other = "other"
 
 // methodOf is the label of a method: ours by name, all others as one.
 func methodOf(full string) string {
@@ -32,7 +34,7 @@ func methodOf(full string) string {
 			return stream.StreamName
 		}
 	}
-	return "other"
+	return other
 }
 
 // interceptors wrap the handlers.
@@ -42,8 +44,6 @@ type interceptors struct {
 	limiter *answer.Limiter
 	// draining ends when streams have to.
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
-	// streamsEnd is the age of a connection at which its streams end, with a random part of spread added.
-	streamsEnd, spread time.Duration
 }
 
 // unary counts a request and bounds its time.
@@ -60,8 +60,7 @@ func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryS
 	return response, err
 }
 
-// stream counts a stream, and ends it without an error when the server drains or the connection is old: KEDA then
-// connects again after two seconds, but after errors with growing delays.
+// stream counts a stream. Those of KEDA end by themselves, see Server.stream, and others when the server drains.
 func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) (err error) {
@@ -74,14 +73,12 @@ func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.S
 		i.metrics.Requests(status.Code(err).String(), method).Inc()
 	}()
 	defer i.recovered(info.FullMethod, &err)
-
+	if method != other {
+		return handler(server, asideStream{stream})
+	}
 	limited, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(i.draining, cancel)()
-	if opened, known := openedAt(limited); known {
-		timer := time.AfterFunc(time.Until(opened.Add(i.streamsEnd+rand.N(i.spread))), cancel)
-		defer timer.Stop()
-	}
 	err = handler(server, &limitedStream{stream, limited})
 	if limited.Err() != nil && stream.Context().Err() == nil {
 		return nil
@@ -96,6 +93,19 @@ func (i *interceptors) recovered(method string, err *error) {
 			string(debug.Stack()))
 		*err = answer.Errorf(answer.Internal, "the scaler has a bug: see its log")
 	}
+}
+
+// asideStream encodes and decodes aside, so that the stack of a stream stays small.
+type asideStream struct{ grpc.ServerStream }
+
+// SendMsg implements grpc.ServerStream.
+func (a asideStream) SendMsg(message any) error {
+	return answer.Aside(func() error { return a.ServerStream.SendMsg(message) })
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (a asideStream) RecvMsg(message any) error {
+	return answer.Aside(func() error { return a.ServerStream.RecvMsg(message) })
 }
 
 // limitedStream is a stream with a context that ends earlier.

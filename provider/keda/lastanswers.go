@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
@@ -48,12 +49,12 @@ type lastAnswers struct {
 	// mu makes reading and replacing an entry atomic; the cache has a lock of its own.
 	mu sync.Mutex
 	// answers are replaced and never changed.
-	answers *backlog.Cache[Trigger, *lastAnswer]
+	answers *backlog.Cache[unique.Handle[Trigger], *lastAnswer]
 }
 
 // lastAnswer is the last known sample of a trigger.
 type lastAnswer struct {
-	trigger     Trigger
+	trigger     unique.Handle[Trigger]
 	requestedAt time.Time
 	// sample was known last, at knownAt; both zero for none.
 	sample  Sample
@@ -70,12 +71,12 @@ type lastAnswer struct {
 func newLastAnswers(holdFor time.Duration, most int, now func() time.Time) *lastAnswers {
 	return &lastAnswers{
 		holdFor: holdFor, now: now, // the last moment needs the entry: then its hold ends
-		answers: backlog.NewCache[Trigger, *lastAnswer](max(requestedWithin, holdFor)+1, most),
+		answers: backlog.NewCache[unique.Handle[Trigger], *lastAnswer](max(requestedWithin, holdFor)+1, most),
 	}
 }
 
 // of returns a copy of the entry of a trigger, if there is one.
-func (l *lastAnswers) of(t Trigger, now time.Time) (last lastAnswer, found bool) {
+func (l *lastAnswers) of(t unique.Handle[Trigger], now time.Time) (last lastAnswer, found bool) {
 	kept, found := l.answers.Get(t, now)
 	if found {
 		last = *kept
@@ -84,7 +85,7 @@ func (l *lastAnswers) of(t Trigger, now time.Time) (last lastAnswer, found bool)
 }
 
 // keep replaces the entry of a trigger and marks it as requested. mu is held.
-func (l *lastAnswers) keep(t Trigger, last lastAnswer, now time.Time) {
+func (l *lastAnswers) keep(t unique.Handle[Trigger], last lastAnswer, now time.Time) {
 	last.trigger, last.requestedAt = t, now
 	l.answers.Put(t, &last, now)
 }
@@ -109,9 +110,10 @@ func (r resolved) isTransition() bool {
 // misconfiguredFor if the user has to correct something. Without any, it returns found despite the error, if found is
 // active.
 func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
+	key := unique.Make(t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, seen := l.of(t, now)
+	last, seen := l.of(key, now)
 	unanswered := err != nil && last.knownAt.IsZero()
 	if unanswered && !seen && !found.Active {
 		return resolved{err: err} // not kept: invented triggers must not evict real ones
@@ -123,7 +125,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 		last.misconfiguredSince = now
 	}
 	if unanswered && !found.Active {
-		l.keep(t, last, now)
+		l.keep(key, last, now)
 		return resolved{err: err}
 	}
 	last, result := last.hold(found, err, now)
@@ -138,7 +140,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 			now.Sub(result.since).Truncate(time.Second), l.holdFor, result.why)
 	}
 	result.before, last.state = last.stateAt(now), result.state
-	l.keep(t, last, now)
+	l.keep(key, last, now)
 	return result
 }
 
@@ -173,9 +175,10 @@ func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, re
 
 // resolveSpec keeps a known spec, and returns the last known one in place of an unknown one.
 func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
+	key := unique.Make(t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, found := l.of(t, now)
+	last, found := l.of(key, now)
 	if err != nil && !found {
 		return spec, err
 	}
@@ -185,7 +188,7 @@ func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time
 	case last.spec.Metric != "":
 		spec, err = last.spec, nil
 	}
-	l.keep(t, last, now)
+	l.keep(key, last, now)
 	return spec, err
 }
 

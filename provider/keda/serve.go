@@ -32,13 +32,15 @@ const (
 	maxRequest = 1 << 20
 	// maxHeaders bounds its headers.
 	maxHeaders = 64 << 10
-	// maxStreamsPerConnection includes requests. It exceeds maxStreams, so that a request always finds room: otherwise a
+	// maxStreamsPerConnection includes requests. It exceeds MaxStreams, so that a request always finds room: otherwise a
 	// client waits silently, and KEDA without a timeout.
-	maxStreamsPerConnection = maxStreams + 10_000
+	maxStreamsPerConnection = MaxStreams + 10_000
 	// handshakeWithin is how long a connection may take to be set up.
 	handshakeWithin = 10 * time.Second
 	// drainWithin is how long requests and streams may take to end after the context.
 	drainWithin = 5 * time.Second
+	// refreshWithin is how long a refresh of all streams and the pause after it may take.
+	refreshWithin = 10 * time.Second
 	// readyEvery is how often health is checked.
 	readyEvery = time.Second
 
@@ -57,8 +59,8 @@ type ServeConfig struct {
 	// Ready returns why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
 	// MaxConnectionAge makes clients reconnect, so that they see all replicas of the scaler: from 1s to 24h, 5m by
-	// default. gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it more, and then end without
-	// an error.
+	// default. gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it and some seconds more, and
+	// then end without an error.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
 }
@@ -111,16 +113,17 @@ func Serve(ctx context.Context, config ServeConfig) error {
 }
 
 // options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of
-// that has passed, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it are less than 0.9 + 1/3.
+// that has passed (endOf) and the next refresh comes, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it
+// are less than 0.9 + 1/3.
 func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
 	age := config.MaxConnectionAge
 	between := &interceptors{
 		metrics: config.Server.metrics, logger: config.Logger, limiter: answer.NewLimiter("scaler"), draining: draining,
-		streamsEnd: age + age/10 + age/60, spread: age / 15,
 	}
+	config.Server.connectionAge = age
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge: age, MaxConnectionAgeGrace: age / 3, Time: pingAfter, Timeout: pingWithin,
+			MaxConnectionAge: age, MaxConnectionAgeGrace: age/3 + refreshWithin, Time: pingAfter, Timeout: pingWithin,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders),

@@ -30,6 +30,8 @@ type Config struct {
 	Now func() time.Time
 	// HoldFor is how long the last known sample is held while the trigger is unknown, from 1m to 24h.
 	HoldFor time.Duration
+	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace, from 1 to 40,000.
+	MaxStreamsPerNamespace int
 	// Logger logs when triggers become unknown, and known again.
 	Logger *slog.Logger
 	// Registerer registers the metrics about requests.
@@ -44,6 +46,9 @@ func (config Config) check() error {
 		return errors.New("keda: Now, Logger and Registerer must be set")
 	case config.HoldFor < leastHoldFor || config.HoldFor > mostHoldFor:
 		return fmt.Errorf("keda: HoldFor is %s, must be from %s to %s", config.HoldFor, leastHoldFor, mostHoldFor)
+	case config.MaxStreamsPerNamespace < 1 || config.MaxStreamsPerNamespace > MaxStreams:
+		return fmt.Errorf("keda: MaxStreamsPerNamespace is %d, must be from 1 to %d", config.MaxStreamsPerNamespace,
+			MaxStreams)
 	}
 	return nil
 }
@@ -58,8 +63,8 @@ type Server struct {
 	watches   *watches
 	queue     *changeQueue
 	metrics   *metrics
-	// drained is closed when run ends.
-	drained chan struct{}
+	// connectionAge ends streams, see endOf; 0 for never. Serve sets it.
+	connectionAge time.Duration
 }
 
 // New validates the configuration and registers the metrics.
@@ -77,7 +82,7 @@ func New(config Config) (*Server, error) {
 	}
 	return &Server{
 		evaluator: &evaluator{config: config, last: last}, now: config.Now, logger: config.Logger,
-		watches: newWatches(), queue: newChangeQueue(), metrics: metrics, drained: make(chan struct{}),
+		watches: newWatches(config.MaxStreamsPerNamespace), queue: newChangeQueue(), metrics: metrics,
 	}, nil
 }
 

@@ -6,6 +6,7 @@ package keda
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -58,42 +59,66 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	})
 }
 
-// stream sends the views of the trigger to one client until that disconnects or the server drains. Of several views
-// during a send, only the last follows.
+// stream sends the views of the trigger to one client until that disconnects, the server drains, or the connection is
+// old: it then ends without an error, after which KEDA connects again within two seconds, and after errors with growing
+// delays. Of several views during a send, only the last follows.
 func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
-	trigger, err := decode(ref)
-	if err != nil {
+	var watched *watch
+	var mine *stream
+	if err := answer.Aside(func() (err error) {
+		watched, mine, err = s.watch(ctx, ref)
 		return err
-	}
-	watched, mine, err := s.watches.add(trigger)
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	defer s.watches.remove(watched, mine)
-	s.refresh(watched, s.now())
-	for {
+	if err := answer.Aside(func() error {
+		s.refresh(watched, s.now())
+		return nil
+	}); err != nil {
+		return err
+	}
+	for !s.watches.over(mine, s.now()) {
 		if err := send(watched.current()); err != nil {
 			return err
 		}
 		select {
 		case <-mine.changed:
-		case <-s.drained:
-			return nil
 		case <-ctx.Done():
 			return answer.Errorf(answer.Canceled, "the client is gone")
 		}
 	}
+	return nil
+}
+
+// watch adds a stream for the trigger.
+func (s *Server) watch(ctx context.Context, ref *pb.ScaledObjectRef) (*watch, *stream, error) {
+	trigger, err := decode(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.watches.add(trigger, s.endOf(ctx))
+}
+
+// endOf is when a stream ends: once its connection is older than any gets, at a random time before gRPC cuts it off.
+func (s *Server) endOf(ctx context.Context) time.Time {
+	opened, known := openedAt(ctx)
+	if age := s.connectionAge; known && age > 0 {
+		return opened.Add(age + age/10 + age/60 + rand.N(age/15))
+	}
+	return time.Time{}
 }
 
 // refresh evaluates a trigger, and notifies its streams.
 func (s *Server) refresh(w *watch, now time.Time) {
 	number := w.begin()
-	evaluated := s.evaluator.evaluate(w.trigger, now)
+	trigger := w.trigger.Value()
+	evaluated := s.evaluator.evaluate(trigger, now)
 	spec, noSpec := evaluated.sample.Spec, evaluated.err
 	if noSpec != nil {
-		spec, noSpec = s.evaluator.spec(w.trigger, now)
+		spec, noSpec = s.evaluator.spec(trigger, now)
 	}
-	w.publish(number, func(v *view) {
+	w.publish(number, now, func(v *view) {
 		if noSpec == nil {
 			v.spec = spec
 		}
@@ -109,7 +134,7 @@ func (s *Server) refresh(w *watch, now time.Time) {
 
 // run refreshes the triggers with open streams until the context ends; then all streams end.
 func (s *Server) run(ctx context.Context) {
-	defer close(s.drained)
+	defer s.watches.drain()
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
 	for {
@@ -138,7 +163,7 @@ func (s *Server) run(ctx context.Context) {
 // refreshAll refreshes the watched triggers that the changes affect.
 func (s *Server) refreshAll(c changes, now time.Time) {
 	for _, one := range s.watches.affected(c) {
-		s.guard(one.trigger, func() { s.refresh(one, now) })
+		s.guard(one.trigger.Value(), func() { s.refresh(one, now) })
 	}
 }
 

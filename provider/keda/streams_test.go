@@ -261,8 +261,32 @@ func TestAPanicAffectsOneTrigger(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	s := newEnvironment().server(t)
-	s.watches.streams = maxStreams
+	s.watches.streams = MaxStreams
 	err := s.StreamIsActive(ref("policy", "resize"), &client[pb.IsActiveResponse]{ctx: t.Context()})
 	require.Equal(t, codes.ResourceExhausted, status.Code(statusError(err)))
-	require.Equal(t, maxStreams, s.watches.streams)
+	require.Equal(t, MaxStreams, s.watches.streams)
+}
+
+func TestTheStreamsOfANamespaceAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		s.watches.perNamespace = 2
+		first := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		ended, err := open(t, nil, ref("policy", "resize"), s.StreamIsActive).end()
+		require.True(t, ended)
+		require.Equal(t, codes.ResourceExhausted, status.Code(statusError(err)))
+		require.EqualError(t, err, "2 streams for namespace media are open, and the bound of a namespace is 2: use fewer "+
+			"external-push triggers, or raise --max-streams-per-namespace (value scaler.maxStreamsPerNamespace of the "+
+			"chart); KEDA still polls the trigger")
+
+		elsewhere := ref("policy", "resize")
+		elsewhere.Namespace = "other"
+		ended, _ = open(t, nil, elsewhere, s.StreamIsActive).end()
+		require.False(t, ended)
+		first.gone()
+		first.now()
+		ended, _ = open(t, nil, ref("policy", "resize"), s.StreamIsActive).end()
+		require.False(t, ended)
+	})
 }

@@ -100,7 +100,7 @@ func (a shownTrigger) compare(b shownTrigger) int {
 func (l *lastAnswers) shown(now time.Time) []shownTrigger {
 	var all []shownTrigger
 	for _, last := range l.answers.Values() {
-		trigger := last.trigger
+		trigger := last.trigger.Value()
 		if trigger.Subject.Policy != "" || last.stateAt(now) == unseen {
 			continue
 		}

@@ -4,31 +4,45 @@
 package keda
 
 import (
+	"slices"
 	"sync"
+	"time"
+	"unique"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// maxStreams open at once: two for each ScaledObject and operator, of which one is active. KEDA itself was seen with
-// 10,000 ScaledObjects at most.
-const maxStreams = 40_000
+const (
+	// MaxStreams open at once: two for each ScaledObject and operator, of which one is active. KEDA itself was seen with
+	// 10,000 ScaledObjects at most.
+	MaxStreams = 40_000
+	// DefaultMaxStreamsPerNamespace of Config: others keep most of MaxStreams.
+	DefaultMaxStreamsPerNamespace = MaxStreams / 4
+	// StreamBoundFlag is the flag of the scaler that sets the bound; messages name it.
+	StreamBoundFlag = "--max-streams-per-namespace"
+)
 
 // watches are the triggers with open streams. They are safe for concurrent use.
 type watches struct {
+	// perNamespace bounds the streams of one namespace.
+	perNamespace int
+
 	// mu guards all below.
-	mu      sync.Mutex
-	watched map[Trigger]*watch
-	streams int
+	mu         sync.Mutex
+	watched    map[unique.Handle[Trigger]]*watch
+	streams    int
+	namespaces map[string]int // streams
+	drained    bool
 }
 
 // watch is a trigger with open streams, and its current view.
 type watch struct {
-	trigger Trigger
+	trigger unique.Handle[Trigger]
 
 	// mu guards all below.
 	mu      sync.Mutex
 	view    view
-	streams map[*stream]struct{}
+	streams []*stream
 	// begun counts refreshes, and shown is the one that view is from: new streams refresh concurrently with run.
 	begun, shown uint64
 }
@@ -52,29 +66,53 @@ const (
 
 // stream is that of one client.
 type stream struct {
-	// changed has an element if the view has changed.
+	// changed has an element if the view has changed, or the end has come.
 	changed chan struct{}
+	// end is when it ends; zero for never.
+	end time.Time
 }
 
-func newWatches() *watches { return &watches{watched: map[Trigger]*watch{}} }
+// over reports whether the stream has to end.
+func (s *stream) over(now time.Time) bool { return !s.end.IsZero() && !now.Before(s.end) }
 
-// add adds a stream, unless there are too many.
-func (w *watches) add(t Trigger) (*watch, *stream, error) {
+// notify never waits for the client.
+func (s *stream) notify() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func newWatches(perNamespace int) *watches {
+	return &watches{
+		perNamespace: perNamespace, watched: map[unique.Handle[Trigger]]*watch{}, namespaces: map[string]int{},
+	}
+}
+
+// add adds a stream that ends at some time, unless there are too many.
+func (w *watches) add(t Trigger, end time.Time) (*watch, *stream, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.streams >= maxStreams {
-		return nil, nil, answer.Errorf(answer.Busy, "the scaler is overloaded: %d streams are open", maxStreams)
+	namespace, key := t.Object.Namespace, unique.Make(t)
+	switch {
+	case w.streams >= MaxStreams:
+		return nil, nil, answer.Errorf(answer.Busy, "the scaler is overloaded: %d streams are open", MaxStreams)
+	case w.namespaces[namespace] >= w.perNamespace:
+		return nil, nil, answer.Errorf(answer.Busy, "%d streams for namespace %s are open, and the bound of a "+
+			"namespace is %d: use fewer external-push triggers, or raise %s (value scaler.maxStreamsPerNamespace of the "+
+			"chart); KEDA still polls the trigger", w.namespaces[namespace], namespace, w.perNamespace, StreamBoundFlag)
 	}
 	w.streams++
-	one, found := w.watched[t]
+	w.namespaces[namespace]++
+	one, found := w.watched[key]
 	if !found {
-		one = &watch{trigger: t, streams: map[*stream]struct{}{}}
-		w.watched[t] = one
+		one = &watch{trigger: key}
+		w.watched[key] = one
 	}
-	st := &stream{changed: make(chan struct{}, 1)}
+	st := &stream{changed: make(chan struct{}, 1), end: end}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.streams[st] = struct{}{}
+	one.streams = append(one.streams, st)
 	return one, st, nil
 }
 
@@ -83,9 +121,13 @@ func (w *watches) remove(one *watch, st *stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.streams--
+	namespace := one.trigger.Value().Object.Namespace
+	if w.namespaces[namespace]--; w.namespaces[namespace] == 0 {
+		delete(w.namespaces, namespace)
+	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	delete(one.streams, st)
+	one.streams = slices.DeleteFunc(one.streams, func(other *stream) bool { return other == st })
 	if len(one.streams) == 0 {
 		delete(w.watched, one.trigger)
 	}
@@ -96,11 +138,32 @@ func (w *watches) affected(c changes) (affected []*watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t, one := range w.watched {
-		if c.affect(t) {
+		if c.affect(t.Value()) {
 			affected = append(affected, one)
 		}
 	}
 	return affected
+}
+
+// drain ends all streams.
+func (w *watches) drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drained = true
+	for _, one := range w.watched {
+		one.mu.Lock()
+		for _, st := range one.streams {
+			st.notify()
+		}
+		one.mu.Unlock()
+	}
+}
+
+// over reports whether a stream has to end.
+func (w *watches) over(st *stream, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drained || st.over(now)
 }
 
 // current returns the current view of the trigger.
@@ -118,9 +181,9 @@ func (w *watch) begin() (number uint64) {
 	return w.begun
 }
 
-// publish notifies the streams of a changed view. It ignores a refresh that began before the last published one. It
-// never waits for a client.
-func (w *watch) publish(number uint64, change func(v *view)) {
+// publish notifies the streams of a changed view, and those that have to end. It ignores a refresh that began before
+// the last published one. It never waits for a client.
+func (w *watch) publish(number uint64, now time.Time, change func(v *view)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if number < w.shown {
@@ -129,13 +192,9 @@ func (w *watch) publish(number uint64, change func(v *view)) {
 	before := w.view
 	w.shown = number
 	change(&w.view)
-	if w.view == before {
-		return
-	}
-	for st := range w.streams {
-		select {
-		case st.changed <- struct{}{}:
-		default:
+	for _, st := range w.streams {
+		if w.view != before || st.over(now) {
+			st.notify()
 		}
 	}
 }
