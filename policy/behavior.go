@@ -80,14 +80,14 @@ func (r Raises) after(rules v1alpha1.ScaleUpRules, now time.Time, kept, target i
 		if len(wanted) == 0 {
 			wanted = []ReplicasAt{{now, kept}}
 		}
-		after.Wanted = slideDown(wanted, ReplicasAt{now, target}, window)
+		after.Wanted = slide(wanted, ReplicasAt{now, target}, window, -1)
 	}
 	longest := time.Duration(0)
 	for _, p := range rules.Policies {
 		longest = max(longest, period(p))
 	}
 	if longest > 0 {
-		after.Decided = slideDown(r.Decided, ReplicasAt{now, kept}, longest)
+		after.Decided = slide(r.Decided, ReplicasAt{now, kept}, longest, -1)
 	}
 	return after
 }
@@ -126,21 +126,15 @@ func period(p v1alpha1.ScalingPolicy) time.Duration {
 	return time.Duration(p.PeriodSeconds) * time.Second
 }
 
-// slideDown is slide for the smallest numbers: each entry is smaller than all after it.
-func slideDown(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
-	after := make([]ReplicasAt, 0, len(before)+1)
-	for _, r := range before {
-		if newest.At.Sub(r.At) < window && r.Replicas < newest.Replicas {
-			after = append(after, r)
-		}
-	}
-	return append(after, newest)
-}
-
 // smallestWithin is the smallest number of a window, which includes the newest one; without a window there is no limit.
 func smallestWithin(numbers []ReplicasAt, now time.Time, window time.Duration) int32 {
 	if window == 0 || len(numbers) == 0 {
 		return math.MaxInt32
 	}
-	return extremeWithin(numbers, now, window).Replicas
+	for _, r := range numbers {
+		if now.Sub(r.At) < window {
+			return r.Replicas
+		}
+	}
+	return numbers[len(numbers)-1].Replicas
 }

@@ -26,26 +26,9 @@ const (
 	longestSurge = 10 * time.Minute
 )
 
-// Contradiction is how long the backlog or the instances have contradicted Pulsar's counters; zero for not at all.
-type Contradiction struct {
-	Since time.Time `json:"since,omitzero"`
-}
-
-// learn learns from a reading. The counts of the instances are older than Pulsar's, so only a contradiction that
-// outlasts both windows counts.
-func (c Contradiction) learn(in Input) Contradiction {
-	switch {
-	case contradiction(in) == nil:
-		return Contradiction{}
-	case c.Since.IsZero():
-		return Contradiction{Since: in.Reading.At}
-	default:
-		return c
-	}
-}
-
-// hold is the reason not to remove replicas; nil for none.
-func (c Contradiction) hold(in Input) *Hold {
+// lasting is the reason not to remove replicas; nil for none. The counts of the instances are older than Pulsar's, so
+// only a contradiction that outlasts both windows counts.
+func lasting(in Input, c Ongoing) *Hold {
 	r := in.Reading
 	if c.Since.IsZero() || r.At.Sub(c.Since) < r.Window+r.Instances.Window {
 		return nil

@@ -19,21 +19,21 @@ func Decide(in Input, before State) (Decision, State) {
 	before = before.ofSubscription(in)
 	before.Decided = before.Decided.resolve(in, before.ReadAt)
 	if in.Unknown != nil {
-		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
+		return holdUnknown(in, before)
 	}
 	before.Type = before.Type.learn(in)
 	in.Reading.Type = before.Type.Is
 	missing := in.MissingConsumers() > 0
 	in = in.inReplicas()
 	after, saturated := learn(in, before, missing)
-	surplus := after.Surplus.reported(in)
+	surplus := in.reportedSurplus(after.Surplus)
 	in = in.withoutSurplus()
 	manual := max(before.manualScale(in), before.unseenLoad(in))
 	current, kept := in.CurrentReplicas, after.Decided.or(in.CurrentReplicas)
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
-	after.Recommendations = slide(before.Recommendations,
-		ReplicasAt{At: in.Now, Replicas: max(manual, winner.needed())}, longestWindow)
+	needed := ReplicasAt{in.Now, max(manual, winner.needed())}
+	after.Recommendations = slide(before.Recommendations, needed, longestWindow, 1)
 	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	after.Raises, target, held = before.Raises.limit(in, current, kept, target, held)
 	held = in.explainManualRaise(held, target)
@@ -48,7 +48,7 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
+		Hold: held, Wait: wait(in, Floor{}, after.Capacity), Surplus: surplus,
 		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresee(in, after).next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
@@ -56,7 +56,7 @@ func Decide(in Input, before State) (Decision, State) {
 		decision.CappedBy = winner.cappedBy
 	}
 	if decision.Replicas != kept {
-		after.Decided = Decided{ReplicasAt: ReplicasAt{At: in.Now, Replicas: decision.Replicas}, From: current}
+		after.Decided = Decided{ReplicasAt: ReplicasAt{in.Now, decision.Replicas}, From: current}
 	}
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
@@ -78,7 +78,8 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	if missing && in.Now.Sub(after.Start.Changed) > patience(in, after.Start) {
 		after.Start.Open = false // the consumers that it waits for do not come
 	}
-	after.Surplus = before.Surplus.learn(in, after.Start)
+	// While replicas start or stop, the number of consumers is not stable.
+	after.Surplus = before.Surplus.while(in.surplus() >= 1 && !after.Start.Open, in.Now)
 	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
 	after.Plateau = before.Plateau.expire(in, after.Start)
@@ -87,8 +88,9 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	}
 	after.ReadAt = in.Reading.At
 	after.Oldest = before.Oldest.learn(in.Reading)
-	after.Contradiction = before.Contradiction.learn(in)
-	if contradiction(in) != nil {
+	contradicted := contradiction(in) != nil
+	after.Contradiction = before.Contradiction.while(contradicted, in.Reading.At)
+	if contradicted {
 		return after, false
 	}
 	in.Reading = confirmed(in.Reading)
@@ -138,7 +140,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 			return kept, held
 		}
 		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
-		if held := notStarting(in); held != nil {
+		if held := NotStarting(in.Pods, in.CurrentReplicas, in.Now); held != nil {
 			return max(kept, min(up, winner.steady)), held
 		}
 		return up, nil
@@ -181,16 +183,16 @@ func fromZero(in Input, after State, winner recommendation, kept int32) (target 
 
 // holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At
 // zero, it starts one replica if Pulsar reports a missing subscription: messages are lost until a replica creates it.
-func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
+func holdUnknown(in Input, before State) (Decision, State) {
 	after := before
 	target := before.Decided.or(in.CurrentReplicas)
-	now := ReplicasAt{At: in.Now, Replicas: target}
-	after.Recommendations = slide(before.Recommendations, now, longestWindow)
+	after.Recommendations = slide(before.Recommendations, ReplicasAt{in.Now, target}, longestWindow, 1)
 	after.Zero.IdleSince = time.Time{}
-	decision := Decision{Time: in.Now, Wanted: target, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
-	if in.Frozen != nil {
-		decision.Hold = in.Frozen
+	hold := in.Frozen
+	if hold == nil {
+		hold = &Hold{Reason: HoldUnknown, Message: in.Unknown.Error()}
 	}
+	decision := Decision{Time: in.Now, Wanted: target, Hold: hold, Wait: backlog.Unknown(in.Unknown)}
 	switch {
 	case target > 0 || in.minReplicas() > 0 || in.Frozen != nil:
 	case ScaleUpDisabled(in.Spec):

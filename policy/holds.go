@@ -54,11 +54,6 @@ func receiving(r backlog.Reading) bool {
 	return err == nil && unknown == nil && delivered > 0 && delivered >= receivedShare*processed
 }
 
-// notStarting is NotStarting for the target's current replicas.
-func notStarting(in Input) *Hold {
-	return NotStarting(in.Pods, in.CurrentReplicas, in.Now)
-}
-
 // NotStarting returns the reason that replicas do not start, so that more would not either; nil if they start or if
 // that is unknown.
 func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
@@ -94,7 +89,7 @@ func holdDown(in Input, state State) *Hold {
 	if err := unknownLoad(in); err != nil {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	if held := state.Contradiction.hold(in); held != nil {
+	if held := lasting(in, state.Contradiction); held != nil {
 		return held
 	}
 	if s := state.Start; s.Open {
@@ -137,7 +132,7 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 		return until, held
 	}
 	if target > wanted {
-		largest := extremeWithin(state.Recommendations, in.Now, longestWindow)
+		largest := state.Recommendations[0]
 		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
 			"%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first", wanted,
 			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))}

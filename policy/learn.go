@@ -43,6 +43,11 @@ type Tally struct {
 // enoughMessages is the number to learn a rate from, and each replica needs one: their count is exact to a third.
 const enoughMessages = 10
 
+// fewMessages reports whether a poll is too short to compare this rate: of long calls, one or none ends within it.
+func fewMessages(in Input, processed float64) bool {
+	return processed*in.Reading.Window.Seconds() < enoughMessages
+}
+
 const (
 	// driftPerMinute is how much of the capacity is forgotten: 2 % in a minute, 15 % in an hour.
 	driftPerMinute = 4e-4

@@ -54,8 +54,8 @@ func LatencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 func service(in Input, state State) Service {
 	objective := LatencyObjective(in.Spec).Seconds()
 	found := Service{At: in.Reading.At, Failing: failing(in)}
-	wait := workWait(in, state)
-	seconds, err := wait.LowerBound()
+	waiting := wait(in, state.Floor, state.Capacity)
+	seconds, err := waiting.LowerBound()
 	age, aged := oldestDue(in.Reading)
 	switch late := aged && age > objective; {
 	case err == nil && seconds > objective:
@@ -67,19 +67,10 @@ func service(in Input, state State) Service {
 		}
 	case stalls(in, state.Floor):
 		found.Objective = ObjectiveStalled
-	case wait.Known():
+	case waiting.Known():
 		found.Objective = ObjectiveMet
 	}
 	return found
-}
-
-// workWait is how long messages wait for the replicas that consume now, without backlog that no replica can process.
-func workWait(in Input, state State) backlog.Measurement {
-	ready, err := in.Reading.Ready.LowerBound()
-	if err != nil {
-		return backlog.Unknown(err)
-	}
-	return waitOf(state.Floor.work(ready), in.Reading, state.Capacity)
 }
 
 // oldestDue is the age of the oldest message in seconds. It is unknown with delayed messages: their age is no delay.
@@ -121,14 +112,19 @@ func stalls(in Input, floor Floor) bool {
 	return err == nil && unknown == nil && processed <= 0 && least-floor.Messages >= 1
 }
 
-// wait is how long the ready messages take with the replicas that consume now. It is a lower bound if some topics are
-// unknown.
-func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	ready, err := reading.Ready.LowerBound()
+// wait is how long the ready messages take with the replicas that consume now, without backlog that no replica can
+// process. It is a lower bound if some topics are unknown.
+func wait(in Input, floor Floor, capacity *LearnedCapacity) backlog.Measurement {
+	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
-	seconds, err := waitFor(ready, reading, capacity)
+	return waitOf(floor.work(ready), in.Reading, capacity)
+}
+
+// waitOf is wait with so many messages ready.
+func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	seconds, err := waitFor(messages, reading, capacity)
 	switch {
 	case err != nil:
 		return backlog.Unknown(err)
@@ -137,12 +133,6 @@ func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measuremen
 	default:
 		return backlog.Known(seconds)
 	}
-}
-
-// waitOf is wait with so many messages ready.
-func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	reading.Ready = backlog.Known(messages)
-	return wait(reading, capacity)
 }
 
 // waitFor is how long this number of messages takes.

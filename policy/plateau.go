@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -40,6 +39,28 @@ type Plateau struct {
 	Quiet time.Time     `json:"quiet,omitzero"`
 }
 
+// Output is what a number of replicas processes together, in messages per second.
+type Output struct {
+	Replicas  float64 `json:"n,omitempty"`
+	Processed float64 `json:"rate,omitempty"`
+}
+
+// Seen sums up the output of a stage.
+type Seen struct {
+	From     time.Time `json:"from,omitzero"`
+	Polls    int32     `json:"polls,omitempty"`
+	Messages float64   `json:"m,omitempty"`
+	Seconds  float64   `json:"s,omitempty"`
+}
+
+// plus adds a poll, and returns the mean output.
+func (s Seen) plus(in Input, now Output) (after Seen, mean Output) {
+	seconds := max(in.pollInterval(), learnEvery).Seconds()
+	s.Polls = min(s.Polls+1, maxInt)
+	s.Messages, s.Seconds = s.Messages+now.Processed*seconds, s.Seconds+seconds
+	return s, Output{now.Replicas, s.Messages / s.Seconds}
+}
+
 // Stage of a Plateau; empty for none.
 type Stage string
 
@@ -51,19 +72,17 @@ const (
 )
 
 const (
-	// verifiedGain is the share of the expected gain that verifies new replicas, in verifiedPolls polls. A plateau takes
-	// plateauPolls.
+	// verifiedGain of the expected gain verifies new replicas, in verifiedPolls polls. A plateau takes plateauPolls.
 	verifiedGain                = 0.5
 	verifiedPolls, plateauPolls = 2, 3
 	// plateauDeviations of the number of finished messages are less than the gain that a verdict misses.
 	plateauDeviations = 2
-	// slowedShare: replicas became slower themselves if all of them process less than this share of the earlier
-	// throughput.
+	// slowedShare: replicas became slower themselves if all of them process less than this share of what they did.
 	slowedShare = 0.85
-	// unverifiedGrowth limits how far replicas may grow beyond the first request before they are verified: the first
-	// reading saw only a part of the load step, and the backlog grows while replicas start.
+	// unverifiedGrowth of the first request at most before replicas are verified: the first reading saw only a part of the
+	// load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
-	// significantShare is the minimum growth of the replicas that is distinguishable from the noise of a rate.
+	// significantShare is a growth of the replicas that shows in spite of the noise of a rate.
 	significantShare = 1.15
 	// Verifying compares the replicas that have started after episodeStarts starts, and ends after twice that time and
 	// episodeCalls calls.
@@ -73,8 +92,7 @@ const (
 	// liftedShare is the growth of the throughput that lifts a ceiling.
 	liftedShare = 1.08
 	probeStep   = 1.25
-	// A wrong ceiling is expensive: the first try is early, later ones are rarer. Without slack only a try shows that a
-	// limit was lifted, and one in 15 min costs less than slack.
+	// The first try is early, since a wrong ceiling is expensive. Without slack only a try shows that a limit was lifted.
 	firstCeiling   = 4 * time.Minute
 	longestCeiling = 15 * time.Minute
 	falseAlarm     = 30 * time.Minute
@@ -197,8 +215,8 @@ func (p Plateau) judge(in Input, now Output) Plateau {
 	if in.Now.Sub(p.Seen.From) < p.call() {
 		return p // the first calls of the new replicas have not ended
 	}
-	p.Seen = p.Seen.plus(now.Processed, max(in.pollInterval(), learnEvery).Seconds())
-	mean := Output{now.Replicas, p.Seen.Messages / p.Seen.Seconds}
+	var mean Output
+	p.Seen, mean = p.Seen.plus(in, now)
 	missed := verifiedGain * (now.Replicas - p.Reference.Replicas) * p.expected() * p.Seen.Seconds
 	slowed := mean.Processed
 	if !fewMessages(in, p.Reference.Processed) {
@@ -229,8 +247,8 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 	if !saturated {
 		return p
 	}
-	p.Seen = p.Seen.plus(now.Processed, max(in.pollInterval(), learnEvery).Seconds())
-	mean := Output{now.Replicas, p.Seen.Messages / p.Seen.Seconds}
+	var mean Output
+	p.Seen, mean = p.Seen.plus(in, now)
 	enough := p.Seen.Polls >= plateauPolls && (liftedShare-1)*p.Seen.Messages > math.Sqrt(p.Seen.Messages)
 	switch age := in.Now.Sub(p.Since); {
 	case !enough:
@@ -262,30 +280,4 @@ func (p Plateau) fewerDoLess(now Output) bool {
 	before := p.Reference
 	return significantShare*now.Replicas <= before.Replicas &&
 		now.Processed < before.Processed*(1+now.Replicas/before.Replicas)/2
-}
-
-// limit keeps a recommendation below the ceiling. During a verification replicas may grow for arrivals only.
-func (p Plateau) limit(a recommendation, kept int32) recommendation {
-	if p.Stage == Verifying && a.replicas > kept {
-		most := kept
-		if !p.Doubtful {
-			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Replicas)))
-		}
-		if a.replicas > most {
-			a.replicas = most
-			a.hold = &Hold{Reason: HoldUnverified, Message: "it is unknown yet whether the last replicas added process more"}
-		}
-	}
-	ceiling := p.Ceiling()
-	if ceiling == 0 {
-		return a
-	}
-	if a.replicas > ceiling {
-		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
-			"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
-			short(p.Reference.Processed))}
-		a.replicas = ceiling
-	}
-	a.steady, a.drain = min(a.steady, ceiling), min(a.drain, ceiling)
-	return a
 }

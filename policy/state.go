@@ -4,9 +4,12 @@
 package policy
 
 import (
+	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
@@ -36,11 +39,13 @@ type State struct {
 	// Raises are empty without limits in behavior.scaleUp.
 	Raises Raises `json:"raises,omitzero"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
-	Recommendations []ReplicasAt  `json:"steady,omitempty"`
-	Contradiction   Contradiction `json:"contradiction,omitzero"`
-	Oldest          Oldest        `json:"oldest,omitzero"`
-	Surplus         Surplus       `json:"surplus,omitzero"`
-	Type            Type          `json:"type,omitzero"`
+	Recommendations []ReplicasAt `json:"steady,omitempty"`
+	// Contradiction of Pulsar's counters by the backlog or the instances.
+	Contradiction Ongoing `json:"contradiction,omitzero"`
+	Oldest        Oldest  `json:"oldest,omitzero"`
+	// Surplus of consumers over those that the target's replicas open.
+	Surplus Ongoing `json:"surplus,omitzero"`
+	Type    Type    `json:"type,omitzero"`
 	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
 }
@@ -85,8 +90,7 @@ func (s State) Continue(currentReplicas int32, now time.Time) State {
 }
 
 func (s State) holding(currentReplicas int32, now time.Time) State {
-	held := ReplicasAt{At: now, Replicas: currentReplicas}
-	s.Recommendations = slide(s.Recommendations, held, longestWindow)
+	s.Recommendations = slide(s.Recommendations, ReplicasAt{now, currentReplicas}, longestWindow, 1)
 	return s
 }
 
@@ -193,24 +197,67 @@ func (s State) unseenLoad(in Input) int32 {
 	return in.CurrentReplicas
 }
 
-// slide adds a recommendation to a sliding window and returns a new window, the largest first: each is larger than all
-// after it ("ascending minima", as in Knative's and Kubernetes' sliding windows).
-func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
+// slide adds a number to a sliding window and returns a new window, the extreme first: each is larger than all after it,
+// or smaller if sign is -1 ("ascending minima", as in Knative's and Kubernetes' sliding windows).
+func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration, sign int32) []ReplicasAt {
 	after := make([]ReplicasAt, 0, len(before)+1)
 	for _, r := range before {
-		if newest.At.Sub(r.At) < window && r.Replicas > newest.Replicas {
+		if newest.At.Sub(r.At) < window && sign*r.Replicas > sign*newest.Replicas {
 			after = append(after, r)
 		}
 	}
 	return append(after, newest)
 }
 
-// extremeWithin is the first entry of a window, which is its extreme; a window always includes the newest entry.
-func extremeWithin(recommended []ReplicasAt, now time.Time, window time.Duration) ReplicasAt {
-	for _, r := range recommended {
-		if now.Sub(r.At) < window {
-			return r
-		}
+// Ongoing is since when something has been the case; zero while it is not.
+type Ongoing struct {
+	Since time.Time `json:"since,omitzero"`
+}
+
+// while is the state at a time at which it is the case, or not.
+func (o Ongoing) while(is bool, now time.Time) Ongoing {
+	switch {
+	case !is:
+		return Ongoing{}
+	case o.Since.IsZero():
+		return Ongoing{Since: now}
+	default:
+		return o
 	}
-	return recommended[len(recommended)-1]
+}
+
+// ofSubscription is the state, or a new one if the policy names another subscription than the learned one. The learned
+// start time stays.
+func (s State) ofSubscription(in Input) State {
+	wanted := fingerprint(in.Spec.Subscription)
+	if s.Subscription == wanted {
+		return s
+	}
+	fresh := State{DecidedAt: s.DecidedAt, Subscription: wanted, Start: s.Start}
+	fresh.Start.Open, fresh.Start.Consuming = false, 0
+	return fresh.holding(in.CurrentReplicas, in.Now)
+}
+
+// Forgets reports whether the next decision on this spec discards the learned state, since the spec names another
+// subscription.
+func (s State) Forgets(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return s.Subscription != fingerprint(spec.Subscription) && s.Arrivals != nil
+}
+
+// fingerprint identifies the subscription that a policy names; empty if the target defines its subscription. The long
+// and the short form of a topic are equal, and the Pulsar cluster does not count.
+func fingerprint(s *v1alpha1.Subscription) string {
+	if s == nil {
+		return ""
+	}
+	var topics []string
+	for _, topic := range s.Topics {
+		topics = append(topics, string(topic))
+	}
+	named := backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
+	text := fmt.Sprintf("%q %q %q %q %d", named.Name, named.Topics, s.TopicsPattern, s.Type,
+		max(1, s.ConsumersPerReplica))
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text)) // a hash.Hash never fails
+	return fmt.Sprintf("%016x", hash.Sum64())
 }

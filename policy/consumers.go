@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
@@ -15,25 +14,8 @@ import (
 // after a grace period, and those of a lost node after a keep-alive of the broker.
 const surplusFor = 2 * time.Minute
 
-// Surplus is when the subscription began to have more consumers than the target's replicas open; zero for none.
-type Surplus struct {
-	Since time.Time `json:"since,omitzero"`
-}
-
-// learn learns from a poll. While replicas start or stop, the number of consumers is not stable.
-func (s Surplus) learn(in Input, start Start) Surplus {
-	switch {
-	case in.surplus() < 1 || start.Open:
-		return Surplus{}
-	case s.Since.IsZero():
-		return Surplus{Since: in.Now}
-	default:
-		return s
-	}
-}
-
-// reported is the number of consumers that are not the target's; 0 until they have stayed for surplusFor.
-func (s Surplus) reported(in Input) int32 {
+// reportedSurplus is the number of consumers that are not the target's; 0 until they have stayed for surplusFor.
+func (in Input) reportedSurplus(s Ongoing) int32 {
 	if s.Since.IsZero() || in.Now.Sub(s.Since) < surplusFor {
 		return 0
 	}
@@ -86,20 +68,15 @@ func (in Input) withoutSurplus() Input {
 	return in
 }
 
-// ofSubscription is the state, or a new one if the policy names another subscription than the learned one. The learned
-// start time stays.
-func (s State) ofSubscription(in Input) State {
-	wanted := fingerprint(in.Spec.Subscription)
-	if s.Subscription == wanted {
-		return s
+// MissingConsumers is the number of consumers that the running replicas of the target lack, by consumersPerReplica; 0
+// if that is unknown, or while pods start or a rollout replaces them. What a replica processes cannot be learned then:
+// the messages of several replicas would count as those of one.
+func (in Input) MissingConsumers() int32 {
+	consumers, err := in.Reading.Consumers.Value()
+	if in.Spec.Subscription == nil || in.Unknown != nil || err != nil || !in.Reading.Coverage.Complete() ||
+		in.Pods == nil || in.Pods.Running == nil || in.Pods.Unready > 0 || in.Pods.Updating {
+		return 0
 	}
-	fresh := State{DecidedAt: s.DecidedAt, Subscription: wanted, Start: s.Start}
-	fresh.Start.Open, fresh.Start.Consuming = false, 0
-	return fresh.holding(in.CurrentReplicas, in.Now)
-}
-
-// Forgets reports whether the next decision on this spec discards the learned state, since the spec names another
-// subscription.
-func (s State) Forgets(spec v1alpha1.AutoscalingPolicySpec) bool {
-	return s.Subscription != fingerprint(spec.Subscription) && s.Arrivals != nil
+	running := min(*in.Pods.Running, in.CurrentReplicas) // terminating pods run for a while without a consumer
+	return int32(min(max(0, float64(running)*float64(in.perReplica())-consumers), math.MaxInt32))
 }
