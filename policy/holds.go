@@ -89,9 +89,6 @@ func holdDown(in Input, state State) *Hold {
 	if err := unknownLoad(in); err != nil {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
-	if held := lasting(in, state.Contradiction); held != nil {
-		return held
-	}
 	if s := state.Start; s.Open {
 		return &Hold{
 			Reason:  HoldStabilizing,
