@@ -84,11 +84,9 @@ func capacity(in Input, state State) recommendation {
 }
 
 func (l load) withinObjective(in Input) *Hold {
-	return &Hold{
-		Reason: HoldWithinObjective,
-		Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
-			in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
-	}
+	return &Hold{HoldWithinObjective, fmt.Sprintf(
+		"at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
+		in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
 }
 
 // discountedHold reports that the discounted backlog changes the result; nil if it does not.
@@ -104,7 +102,7 @@ func discountedHold(in Input, state State) *Hold {
 	if wanted <= in.CurrentReplicas || !l.urgent() {
 		return nil
 	}
-	return &Hold{Reason: HoldDiscounted, Message: fmt.Sprintf(
+	return &Hold{HoldDiscounted, fmt.Sprintf(
 		"%s of %s messages do not count, since replicas were idle while they waited: %d replicas would be needed for all",
 		short(discounted), short(ready), wanted)}
 }

@@ -51,12 +51,12 @@ func contradiction(in Input, factor float64, over time.Duration) *Hold {
 		return sure*over.Seconds() > contradictedMessages && sure > factor*counted
 	}
 	if counted, err := r.PublishRate.Value(); err == nil && contradicts(finished+grown, counted) {
-		return &Hold{Reason: HoldContradicted, Message: fmt.Sprintf("Pulsar counts %s/s published, but the backlog grew by "+
+		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s published, but the backlog grew by "+
 			"%s/s and the instances finished %s/s: look for what alters answers of its admin service", short(counted),
 			short(grown), short(finished))}
 	}
 	if counted, err := processRate(r); err == nil && contradicts(finished, counted) {
-		return &Hold{Reason: HoldContradicted, Message: fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
+		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
 			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))}
 	}
 	return nil

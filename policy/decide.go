@@ -175,7 +175,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	}
 	target, held = worthwhile(in, after, wanted)
 	if target < current && !fresh {
-		return current, &Hold{Reason: HoldStabilizing, Message: "only a new answer from Pulsar removes replicas"}
+		return current, &Hold{HoldStabilizing, "only a new answer from Pulsar removes replicas"}
 	}
 	return target, held
 }
@@ -205,7 +205,7 @@ func holdUnknown(in Input, before State) (Decision, State) {
 	after.Zero.IdleSince = time.Time{}
 	hold := in.Frozen
 	if hold == nil {
-		hold = &Hold{Reason: HoldUnknown, Message: in.Unknown.Error()}
+		hold = &Hold{HoldUnknown, in.Unknown.Error()}
 	}
 	decision := Decision{Time: in.Now, Wanted: target, Hold: hold, Wait: backlog.Unknown(in.Unknown)}
 	switch {

@@ -122,7 +122,7 @@ func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (
 	}
 	target = min(in.CurrentReplicas, max(paid, replicasFor(next.PerSecond/(maxUtilization*capacity.planned()))))
 	if target == in.CurrentReplicas && target > wanted {
-		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
+		held = &Hold{HoldStabilizing, fmt.Sprintf(
 			"%s messages/s are expected at %s: fewer than %d replicas would save %s replica-seconds, and have to save %s",
 			short(next.PerSecond), next.Begin.UTC().Format(time.DateTime), target, short(saved), short(price))}
 	}

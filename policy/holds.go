@@ -24,15 +24,10 @@ func holdUp(in Input, state State) *Hold {
 	working := atCapacity(in, state.Capacity)
 	switch {
 	case in.Reading.Blocked && (!working || !receiving(in.Reading)):
-		return &Hold{
-			Reason:  HoldBlocked,
-			Message: "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
-		}
+		return &Hold{HoldBlocked,
+			"dispatch is blocked until consumers acknowledge messages: more replicas would receive none"}
 	case in.Reading.Throttled && !working:
-		return &Hold{
-			Reason:  HoldThrottled,
-			Message: "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
-		}
+		return &Hold{HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more"}
 	default:
 		return nil
 	}
@@ -62,18 +57,13 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 	}
 	many := notStartedShare * float64(replicas)
 	if float64(pods.CrashLooping) > many {
-		return &Hold{
-			Reason: HoldNotStarting,
-			Message: fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
-				pods.CrashLooping, replicas),
-		}
+		return &Hold{HoldNotStarting, fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
+			pods.CrashLooping, replicas)}
 	}
 	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
-		return &Hold{
-			Reason: HoldNotStarting,
-			Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
-				pods.Unready, replicas, since.Truncate(time.Second)),
-		}
+		return &Hold{HoldNotStarting, fmt.Sprintf(
+			"%d of %d replicas have not started for %s: look at the events of their pods",
+			pods.Unready, replicas, since.Truncate(time.Second))}
 	}
 	return nil
 }
@@ -81,29 +71,27 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
 // holdDown returns the reason not to remove replicas; nil for none.
 func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.freshFor() {
-		return &Hold{Reason: HoldStabilizing, Message: oldReading(age, in.Reading.Trouble)}
+		return &Hold{HoldStabilizing, oldReading(age, in.Reading.Trouble)}
 	}
 	if !in.Reading.Coverage.Complete() {
 		return holdPartial(in)
 	}
 	if err := unknownLoad(in); err != nil {
-		return &Hold{Reason: HoldUnknown, Message: err.Error()}
+		return &Hold{HoldUnknown, err.Error()}
 	}
 	if s := state.Start; s.Open {
-		return &Hold{
-			Reason:  HoldStabilizing,
-			Message: fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second)),
-		}
+		return &Hold{HoldStabilizing, fmt.Sprintf(
+			"replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second))}
 	}
 	if in.Pods != nil && in.Pods.Updating {
-		return &Hold{Reason: HoldStabilizing, Message: "a rollout is replacing pods"}
+		return &Hold{HoldStabilizing, "a rollout is replacing pods"}
 	}
 	return nil
 }
 
 // holdPartial keeps replicas while some topics or partitions are unknown.
 func holdPartial(in Input) *Hold {
-	return &Hold{Reason: HoldPartial, Message: in.Reading.Coverage.Err().Error()}
+	return &Hold{HoldPartial, in.Reading.Coverage.Err().Error()}
 }
 
 // worthwhile returns the least replicas that are worth a change: for at least the stabilization window no more were
@@ -130,7 +118,7 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 	}
 	if target > wanted {
 		largest := state.Recommendations[0]
-		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf(
+		held = &Hold{HoldStabilizing, fmt.Sprintf(
 			"%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first", wanted,
 			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))}
 	}
@@ -165,11 +153,9 @@ func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
 		target != raise.Replicas || in.Now.Sub(raise.At) >= window {
 		return held
 	}
-	return &Hold{
-		Reason: HoldStabilizing,
-		Message: fmt.Sprintf("%d replicas were written by %s %s ago, and are kept for the stabilization window of %s",
-			raise.Replicas, raise.By, in.Now.Sub(raise.At).Truncate(time.Second), window),
-	}
+	return &Hold{HoldStabilizing, fmt.Sprintf(
+		"%d replicas were written by %s %s ago, and are kept for the stabilization window of %s",
+		raise.Replicas, raise.By, in.Now.Sub(raise.At).Truncate(time.Second), window)}
 }
 
 func oldReading(age time.Duration, trouble error) string {

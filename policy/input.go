@@ -215,13 +215,19 @@ const (
 	defaultCooldown         = 5 * time.Minute
 )
 
+// slowPoll is the poll interval from which two polls exceed the default window.
+const slowPoll = defaultDownWindow / 2
+
 // downWindow is the stabilization window. It covers at least two slow polls.
 func downWindow(in Input) time.Duration {
 	window := defaultDownWindow
 	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
 		window = time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
 	}
-	return atLeastTwoPolls(in, window)
+	if poll := in.pollInterval(); poll >= slowPoll {
+		return max(window, 2*poll+time.Second)
+	}
+	return window
 }
 
 // Cooldown is how long the Function must be idle before the last replica is removed.
@@ -230,16 +236,6 @@ func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 		return time.Duration(*b.ScaleDown.CooldownPeriodSeconds) * time.Second
 	}
 	return defaultCooldown
-}
-
-// slowPoll is the poll interval from which two polls exceed the default window.
-const slowPoll = defaultDownWindow / 2
-
-func atLeastTwoPolls(in Input, window time.Duration) time.Duration {
-	if poll := in.pollInterval(); poll >= slowPoll {
-		return max(window, 2*poll+time.Second)
-	}
-	return window
 }
 
 // pollInterval is a third of FreshFor.

@@ -13,39 +13,34 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// share is the load of one partition, in messages per second. Of n replicas, replica i is active on the partitions of
-// every topic with an index equal to i modulo n.
+// shares are the loads of partitions, in messages per second: their arrivals, and these with the rate that drains the
+// backlog in time. Of n replicas, replica i is active on the partitions of every topic with an index equal to i modulo n.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
-type share struct {
-	index int
-	rate  float64
-	// load is the arrivals and the rate that drains the backlog in time.
-	load float64
+type shares struct {
+	indices      []int
+	rates, loads []float64
 }
 
-func byRate(s share) float64 { return s.rate }
-func byLoad(s share) float64 { return s.load }
-
-// failoverReplicas is the minimum number of replicas at which no replica has more load than limit. If no number
-// suffices, it is the number with the least load on the busiest replica. A partition beyond the limit counts as the
-// limit, so that its backlog does not change the number that the other partitions need.
-func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
-	most, loads, total := 1, make([]float64, len(shares)), 0.0
-	for i, s := range shares {
-		most, loads[i] = max(most, s.index+1), min(limit, of(s))
+// replicas is the minimum number of replicas at which no replica has more load than limit. If no number suffices, it is
+// the number with the least load on the busiest replica. A partition beyond the limit counts as the limit, so that its
+// backlog does not change the number that the other partitions need.
+func (s shares) replicas(of []float64, limit float64, bound int32) int32 {
+	most, loads, total := 1, make([]float64, len(of)), 0.0
+	for i, load := range of {
+		most, loads[i] = max(most, s.indices[i]+1), min(limit, load)
 		total += loads[i]
 	}
 	most = max(1, min(most, int(bound)))
 	sums := make([]float64, most)
 	for n := max(1, int(math.Ceil(total/limit-epsilon))); n <= most; n++ { // fewer cannot process the total
-		if busiest(shares, loads, sums[:n], limit) <= limit {
+		if s.busiest(loads, sums[:n], limit) <= limit {
 			return int32(n) //nolint:gosec // at most bound
 		}
 	}
 	best, least := 1, 0.0
 	for n := 1; n <= most; n++ {
-		if top := busiest(shares, loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-epsilon) {
+		if top := s.busiest(loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-epsilon) {
 			best, least = n, top
 		}
 	}
@@ -53,11 +48,11 @@ func failoverReplicas(shares []share, of func(share) float64, limit float64, bou
 }
 
 // busiest is the load of the busiest replica of len(sums), or the first load above enough.
-func busiest(shares []share, loads, sums []float64, enough float64) float64 {
+func (s shares) busiest(loads, sums []float64, enough float64) float64 {
 	clear(sums)
 	top := 0.0
-	for j, s := range shares {
-		i := s.index % len(sums)
+	for j, index := range s.indices {
+		i := index % len(sums)
 		sums[i] += loads[j]
 		if top = max(top, sums[i]); top > enough {
 			return top
@@ -67,12 +62,8 @@ func busiest(shares []share, loads, sums []float64, enough float64) float64 {
 }
 
 // overloaded reports whether one of the replicas has more load than limit.
-func overloaded(shares []share, of func(share) float64, replicas int, limit float64) bool {
-	loads := make([]float64, len(shares))
-	for i, s := range shares {
-		loads[i] = of(s)
-	}
-	return busiest(shares, loads, make([]float64, replicas), limit) > limit
+func (s shares) overloaded(loads []float64, replicas int, limit float64) bool {
+	return s.busiest(loads, make([]float64, replicas), limit) > limit
 }
 
 // indexOf is the index of the i-th partition of a reading. Non-partitioned topics count as partitions of one topic:
@@ -86,16 +77,15 @@ func indexOf(p backlog.PartitionReading, i int) int {
 
 // partitionShares are the planned loads of the partitions. ok is false while any is unknown, unless the reading is
 // partial for that reason.
-func partitionShares(in Input, l load) (shares []share, ok bool) {
+func partitionShares(in Input, l load) (s shares, ok bool) {
 	total, err := in.Reading.PublishRate.LowerBound()
 	if err != nil {
-		return nil, false
+		return s, false
 	}
 	scale := 1.0
 	if total > 0 {
 		scale = l.arriving / total
 	}
-	shares = make([]share, 0, len(in.Partitions))
 	for i, p := range in.Partitions {
 		ready, err := p.Ready.Value()
 		if errors.Is(err, backlog.ErrSubscriptionNotFound) {
@@ -104,14 +94,15 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 		rate, unknown := p.PublishRate.Value()
 		switch missing := err != nil || unknown != nil; {
 		case missing && in.Reading.Coverage.Complete():
-			return nil, false
+			return s, false
 		case missing:
 			continue
 		}
 		rate *= scale
-		shares = append(shares, share{index: indexOf(p, i), rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain})
+		s.indices, s.rates = append(s.indices, indexOf(p, i)), append(s.rates, rate)
+		s.loads = append(s.loads, rate+max(0, ready-rate*l.normal())/l.drain)
 	}
-	return shares, len(shares) > 0
+	return s, len(s.indices) > 0
 }
 
 // UsefulReplicas is the number of replicas that can have a partition; unknown without partitions. A Failover partition
@@ -159,24 +150,23 @@ func unknownLoad(in Input) error {
 
 // failover sizes for the busiest replica: each partition has one active consumer.
 func (l load) failover(in Input) (recommendation, bool) {
-	shares, ok := partitionShares(in, l)
+	s, ok := partitionShares(in, l)
 	if !ok {
 		return recommendation{}, false
 	}
 	each := float64(in.perReplica()) // consumers, each of which is active on partitions of its own
 	one, most := l.capacity/each, in.Spec.MaxReplicas*in.perReplica()
-	steady, drain := failoverReplicas(shares, byRate, l.utilization*one, most), failoverReplicas(shares, byLoad, one, most)
+	steady, drain := s.replicas(s.rates, l.utilization*one, most), s.replicas(s.loads, one, most)
 	replicas := func(consumers int32) int32 { return int32(in.replicasOf(float64(consumers))) }
 	a := recommendation{
 		replicas: replicas(max(steady, drain)),
 		steady:   replicas(steady), drain: replicas(drain),
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s backlog",
-			max(steady, drain), len(shares),
-			short(one), short(l.arriving), short(l.excess)),
+			max(steady, drain), len(s.indices), short(one), short(l.arriving), short(l.excess)),
 		terms: l.terms(l.excess),
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
-		a.overloaded = overloaded(shares, byRate, n, nearlyFull*one) || overloaded(shares, byLoad, n, one)
+		a.overloaded = s.overloaded(s.rates, n, nearlyFull*one) || s.overloaded(s.loads, n, one)
 	}
 	return a, true
 }

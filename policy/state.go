@@ -197,8 +197,8 @@ func (s State) unseenLoad(in Input) int32 {
 	return in.CurrentReplicas
 }
 
-// slide adds a number to a sliding window and returns a new window, the extreme first: each is larger than all after it,
-// or smaller if sign is -1 ("ascending minima", as in Knative's and Kubernetes' sliding windows).
+// slide adds a number to a sliding window and returns a new window, oldest first: each is larger than all after it, or
+// smaller if sign is -1 ("ascending minima", as in Knative's and Kubernetes' sliding windows).
 func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration, sign int32) []ReplicasAt {
 	after := make([]ReplicasAt, 0, len(before)+1)
 	for _, r := range before {

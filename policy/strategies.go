@@ -59,7 +59,7 @@ func (p Plateau) limit(a recommendation, kept int32) recommendation {
 		}
 		if a.replicas > most {
 			a.replicas = most
-			a.hold = &Hold{Reason: HoldUnverified, Message: "it is unknown yet whether the last replicas added process more"}
+			a.hold = &Hold{HoldUnverified, "it is unknown yet whether the last replicas added process more"}
 		}
 	}
 	ceiling := p.Ceiling()
@@ -67,7 +67,7 @@ func (p Plateau) limit(a recommendation, kept int32) recommendation {
 		return a
 	}
 	if a.replicas > ceiling {
-		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
+		a.hold = &Hold{HoldIneffective, fmt.Sprintf(
 			"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
 			short(p.Reference.Processed))}
 		a.replicas = ceiling
@@ -79,12 +79,7 @@ func (p Plateau) limit(a recommendation, kept int32) recommendation {
 // respectsCeiling reports whether a ceiling limits a strategy. RatePerReplica has no ceiling: it follows only the
 // publish rate, by the user's number.
 func respectsCeiling(strategy v1alpha1.StrategyType) bool {
-	switch strategy {
-	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
-		return true
-	default:
-		return false
-	}
+	return strategy != v1alpha1.StrategyRatePerReplica
 }
 
 // backlogPerReplica recommends one replica for each messages ready messages.
@@ -204,7 +199,7 @@ func recommend(replicas int32, equation string) recommendation {
 // holdCurrent returns a recommendation to keep the current replicas.
 func holdCurrent(in Input, reason, message string) recommendation {
 	a := recommend(in.CurrentReplicas, "")
-	a.unknown, a.hold = true, &Hold{Reason: reason, Message: message}
+	a.unknown, a.hold = true, &Hold{reason, message}
 	return a
 }
 

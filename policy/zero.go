@@ -5,7 +5,6 @@ package policy
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -129,7 +128,7 @@ func (z Zero) idleHold(in Input) *Hold {
 	case z.IdleSince.IsZero():
 		return nil
 	}
-	return &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("idle for %s: scales to zero after %s",
+	return &Hold{HoldStabilizing, fmt.Sprintf("idle for %s: scales to zero after %s",
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
 }
 
@@ -171,7 +170,7 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
-		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
+		return 0, &Hold{HoldUnknown, err.Error()}
 	}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
 	until := z.Until
@@ -184,11 +183,9 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case ready < 1 && in.Reading.Unconfirmed < 1:
 		return 0, nil
 	case in.Now.Before(until):
-		return 0, &Hold{
-			Reason: HoldWakeBackoff,
-			Message: fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
-				short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second)),
-		}
+		return 0, &Hold{HoldWakeBackoff, fmt.Sprintf(
+			"%s messages were not processed when replicas last ran: next attempt in %s",
+			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))}
 	case ready < 1:
 		return 1, nil // the second answer sizes the rest
 	}
@@ -206,9 +203,12 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 	case s.Capacity == nil:
 		replicas, equation = wakeReplicasToLearn(in, s.Start, work)
 	case s.Arrivals != nil:
-		var needed float64
-		needed, equation = s.wakeReplicasByCapacity(in, work)
+		arriving, each := min(s.Arrivals.Rate, work/wakeWindow.Seconds()), s.Capacity.MessagesPerSecond
+		drain := drainShare * LatencyObjective(in.Spec).Seconds()
+		needed := (arriving + work/drain) / each
 		replicas = replicasFor(needed)
+		equation = fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f",
+			short(arriving), short(work), drain, short(each), needed)
 	}
 	for _, strategy := range strategies(in.Spec) {
 		if strategy.Type != v1alpha1.StrategyBacklogPerReplica && strategy.Type != v1alpha1.StrategyRatePerReplica {
@@ -219,16 +219,6 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 		}
 	}
 	return replicas, equation
-}
-
-// wakeReplicasByCapacity is the number of replicas that the backlog needs by their capacity.
-func (s State) wakeReplicasByCapacity(in Input, work float64) (needed float64, equation string) {
-	arriving, drain := math.Min(s.Arrivals.Rate, work/wakeWindow.Seconds()), drainShare*LatencyObjective(in.Spec).Seconds()
-	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
-	return needed,
-		fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(arriving),
-			short(work), drain,
-			short(s.Capacity.MessagesPerSecond), needed)
 }
 
 // wakeReplicasToLearn is the number of replicas to wake while the capacity is unknown, if the objective is too short to
