@@ -24,8 +24,9 @@ func holdUp(in Input, state State) *Hold {
 	working := atCapacity(in, state.Capacity)
 	switch {
 	case in.Reading.Blocked && (!working || !receiving(in.Reading)):
-		return &Hold{HoldBlocked,
-			"dispatch is blocked until consumers acknowledge messages: more replicas would receive none"}
+		return &Hold{
+			HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
+		}
 	case in.Reading.Throttled && !working:
 		return &Hold{HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more"}
 	default:

@@ -14,7 +14,7 @@ import (
 )
 
 // shares are the loads of partitions, in messages per second: their arrivals, and these with the rate that drains the
-// backlog in time. Of n replicas, replica i is active on the partitions of every topic with an index equal to i modulo n.
+// backlog in time. Of n replicas, replica i is active on partitions of every topic with an index equal to i modulo n.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
 type shares struct {
