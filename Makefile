@@ -155,14 +155,15 @@ fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fix
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record
 
 .PHONY: bench
-bench: bench-go bench-metrics bench-poll bench-policies ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
+bench: bench-go bench-metrics bench-poll bench-policies ## All benchmarks; tables on screen, the same numbers as JSON (bench-go: CSV) under bench/out
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COUNT runs, summed up by benchstat)
 	@mkdir -p bench/out
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./backlog/... ./policy/... ./provider/... | tee bench/out/go.txt
-	$(GO) run ./bench/gojson < bench/out/go.txt > bench/out/go.json
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./backlog/... ./policy/... ./provider/... > bench/out/go.txt \
+	  || { cat bench/out/go.txt; exit 1; }
 	$(call tool,benchstat) bench/out/go.txt
+	$(call tool,benchstat) -format csv bench/out/go.txt > bench/out/go.csv
 
 .PHONY: bench-metrics
 bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16 and 64 clients
