@@ -24,8 +24,7 @@
 //	main.go         the order of things
 //	options.go      flags
 //	contender.go    the contenders and their objects
-//	environment.go  control plane, KEDA, scaler, broker
-//	proxy.go        stands before the broker's admin service, and hangs
+//	environment.go  control plane, KEDA, scaler, broker, and the proxy before its admin service
 //	outage.go, burst.go  the parts
 //	crowd.go        Functions that wake
 //	account.go      what followed from timelines of replicas, and from waits

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -37,8 +40,9 @@ const (
 type environment struct {
 	*stage.Stage
 
-	// proxy stands in front of the broker's admin service; nil on a stage without a broker.
-	proxy    *proxy
+	// proxy stands in front of the broker's admin service, as server; both are nil on a stage without a broker.
+	proxy    *faults.Proxy
+	server   *httptest.Server
 	progress io.Writer
 	begun    time.Time
 	// closeStage ends the stage; nil before the start.
@@ -54,16 +58,19 @@ func openEnvironment(ctx context.Context, progress io.Writer) (_ *environment, e
 			e.Close()
 		}
 	}()
-	if e.proxy, err = newProxy(ctx); err != nil {
-		return nil, err
-	}
-	config := stageConfig(e.proxy.URL, progress)
+	served := http.NewServeMux() // nothing until the broker has an address
+	e.server = httptest.NewServer(served)
+	config := stageConfig(e.server.URL, progress)
 	config.AdapterFlags = append(config.AdapterFlags,
-		"--allowed-pulsar-hosts="+strings.TrimPrefix(e.proxy.URL, "http://"))
+		"--allowed-pulsar-hosts="+strings.TrimPrefix(e.server.URL, "http://"))
 	if e.Stage, e.closeStage, err = testbed.Open(ctx, config); err != nil {
 		return nil, err
 	}
-	return e, e.proxy.Aim(e.Broker.AdminURL())
+	if e.proxy, err = faults.NewProxy(e.Broker.AdminURL()); err != nil {
+		return nil, err
+	}
+	served.Handle("/", e.proxy)
+	return e, nil
 }
 
 // Close stops everything.
@@ -71,8 +78,9 @@ func (e *environment) Close() {
 	if e.closeStage != nil {
 		e.closeStage()
 	}
-	if e.proxy != nil {
-		e.proxy.Close()
+	if e.server != nil {
+		e.server.CloseClientConnections()
+		e.server.Close()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -62,10 +63,12 @@ func outage(ctx context.Context, o options, r *report, progress io.Writer) error
 	}
 	e.tell("outage: the admin service stops answering for %s", o.outage)
 	s := span{begun: time.Now()}
-	e.proxy.Hang()
+	resumed := make(chan struct{})
+	e.proxy.Falsify(faults.Hangs(resumed), faults.Always)
 	err = command.Pause(ctx, o.outage)
 	s.ended = time.Now()
-	e.proxy.Resume()
+	e.proxy.Tell()
+	close(resumed)
 	if err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entra
 
 // addEntrant creates a Function with its topic and its subscription, without replicas.
 func (e *environment) addEntrant(ctx context.Context, contender string, config stage.FunctionConfig) (entrant, error) {
-	config.AdminURL = e.proxy.URL
+	config.AdminURL = e.server.URL
 	f, err := e.AddFunction(ctx, config)
 	if err != nil {
 		return entrant{}, err

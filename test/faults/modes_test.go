@@ -26,7 +26,7 @@ func unanswered() map[string]mode {
 	html := "<html><body>Sign in</body></html>"
 	trace := "java.lang.NullPointerException\n" + strings.Repeat("\tat org.apache.pulsar\n", 1<<14)
 	return map[string]mode{
-		"hang":            core(sustained(faults.Hangs(), "no answer within 1s")),
+		"hang":            core(sustained(faults.Hangs(nil), "no answer within 1s")),
 		"slow":            sustained(faults.Delays(timeout/2), ""),
 		"too-slow":        sustained(faults.Delays(2*timeout), "no answer within 1s"),
 		"cut":             sustained(faults.Cuts(), "the connection was closed before the answer was complete"),

@@ -5,6 +5,8 @@ package faults
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -41,10 +43,13 @@ func NewProxy(adminURL string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the admin URL: %w", err)
 	}
-	return &Proxy{broker: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(base)
-		r.Out.Header.Del("Accept-Encoding") // faults edit uncompressed responses
-	}}}, nil
+	return &Proxy{broker: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(base)
+			r.Out.Header.Del("Accept-Encoding") // faults edit uncompressed responses
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // a client that leaves is no error
+	}}, nil
 }
 
 // Falsify starts a fault for that many responses, or for all of them with Always.

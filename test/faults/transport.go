@@ -21,10 +21,14 @@ func Stats(r *http.Request) bool {
 // Everything selects all requests.
 func Everything(*http.Request) bool { return true }
 
-// Hangs never responds.
-func Hangs() Fault {
-	return Fault{On: Everything, Answer: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
-		<-r.Context().Done()
+// Hangs responds when resumed is closed, or never if it is nil.
+func Hangs(resumed <-chan struct{}) Fault {
+	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, broker http.Handler) {
+		select {
+		case <-resumed:
+			broker.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
 	}}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package faults_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 )
 
 // ask returns the status and the body at an address.
@@ -31,29 +33,32 @@ func ask(ctx context.Context, address string) (answered string, err error) {
 	return http.StatusText(answer.StatusCode) + " " + string(text), err
 }
 
-func startProxy(t *testing.T, broker http.HandlerFunc) *proxy {
+// proxied returns a proxy of the broker, and its address.
+func proxied(t *testing.T, broker *httptest.Server) (p *faults.Proxy, address string) {
 	t.Helper()
-	server := httptest.NewServer(broker)
-	t.Cleanup(server.Close)
-	p, err := newProxy(t.Context())
+	t.Cleanup(broker.Close)
+	p, err := faults.NewProxy(broker.URL)
 	require.NoError(t, err)
-	t.Cleanup(p.Close)
-	require.NoError(t, p.Aim(server.URL))
-	return p
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	return p, server.URL
 }
 
 func TestAProxyPassesRequestsOn(t *testing.T) {
-	p := startProxy(t,
-		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path+"?"+r.URL.RawQuery) })
-	got, err := ask(t.Context(), p.URL+"/admin/v2/persistent/a/b/c%2Fd/stats?x=y")
+	_, address := proxied(t, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.Path+"?"+r.URL.RawQuery)
+	})))
+	got, err := ask(t.Context(), address+"/admin/v2/persistent/a/b/c%2Fd/stats?x=y")
 	require.NoError(t, err)
 	require.Equal(t, "OK /admin/v2/persistent/a/b/c/d/stats?x=y", got)
 }
 
 func TestAHungProxyDoesNotAnswerUntilItResumes(t *testing.T) {
-	p := startProxy(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "back") })
-	p.Hang()
-	p.Hang()
+	p, address := proxied(t, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "back")
+	})))
+	resumed := make(chan struct{})
+	p.Falsify(faults.Hangs(resumed), faults.Always)
 	type outcome struct {
 		text string
 		err  error
@@ -61,33 +66,27 @@ func TestAHungProxyDoesNotAnswerUntilItResumes(t *testing.T) {
 	answered, sent := make(chan outcome, 1), make(chan struct{})
 	go func() {
 		trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }}
-		got, err := ask(httptrace.WithClientTrace(t.Context(), trace), p.URL)
+		got, err := ask(httptrace.WithClientTrace(t.Context(), trace), address)
 		answered <- outcome{got, err}
 	}()
 	<-sent
 	limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := ask(limited, p.URL)
+	_, err := ask(limited, address)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Empty(t, answered)
-	p.Resume()
-	p.Resume()
+	require.Positive(t, p.Tell())
+	close(resumed)
 	require.Equal(t, outcome{text: "OK back"}, <-answered)
 }
 
 func TestAProxyPassesABrokerThatIsGoneOnAsAnError(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	p, err := newProxy(t.Context())
+	broker := httptest.NewServer(http.NotFoundHandler())
+	_, address := proxied(t, broker)
+	broker.Close()
+	got, err := ask(t.Context(), address)
 	require.NoError(t, err)
-	t.Cleanup(p.Close)
-	for _, adminURL := range []string{"", server.URL} {
-		if adminURL != "" {
-			require.NoError(t, p.Aim(adminURL))
-		}
-		got, err := ask(t.Context(), p.URL)
-		require.NoError(t, err)
-		require.Equal(t, "Bad Gateway ", got)
-	}
-	require.ErrorContains(t, p.Aim("http://bad url:x"), "reading the admin URL")
+	require.Equal(t, "Bad Gateway ", got)
+	_, err = faults.NewProxy("http://bad url:x")
+	require.ErrorContains(t, err, "reading the admin URL")
 }
