@@ -186,7 +186,7 @@ bench-scale: ## The adapter's memory, CPU and requests with many policies, 10 mi
 	$(GO) run ./bench/scale -policies '$(POLICIES)' -out bench/out/scale.json
 
 .PHONY: bench-sim
-bench-sim: ## Simulated controllers on the named suite and on held-out loads; plots under bench/out/sim (SEED=<number>)
+bench-sim: ## Simulated controllers on the named suite and on held-out loads; HTML pages under bench/out/sim (SEED=<number>)
 	@mkdir -p bench/out
 	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json -plots bench/out/sim
 

@@ -127,7 +127,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(loading, d.scenario.profile()) })
+	group.Go(func() error { return f.Publish(loading, d.scenario.load()) })
 	err := d.watch(ctx, scene, f, o.begun, func(one sample) (enough bool) {
 		o.samples = append(o.samples, one)
 		return d.scenario.over(o.samples)
@@ -149,7 +149,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	return o, nil
 }
 
-// report prints the summary, and writes it, the plot and the page.
+// report prints the summary, and writes it and the page.
 func (d *demo) report(s summary, o outcome) error {
 	d.screen.end()
 	s.print(d.out)
@@ -158,24 +158,11 @@ func (d *demo) report(s summary, o outcome) error {
 	if err != nil {
 		return err
 	}
-	p := newPicture(o, s)
-	image, err := p.image()
-	if err != nil {
-		return err
-	}
-	png := filepath.Join(d.options.out, "demo.png")
-	if err := output.File(png, image); err != nil {
-		return err
-	}
-	text, err := p.html(s)
-	if err != nil {
-		return err
-	}
 	html := filepath.Join(d.options.out, "demo.html")
-	if err := output.File(html, text); err != nil {
+	if err := newPicture(o, s).page(s).File(html); err != nil {
 		return err
 	}
-	output.Printf(d.out, "  files      %s, %s, %s\n", path, png, html)
+	output.Printf(d.out, "  files      %s, %s\n", path, html)
 	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts.\n", html)
 	output.Printf(d.out, "Next, on your own cluster: docs/guides/first-cluster.md, or docs/guides if it has a Pulsar.\n")
 	return nil

@@ -17,7 +17,7 @@ type options struct {
 	keep bool
 	// short is a run of about a minute.
 	short bool
-	// out is the directory of summary.json, demo.png and demo.html.
+	// out is the directory of summary.json and demo.html.
 	out string
 }
 
@@ -27,7 +27,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.BoolVar(&o.keep, "keep", false, "after the summary leave everything running until Ctrl-C")
 	flags.BoolVar(&o.short, "short-run", false, "less load for a shorter time: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"),
-		"`directory` of summary.json, demo.png and demo.html")
+		"`directory` of summary.json and demo.html")
 	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
 	}

@@ -4,10 +4,8 @@
 package main
 
 import (
-	"bytes"
 	"strconv"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
@@ -41,34 +39,9 @@ func (p picture) page(s summary) page.Page {
 				{"most replicas", strconv.Itoa(s.ReplicasMax)},
 			},
 		}},
-		Charts: []page.Chart{
-			chart("Load", "messages/s", p.rates(), false),
-			chart("Backlog", "messages", p.backlog(), false),
-			chart("Replicas", "", p.replicas(), true),
-		},
+		Charts: []page.Chart{p.rates(), p.backlog(), p.replicas()},
 		Notes: []string{
 			"Messages are counted at the publisher and at the replicas. " + p.scenario.pace(),
 		},
 	}
-}
-
-// html returns the page as a file.
-func (p picture) html(s summary) ([]byte, error) {
-	var out bytes.Buffer
-	err := p.page(s).Write(&out)
-	return out.Bytes(), err
-}
-
-// chart has the curves of a panel of the plot.
-func chart(title, unit string, panel figure.Panel, isStep bool) page.Chart {
-	c := page.Chart{Title: title, Unit: unit}
-	for _, curve := range panel.Curves {
-		series := page.Series{Name: curve.Name, Step: isStep}
-		for _, point := range curve.Points {
-			series.Seconds = append(series.Seconds, point.X)
-			series.Values = append(series.Values, &point.Y)
-		}
-		c.Series = append(c.Series, series)
-	}
-	return c
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
-func TestThePageHasWhatThePlotAndTheSummaryHave(t *testing.T) {
-	o := filmed()
+func TestThePageHasWhatTheChartsAndTheSummaryHave(t *testing.T) {
+	o := filmed(t)
 	s := summarize(o)
 	got := newPicture(o, s).page(s)
 	require.Equal(t, []page.Verdict{
@@ -32,21 +33,21 @@ func TestThePageHasWhatThePlotAndTheSummaryHave(t *testing.T) {
 
 func TestAPageIsWrittenOfEveryOutcome(t *testing.T) {
 	for name, o := range map[string]outcome{
-		"a whole demo":         filmed(),
+		"a whole demo":         filmed(t),
 		"one without a sample": worked(),
 		"one without anything": {scenario: full()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := summarize(o)
-			text, err := newPicture(o, s).html(s)
-			require.NoError(t, err)
-			require.Contains(t, string(text), newPicture(o, s).title)
+			var text bytes.Buffer
+			require.NoError(t, newPicture(o, s).page(s).Write(&text))
+			require.Contains(t, text.String(), newPicture(o, s).title)
 		})
 	}
 }
 
 func TestThePageShowsWhatFailed(t *testing.T) {
-	o := filmed()
+	o := filmed(t)
 	o.timeline, o.done = o.timeline[:3], 1
 	s := summarize(o)
 	require.Error(t, s.verdict())

@@ -63,21 +63,7 @@ func short() scenario {
 // fall is when the load steps down; it steps up after calm.
 func (s scenario) fall() time.Duration { return s.calm + s.busy }
 
-// profile is the load.
-func (s scenario) profile() load.Profile {
-	return func(elapsed time.Duration) float64 {
-		if elapsed >= s.calm && elapsed < s.fall() {
-			return s.high
-		}
-		return s.low
-	}
-}
-
-// published is the number of messages that the profile publishes in that time.
-func (s scenario) published(elapsed time.Duration) float64 {
-	busy := min(max(0, elapsed-s.calm), s.busy)
-	return s.low*(elapsed-busy).Seconds() + s.high*busy.Seconds()
-}
+func (s scenario) load() load.Shape { return load.Step(s.low, s.high, s.calm, s.fall()) }
 
 // over reports whether the demo is complete: for the tail after the fall, one replica is desired and running, and at
 // most two seconds of arrivals are in the backlog; or patience has passed.

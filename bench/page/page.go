@@ -69,6 +69,15 @@ func Known(values ...float64) []*float64 {
 	return known
 }
 
+// EachSecond is a curve of a value for each second from 0 on.
+func EachSecond[T int32 | float64](name string, values []T) Series {
+	s := Series{Name: name}
+	for at, value := range values {
+		s.Seconds, s.Values = append(s.Seconds, float64(at)), append(s.Values, new(float64(value)))
+	}
+	return s
+}
+
 // check returns what the page cannot show.
 func (p Page) check() error {
 	if p.Title == "" {

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 //go:embed page.html page.css page.js uplot/LICENSE uplot/uPlot.iife.min.js uplot/uPlot.min.css
@@ -86,6 +88,15 @@ func newDocument(p Page) (document, error) {
 		d.Charts = append(d.Charts, figure{Chart: chart, Values: newValues(chart)})
 	}
 	return d, nil
+}
+
+// File writes the page into a file, or nothing when the page is wrong.
+func (p Page) File(path string) error {
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		return err
+	}
+	return output.File(path, text.Bytes())
 }
 
 // checksum is a source of a Content-Security-Policy.

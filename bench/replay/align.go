@@ -62,7 +62,7 @@ func (o outcome) trace() trace {
 	var t trace
 	lived := testbed.Between(o.timeline, o.begun, o.ended)
 	counts := o.counts
-	state, backlog := lived[0], int64(0)
+	state, backlog, rate := lived[0], int64(0), o.scenario.rate()
 	for second := range o.scenario.seconds() {
 		end := time.Duration(second+1) * time.Second
 		for len(lived) > 0 && !lived[0].Time.After(o.begun.Add(end)) {
@@ -71,7 +71,7 @@ func (o outcome) trace() trace {
 		for len(counts) > 0 && counts[0].at <= end {
 			backlog, counts = max(0, counts[0].published-counts[0].done), counts[1:] // a replica may report first
 		}
-		t.Rate = append(t.Rate, o.scenario.rate(float64(second)))
+		t.Rate = append(t.Rate, rate(float64(second)))
 		t.Real = append(t.Real, float64(state.Started))
 		t.RealConsuming = append(t.RealConsuming, float64(state.Ready))
 		t.RealBacklog = append(t.RealBacklog, float64(backlog))

@@ -96,7 +96,7 @@ func (e *environment) play(ctx context.Context, s scenario) (_ outcome, err erro
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(loading, s.profile()) })
+	group.Go(func() error { return f.Publish(loading, s.shape(s.scale)) })
 	group.Go(func() error {
 		o.timetable = e.listen(loading, before, o.begun)
 		return nil

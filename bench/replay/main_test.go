@@ -25,7 +25,7 @@ func TestReplayOnRealParts(t *testing.T) {
 	args := []string{"-scenario=wave", "-seconds=30", "-out=" + path, "-plots=" + dir}
 	require.NoError(t, run(t.Context(), args, &out, os.Stderr))
 	require.Contains(t, out.String(), "wave")
-	require.FileExists(t, filepath.Join(dir, "replay-wave.png"))
+	require.FileExists(t, filepath.Join(dir, "replay-wave.html"))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	r, err := decode(text)

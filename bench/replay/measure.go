@@ -117,13 +117,13 @@ func lag(s scenario, counts []counted) *float64 {
 	if len(counts) == 0 {
 		return nil
 	}
-	owed, elapsed, worst := 0.0, 0, 0.0
+	owed, elapsed, worst, rate := 0.0, 0, 0.0, s.rate()
 	for _, c := range counts {
 		for ; elapsed < int(c.at.Milliseconds()); elapsed++ {
-			owed += s.rate(float64(elapsed)/1000) / 1000
+			owed += rate(float64(elapsed)/1000) / 1000
 		}
-		if rate := s.rate(c.at.Seconds()); rate > 0 {
-			worst = max(worst, (owed-float64(c.published))/rate)
+		if now := rate(c.at.Seconds()); now > 0 {
+			worst = max(worst, (owed-float64(c.published))/now)
 		}
 	}
 	return &worst

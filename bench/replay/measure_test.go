@@ -163,7 +163,7 @@ func TestSlackIsOfReplicasThatWaitedBesideThoseThatDidNot(t *testing.T) {
 }
 
 func TestLagIsInSecondsOfTheLoad(t *testing.T) {
-	s := scenario{rate: step(40, 240, 10, 20), length: 30 * time.Second}
+	s := scenario{shape: step(40, 240, 10, 20), scale: 1, length: 30 * time.Second}
 	for name, test := range map[string]struct {
 		counts []counted
 		want   *float64

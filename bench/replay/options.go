@@ -19,7 +19,7 @@ type options struct {
 	scenario *regexp.Regexp
 	// seconds is the length of each scenario; 0 is its own length.
 	seconds int
-	// out is the file of the numbers, plots the directory of the images and again an earlier out; each may be empty.
+	// out is the file of the numbers, plots the directory of the pages and again an earlier out; each may be empty.
 	out, plots, again string
 }
 
@@ -34,7 +34,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.IntVar(&o.seconds, "seconds", 0,
 		"length to scale each scenario to; 0 for its own length")
 	flags.StringVar(&o.out, "out", "", "file for the numbers as JSON; none when empty")
-	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
+	flags.StringVar(&o.plots, "plots", "", "directory for an HTML page of each scenario; none when empty")
 	flags.StringVar(&o.again, "again", "",
 		"file of an earlier -out: run nothing, and repeat its simulations")
 	if err := command.Parse(flags, args); err != nil {
@@ -84,11 +84,7 @@ func (o options) write(r report) error {
 		return nil
 	}
 	for _, one := range r.Scenarios {
-		image, err := render(one)
-		if err != nil {
-			return err
-		}
-		if err := output.File(filepath.Join(o.plots, "replay-"+one.Name+".png"), image); err != nil {
+		if err := one.page().File(filepath.Join(o.plots, "replay-"+one.Name+".html")); err != nil {
 			return err
 		}
 	}

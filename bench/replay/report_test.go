@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
 // replayed returns a result with an invented real run, without a server.
@@ -156,22 +155,22 @@ func TestAnEarlierReportIsSimulatedAnew(t *testing.T) {
 	require.InDelta(t, 31, got.Scenarios[0].ObjectiveSeconds, 0)
 	require.NotNil(t, got.Scenarios[0].Sim.ReplicaHours)
 	require.NotNil(t, got.Scenarios[0].Within)
-	require.FileExists(t, filepath.Join(dir, "replay-step.png"))
+	require.FileExists(t, filepath.Join(dir, "replay-step.html"))
 }
 
-func TestTheImageIsAPNGOfTheSizeThatItSays(t *testing.T) {
+func TestAPageIsWrittenOfEveryResult(t *testing.T) {
 	for name, r := range map[string]result{
 		"a whole result":         replayed(t),
 		"one without anything":   {Name: "nothing"},
 		"one that was not timed": {Name: "half", Seconds: 20, Trace: trace{Real: []float64{1}, SimLow: []float64{1, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			image, err := render(r)
-			require.NoError(t, err)
-			decoded, err := png.Decode(bytes.NewReader(image))
-			require.NoError(t, err)
-			require.Equal(t, figure.Width, decoded.Bounds().Dx())
-			require.Equal(t, figure.Height, decoded.Bounds().Dy())
+			require.NoError(t, r.page().Write(io.Discard))
+			charts := r.page().Charts
+			require.Len(t, charts, 3)
+			require.Equal(t, page.EachSecond("real", r.Trace.RealBacklog), charts[1].Series[0])
+			require.Equal(t, page.EachSecond("least", r.Trace.SimLow), charts[2].Series[1])
+			require.Equal(t, page.EachSecond("real", r.Trace.Real), charts[2].Series[3])
 		})
 	}
 }

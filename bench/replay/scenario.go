@@ -4,7 +4,6 @@
 package main
 
 import (
-	"math"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -23,8 +22,9 @@ type scenario struct {
 	length time.Duration
 	// objective is that of the policy and of the score.
 	objective time.Duration
-	// rate of arrivals in messages per second, over seconds since the start.
-	rate model.Curve
+	// shape of the load, with its times multiplied by scale.
+	shape func(scale float64) load.Shape
+	scale float64
 	// kind of the replicas, the cost of a message, and the delay before a replica starts.
 	kind                    stage.Kind
 	serviceTime, startDelay time.Duration
@@ -42,20 +42,20 @@ const longest = 3600
 func all() []scenario {
 	return []scenario{
 		{
-			name: "step", length: 8 * time.Minute, objective: usualObjective, rate: step(40, 240, 120, 330),
+			name: "step", scale: 1, length: 8 * time.Minute, objective: usualObjective, shape: step(40, 240, 120, 330),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 		},
 		{
-			name: "wave", length: 8 * time.Minute, objective: usualObjective, rate: wave(40, 300, 240),
+			name: "wave", scale: 1, length: 8 * time.Minute, objective: usualObjective, shape: wave(40, 300, 240),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 			partitions: 3, batching: load.BatchingOn,
 		},
 		{
-			name: "java", length: 7 * time.Minute, objective: usualObjective, rate: step(20, 120, 100, 290),
+			name: "java", scale: 1, length: 7 * time.Minute, objective: usualObjective, shape: step(20, 120, 100, 290),
 			kind: stage.Java, serviceTime: 20 * time.Millisecond, maxReplicas: 6,
 		},
 		{
-			name: "surge", length: 5 * time.Minute, objective: 20 * time.Second, rate: step(40, 300, 100, 220),
+			name: "surge", scale: 1, length: 5 * time.Minute, objective: 20 * time.Second, shape: step(40, 300, 100, 220),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 		},
 	}
@@ -79,36 +79,32 @@ func names(scenarios []scenario) []string {
 }
 
 // step is low, high from second up on, and low again from second down on.
-func step(low, high, up, down float64) model.Curve {
-	return func(second float64) float64 {
-		if second >= up && second < down {
-			return high
-		}
-		return low
-	}
+func step(low, high, up, down float64) func(scale float64) load.Shape {
+	return func(scale float64) load.Shape { return load.Step(low, high, after(up*scale), after(down*scale)) }
 }
 
 // wave rises from low to high and falls back within each period of that many seconds.
-func wave(low, high, period float64) model.Curve {
-	return func(second float64) float64 {
-		return low + (high-low)*(1-math.Cos(2*math.Pi*second/period))/2
-	}
+func wave(low, high, period float64) func(scale float64) load.Shape {
+	return func(scale float64) load.Shape { return load.Wave(low, high, after(period*scale)) }
 }
+
+// after is a time in seconds.
+func after(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // lasting returns the scenario with its load scaled to another length.
 func (s scenario) lasting(length time.Duration) scenario {
-	factor, rate := s.length.Seconds()/length.Seconds(), s.rate
+	s.scale *= length.Seconds() / s.length.Seconds()
 	s.length = length
-	s.rate = func(second float64) float64 { return rate(second * factor) }
 	return s
 }
 
 // seconds is the length of the scenario.
 func (s scenario) seconds() int { return int(s.length.Seconds()) }
 
-// profile is the load of the real run.
-func (s scenario) profile() load.Profile {
-	return func(elapsed time.Duration) float64 { return s.rate(elapsed.Seconds()) }
+// rate is the load in messages per second, over seconds since the start.
+func (s scenario) rate() model.Curve {
+	schedule, _ := s.shape(s.scale).Schedule(nil) // all of them are valid
+	return func(second float64) float64 { return schedule.Rate(after(second)) }
 }
 
 // function configures the Function of the real run.

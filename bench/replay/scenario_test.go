@@ -28,9 +28,11 @@ func TestAllScenariosEndWithinHalfAnHour(t *testing.T) {
 func TestEveryLoadNeedsReplicasToFollowAndCanBeServed(t *testing.T) {
 	for _, s := range all() {
 		t.Run(s.name, func(t *testing.T) {
-			least, most := math.Inf(1), 0.0
+			_, err := s.shape(s.scale).Schedule(nil)
+			require.NoError(t, err)
+			least, most, rate := math.Inf(1), 0.0, s.rate()
 			for second := range s.seconds() {
-				least, most = min(least, s.rate(float64(second))), max(most, s.rate(float64(second)))
+				least, most = min(least, rate(float64(second))), max(most, rate(float64(second)))
 			}
 			one := 1 / s.serviceTime.Seconds()
 			require.Less(t, least, one, "one replica is enough for the least")
@@ -44,11 +46,12 @@ func TestEveryLoadNeedsReplicasToFollowAndCanBeServed(t *testing.T) {
 func TestASqueezedScenarioHasTheSameShape(t *testing.T) {
 	for _, s := range all() {
 		short := s.lasting(s.length / 6)
+		rate, squeezed := s.rate(), short.rate()
 		for share := range 100 {
 			at := float64(share) / 100 * s.length.Seconds()
-			require.InDelta(t, s.rate(at), short.rate(at/6), 1e-6, "%s at %.0f s", s.name, at)
+			require.InDelta(t, rate(at), squeezed(at/6), 1e-6, "%s at %.0f s", s.name, at)
 		}
-		require.InDelta(t, s.rate(42), short.profile()(7*time.Second), 1e-6)
+		require.InDelta(t, rate(42), squeezed(7), 1e-6)
 	}
 }
 

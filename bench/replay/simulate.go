@@ -107,6 +107,7 @@ type simRun struct {
 // modelOf returns the scenario for the simulator. Planned values replace missing measurements.
 func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
+	rate := s.rate()
 	p := model.Scenario{
 		Name: s.name, Seconds: s.seconds() + drainSeconds, Exact: true, // the publisher keeps time
 		Rate: func(second float64) float64 {
@@ -116,7 +117,7 @@ func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 			case at < len(arrived):
 				return arrived[at]
 			default:
-				return s.rate(second)
+				return rate(second)
 			}
 		},
 		Capacity: model.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none,

@@ -88,7 +88,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 		"`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
 			"or all; they are "+partNames())
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
-	flags.StringVar(&o.plots, "plots", "", "`directory` for a plot of each scenario; none when empty")
+	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.trace, "trace", "", "CSV `file` of a recorded load to run in place of the scenarios")

@@ -208,20 +208,12 @@ func (o *benchRunOptions) benchTarget() (run.Target, error) {
 // write writes the result in the requested formats.
 func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOStreams) error {
 	if o.html != "" {
-		if err := writePage(o.html, result); err != nil {
-			return err
+		if err := result.Page().File(o.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
 		}
 	}
 	if o.form == "json" {
 		return writeJSON(streams.Out, result)
 	}
 	return result.WriteTable(streams.Out)
-}
-
-func writePage(path string, result run.Result) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return errors.Join(result.Page().Write(file), file.Close())
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/manifest"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
@@ -158,11 +156,7 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 		return err
 	}
 	if o.html != "" {
-		var text bytes.Buffer
-		if err := result.Page().Write(&text); err != nil {
-			return err
-		}
-		if err := output.File(o.html, text.Bytes()); err != nil {
+		if err := result.Page().File(o.html); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -228,6 +229,6 @@ func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
 	}
 	require.NoError(t, scene.Client.Create(t.Context(), hpa))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
-	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica processes 100/s
+	publish(t, f, load.Step(0, 250, 0, 10*time.Second)) // one replica processes 100/s
 	f.AwaitReplicas(t, 3, 5)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -22,7 +23,7 @@ func testSink(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.ScaleTargetRef.Kind = mesh.KindSink
 	addPolicy(t, p)
-	publish(t, f, steps(0, 250, 0, 20*time.Second))
+	publish(t, f, load.Step(0, 250, 0, 20*time.Second))
 	scene.Await(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
 		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
 		if err != nil {

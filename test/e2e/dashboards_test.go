@@ -82,8 +82,7 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	lost := newPolicy("charted-without-target")
 	addPolicy(t, lost)
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), lost)) })
-	rate := newDial(6)
-	publish(t, f, rate.profile)
+	rate := newDial(t, f, 6)
 	labels := fmt.Sprintf(`namespace=%q, policy=%q`, stage.Namespace, name)
 	is := func(want float64) func(float64) bool { return func(value float64) bool { return value == want } }
 	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", is(1))

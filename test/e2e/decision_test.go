@@ -36,8 +36,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		Name: name, ServiceTime: time.Second / each, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
 	})
 	addPolicy(t, newPolicy(name))
-	begun, rate := time.Now(), newDial(low)
-	publish(t, f, rate.profile)
+	begun, rate := time.Now(), newDial(t, f, low)
 	awaitLearned(t, f)
 	f.Await(t, "40 s of calm", func(context.Context) (bool, string, error) {
 		return f.Published() >= 40*low, fmt.Sprint(f.Published()), nil

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -134,7 +135,7 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 	p := f.Consumes(newPolicy(name))
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
-	publish(t, f, newDial(60).profile)
+	publish(t, f, load.Constant(60))
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	deployment := &unstructured.Unstructured{}
 	deployment.SetAPIVersion("apps/v1")

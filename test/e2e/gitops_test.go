@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -109,7 +110,7 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	entriesAre(t, m, 4, 3)
 	m.Functions[0].AwaitReplicas(t, 4, 4)
 	m.Functions[1].AwaitReplicas(t, 3, 3)
-	publish(t, m.Functions[0], steps(20, 20, 0, time.Hour))
+	publish(t, m.Functions[0], load.Constant(20))
 
 	kubectlApply(t, manifest)
 	entriesAre(t, m, 4, 3)
@@ -164,7 +165,7 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
 	f.AwaitReplicas(t, 3, 3)
-	publish(t, f, steps(20, 20, 0, time.Hour))
+	publish(t, f, load.Constant(20))
 	since := time.Now()
 	kubectlApply(t, manifest)
 	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))

@@ -143,15 +143,15 @@ func awaitReady(t *testing.T, all ...replica.Replica) {
 	}
 }
 
-// publish publishes along the profile until stop.
-func (c *consumers) publish(t *testing.T, profile load.Profile) (p *load.Publisher, stop func()) {
+// publish publishes the load until stop.
+func (c *consumers) publish(t *testing.T, shape load.Shape) (p *load.Publisher, stop func()) {
 	t.Helper()
 	var err error
 	p, err = load.New(load.Config{ServiceURL: c.in.ServiceURL, Topic: c.in.Topics[0]})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	end := make(chan error, 1)
-	go func() { end <- p.Run(ctx, profile) }()
+	go func() { end <- p.Run(ctx, shape) }()
 	return p, func() {
 		cancel()
 		require.NoError(t, <-end)
@@ -163,12 +163,7 @@ func (c *consumers) publish(t *testing.T, profile load.Profile) (p *load.Publish
 // measurement at any speed of the machine.
 func (c *consumers) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
 	t.Helper()
-	p, end := c.publish(t, func(elapsed time.Duration) float64 {
-		if elapsed < time.Second {
-			return n
-		}
-		return perSecond
-	})
+	p, end := c.publish(t, load.Burst(n-perSecond, perSecond, time.Second))
 	return func() int64 {
 		end()
 		return p.Published()
@@ -178,12 +173,7 @@ func (c *consumers) flood(t *testing.T, n, perSecond float64) (stop func() (publ
 // burst publishes n messages within a second.
 func (c *consumers) burst(t *testing.T, n int64) {
 	t.Helper()
-	p, stop := c.publish(t, func(elapsed time.Duration) float64 {
-		if elapsed < time.Second {
-			return float64(n)
-		}
-		return 0
-	})
+	p, stop := c.publish(t, load.Burst(float64(n), 0, time.Second))
 	eventually(t, "all to be published", func() bool { return p.Published() == n })
 	stop()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -102,7 +103,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	require.InDelta(t, end.calls/failEvery, end.failed, 1)
 	c.requireServiceTime(t, end)
 
-	_, stop := c.publish(t, func(time.Duration) float64 { return 10 })
+	_, stop := c.publish(t, load.Constant(10))
 	light := c.measure(t, end.calls+5, end.calls+55)
 	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)
@@ -179,7 +180,7 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	require.Equal(t, end.received, end.processed+end.failed, "futures that fail count as exceptions")
 	require.InDelta(t, end.calls/failEvery, end.failed, 1)
 
-	_, stop := c.publish(t, func(time.Duration) float64 { return 20 })
+	_, stop := c.publish(t, load.Constant(20))
 	light := c.measure(t, end.calls+5, end.calls+85)
 	require.Greater(t, light.inFlight, int64(3), "6 on average")
 	require.True(t, light.reading.Asynchronous)
@@ -214,7 +215,7 @@ func testPython(t *testing.T, g *ground) {
 	}, end, "calls that fail are not counted")
 	c.requireServiceTime(t, end)
 
-	_, stop := c.publish(t, func(time.Duration) float64 { return 5 })
+	_, stop := c.publish(t, load.Constant(5))
 	light := c.measure(t, end.calls+3, end.calls+28)
 	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -25,7 +26,7 @@ func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.MaxReplicas = 50 // a busy machine needs more polls to tell, and replicas are added meanwhile
 	addPolicy(t, p)
-	publish(t, f, steps(20, 250, 15*time.Second, time.Hour))
+	publish(t, f, load.Step(20, 250, 15*time.Second, time.Hour))
 	f.AwaitPolicy(t, "more replicas do no more", func(p *v1alpha1.AutoscalingPolicy) bool {
 		d := p.Status.Decision
 		return d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldIneffective

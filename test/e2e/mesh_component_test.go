@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -154,8 +155,7 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	busy, other := m.Functions[0], m.Functions[1]
 	watched := touch(t, m)
 	addPolicy(t, componentPolicy(m, busy, "etl-busy"))
-	rate := newDial(low)
-	publish(t, busy, rate.profile)
+	rate := newDial(t, busy, low)
 	busy.AwaitConditions(t, "Ready=True/Scaling")
 	awaitLearned(t, busy)
 	before := scene.Mesh.MeshPasses(stage.Namespace, m.Name)
@@ -194,7 +194,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	m := addMesh(t, "etl-direct", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond})
 	f := m.Functions[0]
 	addPolicy(t, newPolicy(f.Name))
-	publish(t, f, steps(150, 150, 0, time.Hour))
+	publish(t, f, load.Constant(150))
 	said := f.AwaitConditions(t, "Ready=False/OwnedByFunctionMesh")
 	require.Contains(t, said,
 		"replace this policy with one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -119,7 +120,7 @@ func TestMeshComponentAtZeroIsCreatedAnewAndHoldsUpNoSibling(t *testing.T) {
 	entriesAre(t, m, 0, 1)
 	scene.AwaitConditions(t, m.Functions[0].Name, "Ready=True/ScaledToZero")
 
-	publish(t, m.Functions[1], steps(100, 100, 0, time.Hour))
+	publish(t, m.Functions[1], load.Constant(100))
 	m.Functions[1].AwaitReplicas(t, 3, 20)
 	scene.AwaitConditions(t, m.Functions[1].Name, "TargetFound=True/Found")
 }

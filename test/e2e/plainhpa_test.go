@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -56,7 +57,7 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 		require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), plainHPA(name, perReplica)))
 	})
 	// One replica processes 100/s, so 250/s need 3. The backlog grows until the third one runs.
-	publish(t, f, steps(0, 250, 0, 20*time.Second))
+	publish(t, f, load.Step(0, 250, 0, 20*time.Second))
 	f.AwaitReplicas(t, 3, 5)
 	f.Await(t, "all messages to be done", func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()

@@ -88,7 +88,7 @@ func publishSkewed(t *testing.T, f *stage.Function, rates []float64) (published 
 		require.NoError(t, err)
 		publishers = append(publishers, p)
 		t.Cleanup(p.Close)
-		group.Go(func() error { return p.Run(ctx, func(time.Duration) float64 { return rate }) })
+		group.Go(func() error { return p.Run(ctx, load.Constant(rate)) })
 	}
 	t.Cleanup(func() {
 		cancel()

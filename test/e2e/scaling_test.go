@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,16 +59,18 @@ func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
 	require.NoError(t, scene.Client.Create(t.Context(), p))
 }
 
-// publish publishes the load until the test ends.
-func publish(t *testing.T, f *stage.Function, profile load.Profile) {
+// publish publishes the load until stop, at the latest until the test ends.
+func publish(t *testing.T, f *stage.Function, shape load.Shape) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(ctx, profile) })
-	t.Cleanup(func() {
+	group.Go(func() error { return f.Publish(ctx, shape) })
+	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, group.Wait())
 	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // requireClean fails if the policy or the HPA reports a problem.
@@ -79,28 +82,23 @@ func requireClean(t *testing.T, f *stage.Function) {
 	}
 }
 
-// steps is a load that changes at given times.
-func steps(low, high float64, rise, fall time.Duration) load.Profile {
-	return func(elapsed time.Duration) float64 {
-		if elapsed >= rise && elapsed < fall {
-			return high
-		}
-		return low
-	}
-}
-
 // dial is a load that a test changes after a condition, however long that took.
-type dial struct{ perSecond atomic.Int64 }
-
-func newDial(perSecond int64) *dial {
-	d := &dial{}
-	d.turn(perSecond)
-	return d
+type dial struct {
+	t    *testing.T
+	f    *stage.Function
+	stop func()
 }
 
-func (d *dial) turn(perSecond int64) { d.perSecond.Store(perSecond) }
+func newDial(t *testing.T, f *stage.Function, perSecond int64) *dial {
+	t.Helper()
+	return &dial{t: t, f: f, stop: publish(t, f, load.Constant(float64(perSecond)))}
+}
 
-func (d *dial) profile(time.Duration) float64 { return float64(d.perSecond.Load()) }
+func (d *dial) turn(perSecond int64) {
+	d.t.Helper()
+	d.stop()
+	d.stop = publish(d.t, d.f, load.Constant(float64(perSecond)))
+}
 
 // follow tests the whole loop: a load that steps up and down, and replicas that follow through the real HPA. The load
 // changes only after the replicas have followed, however long a busy machine takes. What such a machine adds to a call
@@ -113,8 +111,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 		p = f.Consumes(p)
 	}
 	addPolicy(t, p)
-	load := newDial(low)
-	publish(t, f, load.profile)
+	rate := newDial(t, f, low)
 	capacity := float64(time.Second) / float64(config.ServiceTime)
 
 	// At the calm rate one replica is enough: low is a quarter of its capacity.
@@ -125,7 +122,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 
 	largest := largestBacklog(t, f)
 	before := f.Published()
-	load.turn(high)
+	rate.turn(high)
 	enough := int64(float64(high)/capacity) + 1 // fewer never drain the backlog
 	f.AwaitReplicas(t, enough, 20)
 	f.Await(t, "the backlog to drain", func(context.Context) (bool, string, error) {
@@ -134,7 +131,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 		return published-before > 10*high && published-int64(done) < high,
 			fmt.Sprintf("%d published, %d done", published, done), nil
 	})
-	load.turn(low)
+	rate.turn(low)
 	// Replicas do not go below the slow smoothed rate, which has a time constant of 90 s.
 	f.AwaitReplicas(t, 1, 1)
 	requireClean(t, f)

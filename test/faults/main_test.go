@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -21,9 +22,9 @@ import (
 
 const (
 	// serviceTime makes a replica process 10 messages a second, on a busy machine too, which adds little to a call of that
-	// time; load is what arrives at each Function.
+	// time; arriving is what arrives at each Function.
 	serviceTime = 100 * time.Millisecond
-	load        = 24
+	arriving    = 24
 	maxReplicas = 40
 	// stale is when a reading is, and timeout how long one request may take.
 	stale   = 8 * time.Second
@@ -71,7 +72,7 @@ func (s *scene) begin(ctx context.Context) (err error) {
 	if err := s.Client.Create(ctx, policy("twin")); err != nil {
 		return err
 	}
-	s.publishing.Go(func() error { return s.twin.Publish(publishing, steady) })
+	s.publishing.Go(func() error { return s.twin.Publish(publishing, load.Constant(arriving)) })
 	return nil
 }
 
@@ -81,8 +82,6 @@ func (s *scene) close() error {
 	s.Close()
 	return nil
 }
-
-func steady(time.Duration) float64 { return load }
 
 func function(name string) stage.FunctionConfig {
 	return stage.FunctionConfig{Name: name, ServiceTime: serviceTime, Replicas: 4}

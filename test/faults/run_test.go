@@ -22,6 +22,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -100,7 +101,7 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 	require.NoError(t, err)
 	require.NoError(t, s.Client.Create(ctx, policy(name)))
 	var publishing errgroup.Group
-	publishing.Go(func() error { return s.Publish(ctx, steady) })
+	publishing.Go(func() error { return s.Publish(ctx, load.Constant(arriving)) })
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, publishing.Wait())

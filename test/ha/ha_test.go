@@ -133,7 +133,7 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	})
 
 	// And replicas still follow a higher load.
-	s.perSecond.Store(3 * calm)
+	require.NoError(t, s.publish(t.Context(), 3*calm))
 	s.function.Await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
 		now, err := s.function.Replicas(ctx)
 		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err

@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"golang.org/x/sync/errgroup"
@@ -42,8 +42,6 @@ type scene struct {
 	*stage.Stage
 	adapters []*stage.Adapter
 	function *stage.Function
-	// perSecond is the load.
-	perSecond  atomic.Int64
 	stop       context.CancelFunc
 	publishing errgroup.Group
 }
@@ -101,23 +99,31 @@ func (s *scene) addFunction(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var publishing context.Context
-	publishing, s.stop = context.WithCancel(ctx)
-	s.perSecond.Store(calm)
-	s.publishing.Go(func() error {
-		return s.function.Publish(publishing, func(time.Duration) float64 { return float64(s.perSecond.Load()) })
-	})
-	return nil
+	return s.publish(ctx, calm)
+}
+
+// publish starts the load, or changes it.
+func (s *scene) publish(ctx context.Context, perSecond float64) error {
+	err := s.endLoad()
+	publishing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.publishing.Go(func() error { return s.function.Publish(publishing, load.Constant(perSecond)) })
+	return err
+}
+
+func (s *scene) endLoad() error {
+	if s.stop == nil {
+		return nil
+	}
+	s.stop()
+	return s.publishing.Wait()
 }
 
 func (s *scene) close() error {
 	for _, a := range s.adapters {
 		a.Kill()
 	}
-	if s.stop != nil {
-		s.stop()
-		_ = s.publishing.Wait() // it was told to end
-	}
+	_ = s.endLoad() // it was told to end
 	s.Close()
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -78,9 +79,9 @@ const (
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
 	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
-	load, cancel := context.WithCancel(t.Context())
+	publishing, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(load, func(time.Duration) float64 { return rate }) })
+	group.Go(func() error { return f.Publish(publishing, load.Constant(rate)) })
 	t.Cleanup(cancel)
 	s.awaitReplicas(t, f, leastReplicas, maxReplicas)
 	largest := f.Published() - done(f) // the backlog grew until now

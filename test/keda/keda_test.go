@@ -118,15 +118,9 @@ func publish(t *testing.T, topic string, messages float64) {
 	publisher, err := load.New(load.Config{ServiceURL: sharedBroker.Need(t).ServiceURL(), Topic: broker.TopicName(topic)})
 	require.NoError(t, err)
 	defer publisher.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	require.NoError(t, publisher.Run(ctx, func(time.Duration) float64 {
-		if publisher.Sent() >= int64(messages) {
-			cancel()
-			return 0
-		}
-		return messages * 10
-	}))
+	shape := load.Burst(messages, 0, 100*time.Millisecond)
+	shape.Duration = shape.Burst.Within // Run ends with it
+	require.NoError(t, publisher.Run(t.Context(), shape))
 }
 
 // requireReplicas leaves room for what the HorizontalPodAutoscaler tolerates: 10 % more or less than one replica is

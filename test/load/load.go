@@ -94,10 +94,14 @@ func New(config Config) (*Publisher, error) {
 	return &Publisher{Publisher: publisher, client: client}, nil
 }
 
-// Run publishes along the profile until ctx ends, which is no error, and then waits up to 10 s for the answers of the
-// broker. A second Run begins the profile anew and goes on with the sequence numbers. Only one Run may be active.
-func (p *Publisher) Run(ctx context.Context, profile Profile) error {
-	return p.Publisher.Run(ctx, &schedule{profile: profile})
+// Run publishes the load until it or ctx ends, which is no error, and then waits up to 10 s for the answers of the
+// broker. A second Run begins its load and goes on with the sequence numbers. Only one Run may be active.
+func (p *Publisher) Run(ctx context.Context, shape Shape) error {
+	schedule, err := shape.Schedule(nil)
+	if err != nil {
+		return err
+	}
+	return p.Publisher.Run(ctx, schedule.Arrivals())
 }
 
 // Close disconnects. It must not be called during Run.

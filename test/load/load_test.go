@@ -46,23 +46,13 @@ func begin(t *testing.T, config load.Config) *load.Publisher {
 	return p
 }
 
-// second is n messages within the first second.
-func second(n float64) load.Profile {
-	return func(elapsed time.Duration) float64 {
-		if elapsed < time.Second {
-			return n
-		}
-		return 0
-	}
-}
-
-// publish runs the profile until the broker has n messages, and between may disturb it.
+// publish publishes n messages within a second until the broker has them, and between may disturb it.
 func publish(t *testing.T, p *load.Publisher, n int64, between func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	end := make(chan error, 1)
-	go func() { end <- p.Run(ctx, second(float64(n))) }()
+	go func() { end <- p.Run(ctx, load.Burst(float64(n), 0, time.Second)) }()
 	between()
 	require.Eventually(t, func() bool { return p.Published() >= n }, patience, often)
 	cancel()

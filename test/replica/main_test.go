@@ -54,19 +54,11 @@ func publish(t *testing.T, b *broker.Broker, topic string, n int64) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	end := make(chan error, 1)
-	go func() { end <- p.Run(ctx, func(e time.Duration) float64 { return burst(e, n) }) }()
+	go func() { end <- p.Run(ctx, load.Burst(float64(n), 0, time.Second)) }()
 	require.Eventually(t, func() bool { return p.Published() == n }, patience, often)
 	cancel()
 	require.NoError(t, <-end)
 	require.Equal(t, n, p.Published())
-}
-
-// burst is a profile of n messages in the first second.
-func burst(elapsed time.Duration, n int64) float64 {
-	if elapsed < time.Second {
-		return float64(n)
-	}
-	return 0
 }
 
 // completions collects the completions of replicas.

@@ -171,24 +171,18 @@ func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Sco
 	})
 }
 
-// Publish publishes the profile until ctx ends.
-func (f *Function) Publish(ctx context.Context, profile load.Profile) error {
-	return f.publisher.Run(ctx, profile)
+// Publish publishes the load until ctx ends.
+func (f *Function) Publish(ctx context.Context, shape load.Shape) error {
+	return f.publisher.Run(ctx, shape)
 }
 
 // PublishBurst publishes about that many messages within a tenth of a second, and returns when Pulsar has stored them.
 func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
 	const within = 100 * time.Millisecond
-	burst := func(elapsed time.Duration) float64 {
-		if elapsed < within {
-			return float64(messages) / within.Seconds()
-		}
-		return 0
-	}
 	publishing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(publishing, burst) })
+	group.Go(func() error { return f.Publish(publishing, load.Burst(float64(messages), 0, within)) })
 	stored := f.Published() + messages*9/10
 	err := cluster.WaitFor(ctx, "a burst to be stored", pollEvery, func(context.Context) (bool, string, error) {
 		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil

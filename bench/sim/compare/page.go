@@ -49,28 +49,20 @@ func (r Result) charts() []page.Chart {
 	if r.Load.Start != nil {
 		start = *r.Load.Start
 	}
-	seconds := max(1, r.Load.Seconds)
-	arrivals := curve("arrivals", seconds, func(at int) float64 { return r.rate(float64(at)) })
+	arrivals := make([]float64, max(1, r.Load.Seconds))
+	for at := range arrivals {
+		arrivals[at] = r.rate(float64(at))
+	}
 	charts := []page.Chart{
-		{Title: "Arrivals", Unit: "messages/s", Start: start, Series: []page.Series{arrivals}},
+		{Title: "Arrivals", Unit: "messages/s", Start: start, Series: []page.Series{page.EachSecond("arrivals", arrivals)}},
 		{Title: "Replicas", Unit: "replicas", Start: start},
 		{Title: "Age of the oldest message", Unit: "s", Start: start},
 	}
 	for _, o := range r.Contenders {
-		replicas := curve(o.Name, len(o.replicas), func(at int) float64 { return float64(o.replicas[at]) })
+		replicas := page.EachSecond(o.Name, o.replicas)
 		replicas.Step = true
 		charts[1].Series = append(charts[1].Series, replicas)
-		charts[2].Series = append(charts[2].Series,
-			curve(o.Name, len(o.oldest), func(at int) float64 { return float64(o.oldest[at]) }))
+		charts[2].Series = append(charts[2].Series, page.EachSecond(o.Name, o.oldest))
 	}
 	return charts
-}
-
-// curve has a value for each second up to the length.
-func curve(name string, length int, value func(at int) float64) page.Series {
-	seconds, values := make([]float64, length), make([]float64, length)
-	for at := range length {
-		seconds[at], values[at] = float64(at), value(at)
-	}
-	return page.Series{Name: name, Seconds: seconds, Values: page.Known(values...)}
 }

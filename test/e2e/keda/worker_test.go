@@ -81,21 +81,15 @@ func workerDo(t *testing.T, method, path string) {
 	})
 }
 
-// publishTo publishes at least that many messages to a topic that no Function of the stage has.
+// publishTo publishes that many messages to a topic that no Function of the stage has.
 func publishTo(t *testing.T, topic string, messages int64) {
 	t.Helper()
 	publisher, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: broker.TopicName(topic)})
 	require.NoError(t, err)
 	defer publisher.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	require.NoError(t, publisher.Run(ctx, func(time.Duration) float64 {
-		if publisher.Sent() >= messages {
-			cancel()
-			return 0
-		}
-		return float64(messages) * 10
-	}))
+	shape := load.Burst(float64(messages), 0, 100*time.Millisecond)
+	shape.Duration = shape.Burst.Within // Run ends with it
+	require.NoError(t, publisher.Run(t.Context(), shape))
 	require.GreaterOrEqual(t, publisher.Published(), messages)
 }
 

@@ -1,0 +1,54 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestShapesHaveTheirMessages(t *testing.T) {
+	for name, test := range map[string]struct {
+		shape    Shape
+		messages float64 // in a minute
+	}{
+		"a constant rate":           {Constant(100), 6000},
+		"the rate that fills disks": {Constant(10_000), 600_000},
+		"a step":                    {Step(10, 100, 20*time.Second, 40*time.Second), 2400},
+		"a step from the start":     {Step(0, 250, 0, 10*time.Second), 2500},
+		"a wave":                    {Wave(10, 90, 20*time.Second), 3000},
+		"a burst":                   {Burst(1000, 0, time.Second), 1000},
+		"a burst on a rate":         {Burst(1000, 5, 100*time.Millisecond), 1300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedule, err := test.shape.Schedule(nil)
+			require.NoError(t, err)
+			require.InDelta(t, test.messages, schedule.Messages(time.Minute), 1e-6)
+			require.Greater(t, schedule.End(), 5*time.Hour)
+		})
+	}
+}
+
+func TestNewRefusesABadConfig(t *testing.T) {
+	good := Config{ServiceURL: "pulsar://127.0.0.1:1", Topic: "t"}
+	for name, test := range map[string]struct {
+		spoil func(*Config)
+		want  string
+	}{
+		"no broker":                   {func(c *Config) { c.ServiceURL = "" }, "ServiceURL is empty"},
+		"no topic":                    {func(c *Config) { c.Topic = "" }, "Topic is empty"},
+		"a message without room":      {func(c *Config) { c.Bytes = 7 }, "bytes is 7"},
+		"keys below zero":             {func(c *Config) { c.Keys = -1 }, "keys.count is -1"},
+		"batching neither on nor off": {func(c *Config) { c.Batching = 2 }, "Batching is 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := good
+			test.spoil(&config)
+			_, err := New(config)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
