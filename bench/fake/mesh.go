@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -157,7 +156,7 @@ func Each[T any](ctx context.Context, items []T, do func(ctx context.Context, it
 // CreatePolicies creates a policy for each Function, with up to most replicas and an objective of a minute.
 func CreatePolicies(ctx context.Context, writer client.Client, functions []string, most int32) error {
 	return Each(ctx, functions, func(ctx context.Context, name string) error {
-		if err := writer.Create(ctx, testbed.Policy(name, 1, most, time.Minute)); err != nil {
+		if err := writer.Create(ctx, stage.NewPolicy(name, 1, most, time.Minute)); err != nil {
 			return fmt.Errorf("creating policy %s: %w", name, err)
 		}
 		return nil

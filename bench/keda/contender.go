@@ -8,14 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -36,10 +34,6 @@ func contendersOf(part string) []string {
 		return []string{ours, kedaTuned, externalPush}
 	}
 	return all()
-}
-
-func scaledObjects() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
 }
 
 // job is a Function that a contender scales.
@@ -86,7 +80,7 @@ func (j job) scaledObjectName() string {
 }
 
 func (j job) policy() *v1alpha1.AutoscalingPolicy {
-	p := testbed.Policy(j.function, 0, j.most, j.objective)
+	p := stage.NewPolicy(j.function, 0, j.most, j.objective)
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
 	cooldown := int32(j.cooldown / time.Second) //nolint:gosec // a flag of minutes
 	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}}
@@ -95,17 +89,9 @@ func (j job) policy() *v1alpha1.AutoscalingPolicy {
 
 // scaledObject has KEDA's defaults except for maxReplicaCount and cooldownPeriod.
 func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"scaleTargetRef": map[string]any{
-			"apiVersion": mesh.GroupVersion().String(), "kind": mesh.KindFunction, "name": j.function,
-		},
-		"minReplicaCount": int64(0), "maxReplicaCount": int64(j.most), "cooldownPeriod": int64(j.cooldown / time.Second),
-		"triggers": []any{map[string]any{"type": trigger, "metadata": metadata}},
-	}}}
-	object.SetGroupVersionKind(scaledObjects())
-	object.SetNamespace(stage.Namespace)
-	object.SetName(j.function)
-	return object
+	return stage.NewScaledObject(j.function, autoscalingv2.CrossVersionObjectReference{},
+		map[string]any{"type": trigger, "metadata": metadata},
+		map[string]any{"maxReplicaCount": int64(j.most), "cooldownPeriod": int64(j.cooldown / time.Second)})
 }
 
 // setting describes the set-up of a contender.

@@ -108,7 +108,7 @@ func (e *environment) waitForAutoscalers(ctx context.Context, jobs []job) error 
 	return cluster.WaitFor(ctx, "an autoscaler for each ScaledObject", time.Second,
 		func(ctx context.Context) (bool, string, error) {
 			objects := &unstructured.UnstructuredList{}
-			objects.SetGroupVersionKind(scaledObjects())
+			objects.SetGroupVersionKind(stage.ScaledObjects())
 			var autoscalers autoscalingv2.HorizontalPodAutoscalerList
 			err := errors.Join(
 				e.Client.List(ctx, objects, client.InNamespace(stage.Namespace)),
@@ -119,7 +119,8 @@ func (e *environment) waitForAutoscalers(ctx context.Context, jobs []job) error 
 			}
 			owned := map[string]bool{}
 			for i := range autoscalers.Items {
-				if owner := metav1.GetControllerOf(&autoscalers.Items[i]); owner != nil && owner.Kind == scaledObjects().Kind {
+				owner := metav1.GetControllerOf(&autoscalers.Items[i])
+				if owner != nil && owner.Kind == stage.ScaledObjects().Kind {
 					owned[owner.Name] = true
 				}
 			}

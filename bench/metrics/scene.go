@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -50,7 +49,7 @@ func onScene(ctx context.Context, config stage.Config, work func(context.Context
 		return fmt.Errorf("adding the Function: %w", err)
 	}
 	defer func() { _ = f.Remove(ctx) }() // stops its publisher; the rest ends with the stage
-	if err := s.Client.Create(ctx, testbed.Policy(function, 1, 20, objective)); err != nil {
+	if err := s.Client.Create(ctx, stage.NewPolicy(function, 1, 20, objective)); err != nil {
 		return fmt.Errorf("creating the policy: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)

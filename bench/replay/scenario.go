@@ -8,7 +8,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -117,5 +116,5 @@ func (s scenario) function() stage.FunctionConfig {
 
 // policy has only bounds and the objective.
 func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
-	return testbed.Policy(s.name, 1, int32(s.maxReplicas), s.objective) //nolint:gosec // small
+	return stage.NewPolicy(s.name, 1, int32(s.maxReplicas), s.objective) //nolint:gosec // small
 }

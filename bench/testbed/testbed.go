@@ -12,11 +12,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -68,22 +64,6 @@ func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
 		return nil
 	}
 	return err
-}
-
-// Policy is a policy for a Function of the same name, with bounds and an objective.
-func Policy(function string, minReplicas, maxReplicas int32, objective time.Duration) *v1alpha1.AutoscalingPolicy {
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: function},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: &minReplicas, MaxReplicas: maxReplicas,
-				LatencyObjective: metav1.Duration{Duration: objective},
-			},
-		},
-	}
 }
 
 var errLoadAverage = errors.New("the load average cannot be read")

@@ -32,14 +32,6 @@ func TestUsageOfIsPaidPerReplica(t *testing.T) {
 	require.Equal(t, Usage{Paid: (12 + 8*4 + 10*4) * time.Second, Changes: 2, Most: 4}, UsageOf(lived, at(30)))
 }
 
-func TestPolicyIsValidAndCopiesItsBounds(t *testing.T) {
-	p := Policy("resize", 0, 20, time.Minute)
-	require.Equal(t, "resize", p.Spec.ScaleTargetRef.Name)
-	require.Zero(t, *p.Spec.MinReplicas, "to zero")
-	require.Equal(t, int32(20), p.Spec.MaxReplicas)
-	require.Equal(t, time.Minute, p.Spec.LatencyObjective.Duration)
-}
-
 func TestLoadAverageIsTheFirstNumber(t *testing.T) {
 	load, err := parseLoadAverage("0.33 0.70 1.09 2/345 12345\n")
 	require.NoError(t, err)

@@ -13,11 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -38,20 +36,9 @@ const objective = 30 * time.Second
 
 // newPolicy has 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
 func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
-	window := int32(10)
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: new(int32(1)), MaxReplicas: 20,
-				LatencyObjective: metav1.Duration{Duration: objective},
-				Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
-			},
-		},
-	}
+	p := stage.NewPolicy(name, 1, 20, objective)
+	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: new(int32(10))}}
+	return p
 }
 
 func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {

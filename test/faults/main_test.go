@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -88,17 +86,7 @@ func function(name string) stage.FunctionConfig {
 }
 
 func policy(name string) *v1alpha1.AutoscalingPolicy {
-	window := int32(10)
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: new(int32(1)), MaxReplicas: maxReplicas, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
-				Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
-			},
-		},
-	}
+	p := stage.NewPolicy(name, 1, maxReplicas, 30*time.Second)
+	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: new(int32(10))}}
+	return p
 }

@@ -14,10 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -40,8 +37,8 @@ var theScene = shared.New("a real broker and control plane", openScene, (*scene)
 // scene is a Function under load with a policy, and two adapters.
 type scene struct {
 	*stage.Stage
-	adapters []*stage.Adapter
-	function *stage.Function
+	adapters   []*stage.Adapter
+	function   *stage.Function
 	stop       context.CancelFunc
 	publishing errgroup.Group
 }
@@ -84,19 +81,7 @@ func (s *scene) addFunction(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = s.Client.Create(ctx, &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction,
-				Name: name,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
-			},
-		},
-	})
-	if err != nil {
+	if err := s.Client.Create(ctx, stage.NewPolicy(name, 1, 20, 30*time.Second)); err != nil {
 		return err
 	}
 	return s.publish(ctx, calm)

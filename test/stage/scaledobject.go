@@ -47,7 +47,8 @@ type ScaledObject struct {
 	stage *Stage
 }
 
-func scaledObjects() schema.GroupVersionKind {
+// ScaledObjects is the kind.
+func ScaledObjects() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
 }
 
@@ -58,29 +59,17 @@ func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) 
 	if scaler == nil {
 		scaler = s.Scaler
 	}
-	if config.Target.Name == "" {
-		config.Target = autoscalingv2.CrossVersionObjectReference{
-			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: config.Name,
-		}
-	}
 	trigger, err := s.trigger(ctx, scaler, config)
 	if err != nil {
 		return nil, err
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"scaleTargetRef": map[string]any{
-			"apiVersion": config.Target.APIVersion, "kind": config.Target.Kind, "name": config.Target.Name,
-		},
+	object := NewScaledObject(config.Name, config.Target, trigger, map[string]any{
 		"pollingInterval": cmp.Or(config.PollingSeconds, 2), "cooldownPeriod": cmp.Or(config.CooldownSeconds, 5),
-		"minReplicaCount": int64(0), "maxReplicaCount": cmp.Or(config.Most, 10),
+		"maxReplicaCount": cmp.Or(config.Most, 10),
 		"advanced": map[string]any{"horizontalPodAutoscalerConfig": map[string]any{"behavior": map[string]any{
 			"scaleDown": map[string]any{"stabilizationWindowSeconds": int64(0)},
 		}}},
-		"triggers": []any{trigger},
-	}}}
-	object.SetGroupVersionKind(scaledObjects())
-	object.SetNamespace(Namespace)
-	object.SetName(config.Name)
+	})
 	if config.Edit != nil {
 		config.Edit(object)
 	}
@@ -88,6 +77,27 @@ func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) 
 		return nil, fmt.Errorf("creating ScaledObject %s: %w", config.Name, err)
 	}
 	return s.ScaledObject(config.Name), nil
+}
+
+// NewScaledObject has a trigger, no replicas at least, and more fields of the spec. An empty target is the Function of
+// its name.
+func NewScaledObject(name string, target autoscalingv2.CrossVersionObjectReference, trigger, more map[string]any,
+) *unstructured.Unstructured {
+	if target.Name == "" {
+		target = autoscalingv2.CrossVersionObjectReference{
+			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
+		}
+	}
+	spec := map[string]any{
+		"scaleTargetRef":  map[string]any{"apiVersion": target.APIVersion, "kind": target.Kind, "name": target.Name},
+		"minReplicaCount": int64(0), "triggers": []any{trigger},
+	}
+	maps.Copy(spec, more)
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(ScaledObjects())
+	object.SetNamespace(Namespace)
+	object.SetName(name)
+	return object
 }
 
 // trigger returns the trigger for the scaler, with its connection settings.
@@ -134,7 +144,7 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 		refs = append(refs, map[string]any{"parameter": parameter, "name": secret.Name, "key": key})
 	}
 	authentication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secretTargetRef": refs}}}
-	authentication.SetGroupVersionKind(scaledObjects().GroupVersion().WithKind("TriggerAuthentication"))
+	authentication.SetGroupVersionKind(ScaledObjects().GroupVersion().WithKind("TriggerAuthentication"))
 	authentication.SetNamespace(Namespace)
 	authentication.SetName(name)
 	if err := s.Client.Create(ctx, authentication); client.IgnoreAlreadyExists(err) != nil {
@@ -158,7 +168,7 @@ func (o *ScaledObject) Exists(ctx context.Context) (bool, error) {
 // Read reads the object.
 func (o *ScaledObject) Read(ctx context.Context) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(scaledObjects())
+	object.SetGroupVersionKind(ScaledObjects())
 	if err := o.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: o.Name}, object); err != nil {
 		return nil, fmt.Errorf("reading ScaledObject %s: %w", o.Name, err)
 	}
@@ -216,7 +226,7 @@ func (o *ScaledObject) Autoscaler(ctx context.Context) (*autoscalingv2.Horizonta
 func (o *ScaledObject) Events(ctx context.Context) (map[string]string, error) {
 	list := &corev1.EventList{}
 	err := o.stage.Client.List(ctx, list, client.InNamespace(Namespace), client.MatchingFields{
-		"involvedObject.kind": scaledObjects().Kind, "involvedObject.name": o.Name,
+		"involvedObject.kind": ScaledObjects().Kind, "involvedObject.name": o.Name,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the events of ScaledObject %s: %w", o.Name, err)
@@ -231,7 +241,7 @@ func (o *ScaledObject) Events(ctx context.Context) (map[string]string, error) {
 // Patch changes the spec by a JSON merge patch.
 func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(scaledObjects())
+	object.SetGroupVersionKind(ScaledObjects())
 	object.SetNamespace(Namespace)
 	object.SetName(o.Name)
 	if err := o.stage.Client.Patch(ctx, object, patch); err != nil {
@@ -243,7 +253,7 @@ func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
 // Remove deletes the ScaledObject and returns when KEDA has removed its finalizer.
 func (o *ScaledObject) Remove(ctx context.Context) error {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(scaledObjects())
+	object.SetGroupVersionKind(ScaledObjects())
 	object.SetNamespace(Namespace)
 	object.SetName(o.Name)
 	if err := o.stage.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -53,21 +52,12 @@ func addScaledObject(t *testing.T, config stage.ScaledObjectConfig) *stage.Scale
 // the last message.
 func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPolicy {
 	short := int32(3)
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: new(int32), MaxReplicas: 10, LatencyObjective: metav1.Duration{Duration: time.Minute},
-				Strategies: []v1alpha1.Strategy{strategy},
-				Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
-					StabilizationWindowSeconds: &short, CooldownPeriodSeconds: &short,
-				}},
-			},
-		},
-	}
+	p := stage.NewPolicy(name, 0, 10, time.Minute)
+	p.Spec.Strategies = []v1alpha1.Strategy{strategy}
+	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
+		StabilizationWindowSeconds: &short, CooldownPeriodSeconds: &short,
+	}}
+	return p
 }
 
 // addPolicy creates a policy and deletes it with the Function.
