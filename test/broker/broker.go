@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
@@ -86,17 +85,16 @@ func (c Config) validate() error {
 // ports are the listeners of the broker, kept over restarts.
 type ports struct{ service, admin int }
 
-// Broker is a started standalone broker. Its methods may be called from any goroutine.
+// Broker is a started standalone broker. Its methods may be called from any goroutine. The data of a killed broker
+// stays until Stop, for Restart.
 type Broker struct {
+	*proc.Program
+
 	config Config
 	dist   distribution.Pulsar
 	dir    string
 	ports  ports
 	client *http.Client
-	launch func() (*proc.Process, error)
-
-	mu      sync.Mutex // guards process
-	process *proc.Process
 }
 
 // Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, with WorkerOn, a
@@ -120,12 +118,10 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, b.clean())
 	}
-	b.launch = func() (*proc.Process, error) {
-		return proc.Start(ctx, proc.Config{
-			Name: "pulsar " + dist.Version, Path: kit.Java(), Args: arguments(kit, dist, b.dir, config),
-			Dir: b.dir, Env: config.Kubernetes.environment(), LogPath: filepath.Join(b.dir, "broker.log"), Grace: stopGrace,
-		})
-	}
+	b.Program = proc.NewProgram(ctx, proc.Config{
+		Name: "pulsar " + dist.Version, Path: kit.Java(), Args: arguments(kit, dist, b.dir, config),
+		Dir: b.dir, Env: config.Kubernetes.environment(), LogPath: filepath.Join(b.dir, "broker.log"), Grace: stopGrace,
+	})
 	if err := b.run(ctx); err != nil {
 		return nil, errors.Join(err, b.clean())
 	}
@@ -169,28 +165,17 @@ func (b *Broker) prepare() error {
 
 // run starts the process and waits until it is ready; it kills a broker that does not become ready.
 func (b *Broker) run(ctx context.Context) error {
-	p, err := b.launch()
-	if err != nil {
+	if err := b.Launch(); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	b.process = p
-	b.mu.Unlock()
 	b.client.CloseIdleConnections() // those of the previous start
 	ctx, cancel := context.WithTimeout(ctx, b.config.StartTimeout)
 	defer cancel()
-	if err := b.awaitReady(ctx, p); err != nil {
-		p.Kill()
-		return fmt.Errorf("starting pulsar %s: %w; it printed:\n%s", b.dist.Version, err, p.LogTail(logLines))
+	if err := b.awaitReady(ctx, b.Process()); err != nil {
+		b.Kill()
+		return fmt.Errorf("starting pulsar %s: %w; it printed:\n%s", b.dist.Version, err, b.LogTail(logLines))
 	}
 	return nil
-}
-
-// current is the process of the last start, which may have ended.
-func (b *Broker) current() *proc.Process {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.process
 }
 
 // clean removes the working directory if it is a temporary one.
@@ -208,7 +193,7 @@ func (b *Broker) clean() error {
 // Stop stops the broker gracefully, or by SIGKILL after 15 s, also a paused one, and removes its temporary directory.
 // It may be called again, and after Kill.
 func (b *Broker) Stop() error {
-	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+	if err := b.Program.Stop(); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err
 	}
 	return b.clean()
@@ -220,15 +205,6 @@ func (b *Broker) Discard() error {
 	return b.clean()
 }
 
-// Kill kills the broker, as a crash does. Its data stays until Stop, for Restart.
-func (b *Broker) Kill() { b.current().Kill() }
-
-// Pause freezes the broker until Resume: it accepts connections and does not respond.
-func (b *Broker) Pause() error { return b.current().Pause() }
-
-// Resume continues a paused broker.
-func (b *Broker) Resume() error { return b.current().Resume() }
-
 // Restart stops a running broker gracefully, and starts it again on the same ports with its data: topics, subscriptions
 // and backlog are kept, counters restart at 0. ctx bounds the wait; the broker lives as long as in Start. Only one
 // Restart may run at a time.
@@ -237,7 +213,7 @@ func (b *Broker) Resume() error { return b.current().Resume() }
 // responds (503), and did not retry within 75 s. POST /admin/v3/functions/{tenant}/{namespace}/{name}/restart restarts
 // them at once.
 func (b *Broker) Restart(ctx context.Context) error {
-	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+	if err := b.Program.Stop(); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, "data")); err != nil {
@@ -247,21 +223,12 @@ func (b *Broker) Restart(ctx context.Context) error {
 		if err := b.run(ctx); err != nil || !flaps(b.LogTail(scannedLines)) {
 			return err
 		}
-		if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+		if err := b.Program.Stop(); err != nil && !errors.Is(err, proc.ErrKilled) {
 			return err
 		}
 	}
 	return fmt.Errorf("restarting pulsar %s: its bookie flapped %d times", b.dist.Version, mostFlaps)
 }
-
-// Done is closed when the process of the last start has ended.
-func (b *Broker) Done() <-chan struct{} { return b.current().Done() }
-
-// LogTail returns the last n lines of the broker's log since its last start.
-func (b *Broker) LogTail(n int) string { return b.current().LogTail(n) }
-
-// Pid is the process id of the last start.
-func (b *Broker) Pid() int { return b.current().Pid() }
 
 // Dist is the distribution that the broker runs.
 func (b *Broker) Dist() distribution.Pulsar { return b.dist }

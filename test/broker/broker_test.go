@@ -149,7 +149,7 @@ func TestBrokerHangsWhilePausedAndRecovers(t *testing.T) {
 
 func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
 	b, ctx := sharedBroker.Need(t), t.Context()
-	admin, service, pid := b.AdminURL(), b.ServiceURL(), b.Pid()
+	admin, service, pid := b.AdminURL(), b.ServiceURL(), b.Process().Pid()
 	require.NoError(t, b.CreateTopic(ctx, "kept", 0))
 	require.NoError(t, b.CreateSubscription(ctx, "kept", "s", Earliest))
 	publish(t, b, "kept", 50)
@@ -188,7 +188,7 @@ func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T)
 
 	require.NoError(t, b.Pause())
 	require.NoError(t, b.Stop())
-	require.ErrorIs(t, syscall.Kill(b.Pid(), 0), syscall.ESRCH)
+	require.ErrorIs(t, syscall.Kill(b.Process().Pid(), 0), syscall.ESRCH)
 	require.NoDirExists(t, b.dir)
 	require.NoError(t, b.Stop(), "a second Stop is harmless")
 	require.ErrorContains(t, b.Restart(t.Context()), "removed its data")

@@ -107,7 +107,7 @@ func (s *scene) route(t *testing.T, a *stage.Adapter) {
 func (s *scene) settle(t *testing.T) {
 	t.Helper()
 	for _, a := range s.adapters {
-		if a.Ended() {
+		if a.Ended() != nil {
 			require.NoError(t, a.Restart(t.Context(), s.Stage))
 		}
 	}

@@ -76,7 +76,7 @@ func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(k.Operator.launch(), k.MetricsServer.launch())
+	err = errors.Join(k.Operator.Launch(), k.MetricsServer.Launch())
 	if err == nil {
 		err = k.Operator.Wait(ctx)
 	}
@@ -108,22 +108,20 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 			c.Kubeconfig(),
 	}
 	k.Operator = &Program{
-		lifetime: lifetime, ready: operatorReady(port),
-		MetricsURL: "http://" + local(port.metrics) + "/metrics",
-		config: proc.Config{
+		ready: operatorReady(port), MetricsURL: "http://" + local(port.metrics) + "/metrics",
+		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: "keda-operator", Path: config.Binaries.Operator, Env: append(own, config.OperatorEnv...),
 			Args:    append(operatorFlags(port, serving.dir), config.OperatorFlags...),
 			LogPath: filepath.Join(c.Dir(), "logs", "keda-operator.log"),
-		},
+		}),
 	}
 	k.MetricsServer = &Program{
-		lifetime: lifetime, ready: metricsServerReady(c),
-		MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
-		config: proc.Config{
+		ready: metricsServerReady(c), MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
+		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: service, Path: config.Binaries.MetricsServer, Env: own,
 			Args:    append(metricsServerFlags(c, port, serving), config.MetricsServerFlags...),
 			LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
-		},
+		}),
 	}
 	return k, nil
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -30,11 +29,9 @@ const logLines = 40
 // Adapter is the product as a process with its own user, with the permissions of deploy/rbac, behind the real
 // aggregator.
 type Adapter struct {
-	config  proc.Config
-	flags   []string
-	process *proc.Process
-	// lifetime is the stage's: a restarted process must outlive the test.
-	lifetime context.Context //nolint:containedctx // see above
+	*proc.Program
+
+	flags []string
 	// URL is its address without the aggregator, with a certificate of the authority in caFile.
 	URL    string
 	caFile string
@@ -94,12 +91,11 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 
 func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flags []string) *Adapter {
 	return &Adapter{
-		lifetime: lifetime, flags: flags,
-		URL: "https://127.0.0.1:" + strconv.Itoa(port),
-		config: proc.Config{
+		flags: flags, URL: "https://127.0.0.1:" + strconv.Itoa(port),
+		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: name, Path: s.built, Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
 			LogPath: filepath.Join(s.dir, name+".log"),
-		},
+		}),
 	}
 }
 
@@ -131,11 +127,11 @@ func (s *Stage) allAdapters() []*Adapter {
 }
 
 // Restart starts the process, also after its end, and returns when it is ready; the aggregator may not know it.
-func (a *Adapter) Restart(ctx context.Context, s *Stage) (err error) {
-	if a.process, err = proc.Start(a.lifetime, a.config); err != nil {
+func (a *Adapter) Restart(ctx context.Context, s *Stage) error {
+	if err := a.Launch(); err != nil {
 		return err
 	}
-	err = cluster.WaitFor(ctx, "adapter "+a.config.Name+" to be ready", pollEvery,
+	err := cluster.WaitFor(ctx, "adapter "+a.Name()+" to be ready", pollEvery,
 		func(ctx context.Context) (bool, string, error) {
 			answer, err := s.Ask(ctx, a, "/readyz")
 			if err != nil {
@@ -157,55 +153,26 @@ func (s *Stage) Ask(ctx context.Context, a *Adapter, path string) ([]byte, error
 	config.CAData, config.Insecure = nil, true // its certificate is for its name in the cluster
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of adapter %s: %w", a.config.Name, err)
+		return nil, fmt.Errorf("making a client of adapter %s: %w", a.Name(), err)
 	}
 	result := clientset.RESTClient().Get().AbsPath(path).Do(ctx)
 	if err := result.Error(); err != nil { // Raw alone drops the server's message
-		return nil, fmt.Errorf("asking adapter %s: %w", a.config.Name, err)
+		return nil, fmt.Errorf("asking adapter %s: %w", a.Name(), err)
 	}
 	return result.Raw()
 }
 
 // Start starts the process, also after Kill, and returns when the aggregator reaches it.
 func (a *Adapter) Start(ctx context.Context, s *Stage) error {
-	process, err := proc.Start(a.lifetime, a.config)
-	if err != nil {
+	if err := a.Launch(); err != nil {
 		return err
 	}
-	a.process = process
 	if err := s.Cluster.WaitMetricsAPI(ctx); err != nil {
-		a.process.Kill()
+		a.Kill()
 		return fmt.Errorf("%w; the adapter's last lines:\n%s", err, a.LogTail())
 	}
 	return nil
 }
 
-// Kill kills the process, as a crash does.
-func (a *Adapter) Kill() { a.process.Kill() }
-
-// Pause stops the process by SIGSTOP, as a frozen machine does, until Resume.
-func (a *Adapter) Pause() error { return a.process.Pause() }
-
-// Resume continues a paused process.
-func (a *Adapter) Resume() error { return a.process.Resume() }
-
-// Stop ends the process by SIGTERM, as a rollout does; it fails if the process had to be killed.
-func (a *Adapter) Stop() error {
-	const grace = 15 * time.Second
-	return a.process.Stop(grace)
-}
-
-// Ended reports whether the process has ended, for example after it lost its Lease.
-func (a *Adapter) Ended() bool {
-	select {
-	case <-a.process.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // LogTail returns the last lines of the adapter's log.
-func (a *Adapter) LogTail() string {
-	return a.process.LogTail(logLines)
-}
+func (a *Adapter) LogTail() string { return a.Program.LogTail(logLines) }

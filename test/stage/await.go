@@ -197,7 +197,7 @@ func (s *Stage) Describe(ctx context.Context, policies ...string) string {
 		}
 	}
 	for _, a := range s.allAdapters() {
-		fmt.Fprintf(&text, "%s, ended %t:\n%s\n", a.config.Name, a.Ended(), a.LogTail())
+		fmt.Fprintf(&text, "%s, ended %t:\n%s\n", a.Name(), a.Ended() != nil, a.LogTail())
 	}
 	if s.KEDA != nil {
 		fmt.Fprintf(&text, "scaler:\n%s\nKEDA's operator:\n%s\n", s.Scaler.LogTail(), s.KEDA.Operator.LogTail(logLines))

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
@@ -41,19 +39,14 @@ type ScalerConfig struct {
 
 // Scaler is KEDA's external scaler as a process with its own user, with the permissions of deploy/scaler.
 type Scaler struct {
+	*proc.Program
+
 	// Address is host:port, as in the metadata of triggers.
 	Address string
 	// URL has /metrics and /readyz.
 	URL string
 
-	config   proc.Config
 	security Security
-	// lifetime is the stage's: a restarted process must outlive the test.
-	lifetime context.Context //nolint:containedctx // see above
-
-	// mu guards process.
-	mu      sync.Mutex
-	process *proc.Process
 }
 
 // applyScaler applies the manifests and sets the flags of all scalers of the stage.
@@ -108,10 +101,10 @@ func (s *Stage) startScaler(ctx context.Context, name string, port int, config S
 		flags = append(flags, "--client-ca-file="+s.scalerCA.CAFile())
 	}
 	scaler := &Scaler{
-		Address: address(port), URL: "http://" + address(observed), security: config.Security, lifetime: ctx,
-		config: proc.Config{
+		Address: address(port), URL: "http://" + address(observed), security: config.Security,
+		Program: proc.NewProgram(ctx, proc.Config{
 			Name: name, Path: s.scalerBuilt, Args: append(flags, config.Flags...), LogPath: filepath.Join(s.dir, name+".log"),
-		},
+		}),
 	}
 	return scaler, scaler.Restart(ctx)
 }
@@ -134,20 +127,14 @@ func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error)
 // Restart starts the process, also after Kill or Stop, and returns when it is ready.
 func (a *Scaler) Restart(ctx context.Context) error {
 	a.Kill()
-	process, err := proc.Start(a.lifetime, a.config)
-	if err != nil {
+	if err := a.Launch(); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	a.process = process
-	a.mu.Unlock()
-	err = cluster.WaitFor(ctx, a.config.Name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
-		select {
-		case <-process.Done():
-			return false, "", errors.Join(errors.New("the process has ended"), process.Err())
-		default:
-			return a.Ready(ctx)
+	err := cluster.WaitFor(ctx, a.Name()+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
+		if err := a.Ended(); err != nil {
+			return false, "", err
 		}
+		return a.Ready(ctx)
 	})
 	if err != nil {
 		a.Kill()
@@ -169,32 +156,5 @@ func (a *Scaler) Ready(ctx context.Context) (ready bool, said string, err error)
 	return response.StatusCode == http.StatusOK, response.Status, response.Body.Close()
 }
 
-func (a *Scaler) current() *proc.Process {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.process
-}
-
-// Kill kills the process, as a crash does.
-func (a *Scaler) Kill() {
-	if process := a.current(); process != nil {
-		process.Kill()
-	}
-}
-
-// Stop ends the process by SIGTERM, as a rollout does; it fails if the process had to be killed.
-func (a *Scaler) Stop() error {
-	const grace = 15 * time.Second
-	return a.current().Stop(grace)
-}
-
-// Pause stops the process by SIGSTOP: its connections stay open and it does not respond.
-func (a *Scaler) Pause() error { return a.current().Pause() }
-
-// Resume continues a paused process.
-func (a *Scaler) Resume() error { return a.current().Resume() }
-
 // LogTail returns the last lines of the scaler's log.
-func (a *Scaler) LogTail() string {
-	return a.current().LogTail(logLines)
-}
+func (a *Scaler) LogTail() string { return a.Program.LogTail(logLines) }
