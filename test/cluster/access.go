@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -16,16 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 // tokenLife is longer than any test, demo or benchmark: the token in a kubeconfig file is not renewed.
 const tokenLife = 24 * time.Hour
-
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.certificate)
-	return pool
-}
 
 // adminConfig has no client-side rate limit: a benchmark creates a thousand objects at once.
 func (c *Cluster) adminConfig() *rest.Config {
@@ -33,7 +28,8 @@ func (c *Cluster) adminConfig() *rest.Config {
 		Host: local("https", c.ports.apiServer),
 		QPS:  -1,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: c.ids.ca.certPEM(), CertData: c.ids.admin.certPEM, KeyData: c.ids.admin.keyPEM,
+			CAData:   []byte(c.ids.ca.PEM()),
+			CertData: []byte(c.ids.admin.Certificate), KeyData: []byte(c.ids.admin.Key),
 		},
 		UserAgent: fieldManager,
 	}
@@ -51,9 +47,9 @@ func (c *Cluster) kubeconfigPath(name string) string {
 }
 
 func (c *Cluster) writeKubeconfigs() error {
-	for name, pair := range map[string]certificate{"admin": c.ids.admin, ControllerManager: c.ids.controllerUser} {
+	for name, pair := range map[string]identity.Pair{"admin": c.ids.admin, ControllerManager: c.ids.controllerUser} {
 		user := clientcmdapi.NewAuthInfo()
-		user.ClientCertificateData, user.ClientKeyData = pair.certPEM, pair.keyPEM
+		user.ClientCertificateData, user.ClientKeyData = []byte(pair.Certificate), []byte(pair.Key)
 		if _, err := c.writeKubeconfig(name, user, "default"); err != nil {
 			return err
 		}
@@ -63,7 +59,7 @@ func (c *Cluster) writeKubeconfigs() error {
 
 func (c *Cluster) writeKubeconfig(name string, user *clientcmdapi.AuthInfo, namespace string) (path string, err error) {
 	server := clientcmdapi.NewCluster()
-	server.Server, server.CertificateAuthorityData = local("https", c.ports.apiServer), c.ids.ca.certPEM()
+	server.Server, server.CertificateAuthorityData = local("https", c.ports.apiServer), []byte(c.ids.ca.PEM())
 	current := clientcmdapi.NewContext()
 	current.Cluster, current.AuthInfo, current.Namespace = "local", name, namespace
 	config := clientcmdapi.NewConfig()

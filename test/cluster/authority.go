@@ -7,18 +7,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 // Authority is a certificate authority for programs beside the cluster that use TLS with each other.
 type Authority struct {
-	authority *authority
+	authority *identity.Authority
 	dir       string
 }
 
 // NewAuthority creates a certificate authority with its certificate in its directory as ca.crt. The name is one path
 // element; another authority of that name is replaced. Its key is in no file.
 func (c *Cluster) NewAuthority(name string) (*Authority, error) {
-	own, err := newAuthority(name)
+	own, err := identity.NewAuthority(name)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +28,7 @@ func (c *Cluster) NewAuthority(name string) (*Authority, error) {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of %s: %w", name, err)
 	}
-	if err := os.WriteFile(a.CAFile(), own.certPEM(), 0o600); err != nil {
+	if err := os.WriteFile(a.CAFile(), []byte(own.PEM()), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the certificate of %s: %w", name, err)
 	}
 	return a, nil
@@ -41,9 +43,9 @@ func (a *Authority) CAFile() string { return filepath.Join(a.dir, "ca.crt") }
 // Issue writes a certificate for servers and clients, for the host names, localhost and 127.0.0.1. A second call for
 // the name replaces the files.
 func (a *Authority) Issue(name string, hosts ...string) (certFile, keyFile string, err error) {
-	pair, err := a.authority.peer(name, hosts...)
+	pair, err := a.authority.Peer(name, hosts...)
 	if err != nil {
 		return "", "", err
 	}
-	return pair.write(a.dir, name)
+	return writePair(pair, a.dir, name)
 }

@@ -211,12 +211,12 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // checkClient returns a client that all components accept.
 func (c *Cluster) checkClient() (*http.Client, error) {
-	pair, err := tls.X509KeyPair(c.ids.admin.certPEM, c.ids.admin.keyPEM)
+	pair, err := tls.X509KeyPair([]byte(c.ids.admin.Certificate), []byte(c.ids.admin.Key))
 	if err != nil {
 		return nil, fmt.Errorf("loading the certificate of the administrator: %w", err)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: c.ids.ca.pool(), Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS12, RootCAs: c.ids.ca.Pool(), Certificates: []tls.Certificate{pair},
 	}}
 	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
 }

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 const availablePoll = 100 * time.Millisecond
@@ -62,11 +64,11 @@ func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certF
 	if len(api.Versions) == 0 {
 		api.Versions = CustomMetrics()
 	}
-	ca, err := newAuthority("metrics-api-ca")
+	ca, err := identity.NewAuthority("metrics-api-ca")
 	if err != nil {
 		return "", "", err
 	}
-	pair, err := ca.server(api.Service + "." + api.Namespace + ".svc")
+	pair, err := ca.Server(api.Service + "." + api.Namespace + ".svc")
 	if err != nil {
 		return "", "", err
 	}
@@ -74,13 +76,13 @@ func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certF
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), ca.certPEM(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte(ca.PEM()), 0o600); err != nil {
 		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
 	}
-	if certFile, keyFile, err = pair.write(dir, "tls"); err != nil {
+	if certFile, keyFile, err = writePair(pair, dir, "tls"); err != nil {
 		return "", "", err
 	}
-	if err := c.Apply(ctx, api.objects(ca.certPEM())...); err != nil {
+	if err := c.Apply(ctx, api.objects([]byte(ca.PEM()))...); err != nil {
 		return "", "", fmt.Errorf("registering the metrics API: %w", err)
 	}
 	return certFile, keyFile, nil

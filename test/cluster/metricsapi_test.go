@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 const metricName = "desired_replicas"
@@ -56,7 +57,7 @@ func aggregated(c *Cluster, handler http.Handler) *http.Server {
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: log.New(io.Discard, "", 0), // the test of a rejected certificate fails a hundred handshakes
 		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.pool(),
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.Pool(),
 		},
 	}
 }
@@ -177,11 +178,11 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	api := MetricsAPI{Namespace: "metrics", Service: "adapter", Port: listener.Addr().(*net.TCPAddr).Port}
 	_, _, err = c.RegisterMetricsAPI(t.Context(), api)
 	require.NoError(t, err)
-	other, err := newAuthority("somebody-else")
+	other, err := identity.NewAuthority("somebody-else")
 	require.NoError(t, err)
-	pair, err := other.server("adapter.metrics.svc")
+	pair, err := other.Server("adapter.metrics.svc")
 	require.NoError(t, err)
-	certFile, keyFile, err := pair.write(t.TempDir(), "tls")
+	certFile, keyFile, err := writePair(pair, t.TempDir(), "tls")
 	require.NoError(t, err)
 	serve(t, listener, aggregated(c, m), certFile, keyFile)
 

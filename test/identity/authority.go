@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// life is longer than any test, demo or benchmark, and short for files that are left behind.
+const life = 7 * 24 * time.Hour
+
 // Authority is a certificate authority. Its private key is in memory only.
 type Authority struct {
 	certificate *x509.Certificate
@@ -42,7 +45,7 @@ func NewAuthority(name string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the key of %s: %w", name, err)
 	}
-	template := newTemplate(name)
+	template := newTemplate(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -56,28 +59,52 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{certificate: certificate, key: key}, nil
 }
 
-func newTemplate(name string) *x509.Certificate {
+func newTemplate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
-		SerialNumber: new(big.Int).SetInt64(now.UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		SerialNumber: new(big.Int).SetInt64(now.UnixNano()), Subject: subject,
+		// An hour back: clocks may be set while a demo runs.
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
 	}
+}
+
+// Pool trusts the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
 }
 
 // PEM is the authority's certificate.
 func (a *Authority) PEM() string { return encode("CERTIFICATE", a.certificate.Raw) }
 
-// Server issues a certificate for 127.0.0.1 and localhost.
-func (a *Authority) Server(name string) (Pair, error) {
-	template := newTemplate(name)
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+// Server issues a serving certificate for host names and addresses, localhost and 127.0.0.1. The first is its name.
+func (a *Authority) Server(hosts ...string) (Pair, error) { return a.issue(serving(hosts[0], hosts)) }
+
+// Peer issues a certificate for serving that clients may use too.
+func (a *Authority) Peer(name string, hosts ...string) (Pair, error) {
+	template := serving(name, hosts)
+	template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	return a.issue(template)
 }
 
-// Client issues a client certificate; its name is the role in Pulsar.
-func (a *Authority) Client(role string) (Pair, error) {
-	template := newTemplate(role)
+func serving(name string, hosts []string) *x509.Certificate {
+	template := newTemplate(pkix.Name{CommonName: name})
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	for _, host := range hosts {
+		if address := net.ParseIP(host); address != nil {
+			template.IPAddresses = append(template.IPAddresses, address)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	return template
+}
+
+// Client issues a client certificate. Its name is the role in Pulsar, and the user in Kubernetes with these groups.
+func (a *Authority) Client(name string, groups ...string) (Pair, error) {
+	template := newTemplate(pkix.Name{CommonName: name, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package identity
 
 import (
 	"crypto/tls"
@@ -12,22 +12,22 @@ import (
 )
 
 func TestCertificatesAreGoodForTheirUseOnly(t *testing.T) {
-	ca, err := newAuthority("ca")
+	ca, err := NewAuthority("ca")
 	require.NoError(t, err)
-	other, err := newAuthority("ca")
+	other, err := NewAuthority("ca")
 	require.NoError(t, err)
-	server, err := ca.server("adapter.metrics.svc")
+	server, err := ca.Server("adapter.metrics.svc", "10.0.0.1")
 	require.NoError(t, err)
-	client, err := ca.client("alice", "admins")
+	client, err := ca.Client("alice", "admins")
 	require.NoError(t, err)
 
-	verify := func(from *authority, pair certificate, host string, use x509.ExtKeyUsage) error {
-		loaded, err := tls.X509KeyPair(pair.certPEM, pair.keyPEM)
+	verify := func(from *Authority, pair Pair, host string, use x509.ExtKeyUsage) error {
+		loaded, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
 		require.NoError(t, err)
-		_, err = loaded.Leaf.Verify(x509.VerifyOptions{Roots: from.pool(), DNSName: host, KeyUsages: []x509.ExtKeyUsage{use}})
+		_, err = loaded.Leaf.Verify(x509.VerifyOptions{Roots: from.Pool(), DNSName: host, KeyUsages: []x509.ExtKeyUsage{use}})
 		return err
 	}
-	for _, host := range []string{"adapter.metrics.svc", "localhost", "127.0.0.1"} {
+	for _, host := range []string{"adapter.metrics.svc", "10.0.0.1", "localhost", "127.0.0.1"} {
 		require.NoError(t, verify(ca, server, host, x509.ExtKeyUsageServerAuth))
 	}
 	require.NoError(t, verify(ca, client, "", x509.ExtKeyUsageClientAuth))
@@ -37,7 +37,7 @@ func TestCertificatesAreGoodForTheirUseOnly(t *testing.T) {
 	require.Error(t, verify(ca, server, "", x509.ExtKeyUsageClientAuth))
 	require.Error(t, verify(ca, client, "", x509.ExtKeyUsageServerAuth))
 
-	peer, err := ca.peer("scaler", "scaler.autoscaler.svc")
+	peer, err := ca.Peer("scaler", "scaler.autoscaler.svc")
 	require.NoError(t, err)
 	require.NoError(t, verify(ca, peer, "scaler.autoscaler.svc", x509.ExtKeyUsageServerAuth))
 	require.NoError(t, verify(ca, peer, "", x509.ExtKeyUsageClientAuth))
