@@ -8,5 +8,6 @@
 // Ctrl-C, a panic, a test timeout or a SIGKILL of the parent (Linux; on other systems all but the SIGKILL), and not
 // after a failed start.
 //
-// It does not restart a child, reads its output only for LogTail, and touches no process that it did not start.
+// It restarts a child only by a call of Program.Launch, reads its output only for LogTail, and touches no process that
+// it did not start.
 package proc
