@@ -3,8 +3,8 @@
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
 // drawn from the seed on the command line, or recorded loads (-trace, -traces). It prints a table of each set, can
-// leave out parts of our algorithm (-ablate), and writes HTML pages with charts (-plots) and its numbers as JSON (-out).
-// -h has all flags.
+// leave out parts of our algorithm (-ablate), and writes pages with charts (-plots) and its numbers as JSON (-out). -h
+// has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line

@@ -15,7 +15,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -258,36 +257,6 @@ func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, fmt.Errorf("reading status.replicas: %w", err)
 	}
 	return Replicas{Spec: spec, Status: status, Started: int64(f.stage.Mesh.Started(Namespace, f.Name))}, nil
-}
-
-// NewPolicy is a policy for a Function of the same name, with bounds and an objective.
-func NewPolicy(function string, minReplicas, maxReplicas int32, objective time.Duration) *v1alpha1.AutoscalingPolicy {
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: function},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
-			},
-			ScalingSpec: v1alpha1.ScalingSpec{
-				MinReplicas: &minReplicas, MaxReplicas: maxReplicas,
-				LatencyObjective: metav1.Duration{Duration: objective},
-			},
-		},
-	}
-}
-
-// Policy reads the policy of the Function's name.
-func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, error) {
-	return f.stage.Policy(ctx, f.Name)
-}
-
-// Policy reads a policy.
-func (s *Stage) Policy(ctx context.Context, name string) (*v1alpha1.AutoscalingPolicy, error) {
-	p := &v1alpha1.AutoscalingPolicy{}
-	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, p); err != nil {
-		return nil, fmt.Errorf("reading the policy: %w", err)
-	}
-	return p, nil
 }
 
 // Autoscaler reads the HorizontalPodAutoscaler of the policy; nil if there is none yet.
