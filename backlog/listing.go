@@ -160,7 +160,7 @@ func (l *Listing) Add(topic string) {
 
 // RecordListing records a complete listing that was requested at this time. New topics that a pattern matches are
 // tracked from now on, removed ones no longer; the others keep their history. A listing older than the last one is
-// dropped, and so is one that is no longer needed. Of owners that need more than before, the first to track comes first.
+// dropped, and so is one that is no longer needed. Owners that need more than before get it in the order they came.
 func (s *Store) RecordListing(listing *Listing, at time.Time) {
 	matches := make([][]string, len(listing.patterns))
 	for i, one := range listing.patterns {

@@ -109,7 +109,7 @@ func (b Bounds) refuseSubscription(topics tracks, tooMany bool) error {
 		grouped(b.Subscription), SubscriptionBoundFlag)
 }
 
-// refuseNamespace returns why a tenant may not track these topics, with which it would have after pairs of a topic and a
+// refuseNamespace returns why a tenant may not track these topics, with which it would have after pairs of topic and
 // subscription instead of before; nil if it may. Who tracks already keeps what it has.
 func (b Bounds) refuseNamespace(topics tracks, before, after int) error {
 	if b.Namespace == 0 || after <= max(before, b.Namespace) {

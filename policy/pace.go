@@ -19,8 +19,8 @@ const (
 )
 
 // Pace is how often topics need to be polled. They are at rest if the Function has been idle for long, a replica runs
-// that processes the first messages, none can be removed, and the objective is long. Without a replica messages wait for
-// a poll: with a short objective it comes quickly.
+// that processes the first messages, none can be removed, and the objective is long. Without a replica messages wait
+// for a poll: with a short objective it comes quickly.
 func (z Zero) Pace(in Input) backlog.Pace {
 	switch {
 	case in.Unknown != nil || !in.Reading.Coverage.Complete():

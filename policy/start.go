@@ -29,9 +29,11 @@ type Start struct {
 const (
 	// startSeconds is the time to start a replica before one was measured: a cached image, a JVM, a subscription.
 	startSeconds = 25
-	// SyncPeriod is the HPA's, added to a start and a poll for the reaction time. A lag counts up to LongestSync.
-	SyncPeriod, LongestSync = 15 * time.Second, 5 * time.Minute
-	startWeight             = 0.3
+	// SyncPeriod is the HPA's, added to a start and a poll for the reaction time.
+	SyncPeriod = 15 * time.Second
+	// LongestSync is the maximum lag that counts in its place.
+	LongestSync = 5 * time.Minute
+	startWeight = 0.3
 	// longestStart is the maximum time of a start; a longer one is not learned.
 	longestStart = 5 * time.Minute
 	// coarsePoll is a poll interval that is too long to measure a start.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package poll fetches what a backlog.Store tracks: each topic once an interval, less often while all its owners are
-// at rest, more often while one needs it quickly, and with their own intervals the listings of the namespaces that patterns need and the instances of
-// workloads.
+// at rest, and more often while one needs it quickly. The listings of the namespaces that patterns need and the
+// instances of workloads have intervals of their own.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
 //

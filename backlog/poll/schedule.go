@@ -116,6 +116,7 @@ func (s *schedule) waitOf(one *slot) time.Duration {
 		return s.pace.rest
 	case backlog.Quick:
 		return s.pace.quick
+	case backlog.Usual:
 	}
 	return s.pace.after(one.job.Kind, 0)
 }

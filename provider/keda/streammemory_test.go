@@ -66,8 +66,12 @@ func (c *frugalClient) open(method string, of *pb.ScaledObjectRef) {
 	c.t.Helper()
 	c.headers.Reset()
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", "/" + pb.ExternalScaler_ServiceDesc.ServiceName + "/" + method},
-		{":authority", "scaler.pulsar:9443"}, {"content-type", "application/grpc"}, {"user-agent", "grpc-go/1.85.0"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", "/" + pb.ExternalScaler_ServiceDesc.ServiceName + "/" + method},
+		{":authority", "scaler.pulsar:9443"},
+		{"content-type", "application/grpc"},
+		{"user-agent", "grpc-go/1.85.0"},
 		{"te", "trailers"},
 	} {
 		require.NoError(c.t, c.encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
