@@ -106,16 +106,18 @@ func TestTopicsAreNeededQuicklyAtZeroWithAShortObjective(t *testing.T) {
 		change func(in *policy.Input)
 		pace   backlog.Pace
 	}{
-		"below a minute":          {func(*policy.Input) {}, backlog.Quick},
-		"not with a minute":       {func(in *policy.Input) { in.Spec.LatencyObjective.Duration = time.Minute }, backlog.Usual},
-		"not with a replica":      {func(in *policy.Input) { in.CurrentReplicas = 1 }, backlog.Usual},
-		"not without an answer":   {func(in *policy.Input) { in.Unknown = backlog.ErrTopicNotFound }, backlog.Usual},
-		"not with unknown topics": {func(in *policy.Input) { in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden) }, backlog.Usual},
+		"below a minute":        {func(*policy.Input) {}, backlog.Quick},
+		"not with a minute":     {func(in *policy.Input) { in.Spec.LatencyObjective.Duration++ }, backlog.Usual},
+		"not with a replica":    {func(in *policy.Input) { in.CurrentReplicas = 1 }, backlog.Usual},
+		"not without an answer": {func(in *policy.Input) { in.Unknown = backlog.ErrTopicNotFound }, backlog.Usual},
+		"not with unknown topics": {func(in *policy.Input) {
+			in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
+		}, backlog.Usual},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := idle(0, 1800)
-			in.Spec.MinReplicas, in.Spec.LatencyObjective = new(int32), metav1.Duration{Duration: 59 * time.Second}
+			in.Spec.MinReplicas, in.Spec.LatencyObjective = new(int32), metav1.Duration{Duration: time.Minute - 1}
 			test.change(&in)
 			_, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(0)})
 			require.Equal(t, test.pace, state.Zero.Pace(in))
