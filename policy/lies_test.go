@@ -82,34 +82,6 @@ func TestCountersOfPulsarThatTheInstancesContradictRemoveFewReplicas(t *testing.
 	}
 }
 
-// Pulsar's metadata names two of the four partitions, each of which keeps a replica busy.
-func TestMissingPartitionsOfAFailoverSubscriptionRemoveNoReplica(t *testing.T) {
-	t.Parallel()
-	p := newPlant(4, 34, 10).knowing()
-	known := 4
-	p.change = func(_ int, in *policy.Input) {
-		r := &in.Reading
-		r.Type, r.Partitions, in.Partitions = backlog.Failover, known, nil
-		for _, m := range []*backlog.Measurement{&r.PublishRate, &r.LatestPublishRate, &r.ProcessRate, &r.Ready} {
-			value, _ := m.Value()
-			*m = backlog.Known(value * float64(known) / 4)
-		}
-		for i := range known {
-			in.Partitions = append(in.Partitions, backlog.PartitionReading{
-				Index: i, PublishRate: backlog.Known(34.0 / 4), Ready: backlog.Known(0),
-			})
-		}
-	}
-	p.run(hour)
-	require.Equal(t, int32(4), p.in.CurrentReplicas)
-	known = 2
-	for range 60 {
-		p.run(10)
-		require.Equal(t, int32(4), p.in.CurrentReplicas)
-	}
-	require.Equal(t, policy.HoldContradicted, p.log[len(p.log)-1].decision.Hold.Reason)
-}
-
 // Expired messages were published and are neither finished nor in the backlog: an overload, and no lie.
 func TestMessagesThatExpireAreArrivals(t *testing.T) {
 	t.Parallel()
