@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// contradictedFactor is the factor by which the messages that were certainly there exceed Pulsar's count beyond doubt,
-	// and lastingFactor the one that counts if it lasts.
-	contradictedFactor, lastingFactor = 10, 1.5
-	// contradictedMessages exceed the difference between counts of different times at a low load.
+	// contradictedFactor is the factor by which the messages that were certainly there exceed Pulsar's count.
+	contradictedFactor = 10
+	// contradictedMessages within a rate window exceed the difference between counts of different times at a low load.
 	contradictedMessages = 50
 	// foundShare of the published messages is found again: finished, or in the backlog.
 	foundShare = 0.5
@@ -27,61 +26,42 @@ const (
 	longestSurge = 10 * time.Minute
 )
 
-// lasting is the contradiction that began at a time, and keeps replicas; nil for none. The counts of the instances are
-// older than Pulsar's, so it has to outlast both windows, and at a low load enough messages.
-func lasting(in Input, began Ongoing) *Hold {
+// lasting is the reason not to remove replicas; nil for none. The counts of the instances are older than Pulsar's, so
+// only a contradiction that outlasts both windows counts.
+func lasting(in Input, c Ongoing) *Hold {
 	r := in.Reading
-	elapsed := r.At.Sub(began.Since)
-	if began.Since.IsZero() || elapsed < r.Window+r.Instances.Window {
+	if c.Since.IsZero() || r.At.Sub(c.Since) < r.Window+r.Instances.Window {
 		return nil
 	}
-	return contradiction(in, lastingFactor, elapsed+r.Window)
+	return contradiction(in)
 }
 
-// contradiction reports that Pulsar's counters cannot be right, by a factor and by messages over some time: messages
-// that instances finished, and those that the backlog grew by, were certainly published, and finished messages were
-// delivered. It is nil if any of the numbers is unknown.
-func contradiction(in Input, factor float64, over time.Duration) *Hold {
-	r := in.Reading
-	finished, grown, err := found(r)
+// contradiction reports that Pulsar's counters cannot be right: messages that instances finished, and those that the
+// backlog grew by, were certainly published, and finished messages were delivered. It is nil if any of the numbers is
+// unknown.
+func contradiction(in Input) *Hold {
+	r, seconds := in.Reading, in.Reading.Window.Seconds()
+	grown, err := r.GrowthRate.Value()
 	if err != nil {
 		return nil
 	}
+	finished, unknown := r.Instances.ProcessRate.Value()
+	if unknown != nil {
+		finished = 0
+	}
 	contradicts := func(sure, counted float64) bool {
-		return sure*over.Seconds() > contradictedMessages && sure > factor*counted
+		return sure*seconds > contradictedMessages && sure > contradictedFactor*counted
 	}
 	if counted, err := r.PublishRate.Value(); err == nil && contradicts(finished+grown, counted) {
 		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s published, but the backlog grew by "+
 			"%s/s and the instances finished %s/s: look for what alters answers of its admin service", short(counted),
 			short(grown), short(finished))}
 	}
-	if counted, err := processRate(r); err == nil && contradicts(finished, counted) {
+	if counted, err := r.ProcessRate.Value(); err == nil && contradicts(finished, counted) {
 		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
 			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))}
 	}
 	return nil
-}
-
-// found are the rates of messages that instances finished, 0 if unknown, and of the growth of the backlog.
-func found(r backlog.Reading) (finished, grown float64, err error) {
-	if grown, err = r.GrowthRate.Value(); err != nil {
-		return 0, 0, err
-	}
-	finished, _ = r.Instances.ProcessRate.Value()
-	return finished, grown, nil
-}
-
-// certain is a contradicted reading with the messages that were certainly published. The instances may be wrong, so
-// they finished no more than replicas can process.
-func certain(in Input, capacity *LearnedCapacity) backlog.Reading {
-	r := in.Reading
-	finished, grown, _ := found(r) // they are known, or there would be no contradiction
-	if capacity != nil {
-		finished = min(finished, float64(in.CurrentReplicas)*capacity.MessagesPerSecond)
-	}
-	counted, _ := r.PublishRate.LowerBound()
-	r.PublishRate, r.LatestPublishRate = backlog.Known(max(counted, finished+grown)), backlog.Unknown(backlog.ErrNoRate)
-	return r
 }
 
 // confirmed is the reading with a publish and a process rate that the other measurements confirm. Published messages

@@ -88,17 +88,19 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	}
 	after.ReadAt = in.Reading.At
 	after.Oldest = before.Oldest.learn(in.Reading)
-	suspected := contradiction(in, lastingFactor, longestWindow) != nil
-	after.Contradiction = before.Contradiction.while(suspected, in.Reading.At)
-	if lasting(in, after.Contradiction) != nil {
-		in.Reading = certain(in, before.Capacity)
-		return after.learnLoad(in, before), false
-	}
-	if contradiction(in, contradictedFactor, in.Reading.Window) != nil {
+	contradicted := contradiction(in) != nil
+	after.Contradiction = before.Contradiction.while(contradicted, in.Reading.At)
+	if contradicted {
 		return after, false
 	}
 	in.Reading = confirmed(in.Reading)
-	after = after.learnLoad(in, before)
+	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
+		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
+		var pulse bool
+		after.Pulses, pulse = foresight{in: in, state: before}.learn(react)
+		after.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
+		after.Arrivals.confirm(before.Arrivals, in.Reading)
+	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
 	if elapsed < learnEvery || missing {
 		return after, false
@@ -126,20 +128,6 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	return after, saturated
 }
 
-// learnLoad learns arrivals and their pulses from a reading.
-func (s State) learnLoad(in Input, before State) State {
-	rate, err := before.Arrivals.publishRate(in.Reading)
-	if err != nil {
-		return s
-	}
-	objective, react := LatencyObjective(in.Spec).Seconds(), s.Start.react(in)
-	var pulse bool
-	s.Pulses, pulse = foresight{in: in, state: before}.learn(react)
-	s.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
-	s.Arrivals.confirm(before.Arrivals, in.Reading)
-	return s
-}
-
 // stabilize returns the target, starting from the replicas that were decided last, and the hold that keeps those. It
 // removes replicas only if fresh is true: no earlier decision used the reading.
 func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, held *Hold) {
@@ -159,9 +147,6 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	}
 	if kept > current {
 		return kept, nil
-	}
-	if held := lasting(in, after.Contradiction); held != nil {
-		return current, held
 	}
 	if after.Zero.readyForZero(in) && !winner.foresees {
 		return 0, nil

@@ -80,6 +80,9 @@ func holdDown(in Input, state State) *Hold {
 	if err := unknownLoad(in); err != nil {
 		return &Hold{HoldUnknown, err.Error()}
 	}
+	if held := lasting(in, state.Contradiction); held != nil {
+		return held
+	}
 	if s := state.Start; s.Open {
 		return &Hold{HoldStabilizing, fmt.Sprintf(
 			"replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second))}

@@ -54,34 +54,6 @@ func TestACounterThatDriftsMovesFewReplicas(t *testing.T) {
 	}
 }
 
-// All counters of Pulsar agree with each other, and the instances finish more than these count.
-func TestCountersOfPulsarThatTheInstancesContradictRemoveFewReplicas(t *testing.T) {
-	t.Parallel()
-	for name, told := range map[string]func(polls int) float64{
-		"two of four partitions are missing": func(int) float64 { return 0.5 },
-		"a rising load, replayed backwards":  func(polls int) float64 { return max(0.15, 1-0.05*float64(polls)) },
-		"all drift down":                     func(polls int) float64 { return max(0.25, math.Pow(0.95, float64(polls))) },
-		"all stand still":                    func(int) float64 { return 0 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			before, least, most, waiting := lied(func(polls int, r *backlog.Reading) {
-				for _, m := range []*backlog.Measurement{
-					&r.PublishRate, &r.LatestPublishRate, &r.ProcessRate, &r.DeliveryRate, &r.GrowthRate, &r.Ready, &r.LeastReady,
-					&r.LeastUndispatched,
-				} {
-					if value, err := m.Value(); err == nil {
-						*m = backlog.Known(value * told(polls))
-					}
-				}
-			})
-			require.GreaterOrEqual(t, least, before-3)
-			require.LessOrEqual(t, most, before+4)
-			require.Less(t, waiting, 70*45.0, "45 s of arrivals, with an objective of 60 s")
-		})
-	}
-}
-
 // Expired messages were published and are neither finished nor in the backlog: an overload, and no lie.
 func TestMessagesThatExpireAreArrivals(t *testing.T) {
 	t.Parallel()

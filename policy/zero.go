@@ -56,7 +56,7 @@ func (z Zero) learn(in Input, before State) Zero {
 // learnIdle learns whether the Function is idle. quiet means that all rates are 0, busy that one is above 0.
 func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
 	unseen := in.Now.Sub(z.IdleAt) > in.freshFor() || in.Reading.At.Sub(before.ReadAt) > in.freshFor()
-	contradicted := contradiction(in, contradictedFactor, in.Reading.Window) != nil
+	contradicted := contradiction(in) != nil
 	switch idle := quiet && empty(in, before.Floor) && !contradicted; {
 	case idle && (z.IdleSince.IsZero() || unseen):
 		z.IdleSince, z.IdleAt = in.Now, in.Now
