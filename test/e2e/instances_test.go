@@ -107,6 +107,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	light := c.measure(t, end.calls+5, end.calls+55)
 	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)
+	require.Less(t, light.share, full.share)
 	stop()
 	c.restarts(t, first, second)
 }
@@ -219,5 +220,6 @@ func testPython(t *testing.T, g *ground) {
 	light := c.measure(t, end.calls+3, end.calls+28)
 	light.requireShare(t)
 	require.Less(t, light.busy, full.busy)
+	require.Less(t, light.share, full.share)
 	stop()
 }

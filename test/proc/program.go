@@ -72,9 +72,10 @@ func (p *Program) Done() <-chan struct{} { return p.Process().Done() }
 
 // Ended is an error with the reason if the process has ended.
 func (p *Program) Ended() error {
+	process := p.Process()
 	select {
-	case <-p.Done():
-		return errors.Join(errors.New("the process has ended"), p.Process().Err())
+	case <-process.Done():
+		return errors.Join(errors.New("the process has ended"), process.Err())
 	default:
 		return nil
 	}
