@@ -46,19 +46,19 @@ type Row struct {
 	// SavedReplicaHours and SavedPercent compare with each day's largest number of replicas, all the time.
 	SavedReplicaHours *float64 `json:"savedReplicaHours"`
 	SavedPercent      *float64 `json:"savedPercent"`
-	// SavedSinceRecommend compares with the mean replicas in mode Recommend.
+	// SavedSinceRecommend compares with the mean replicas in mode Recommend or Paused.
 	SavedSinceRecommend *float64 `json:"savedReplicaHoursSinceRecommend"`
 	Cost                *float64 `json:"cost"`
 	SavedCost           *float64 `json:"savedCost"`
 	// NoDataHours in which the objective or the replicas are unknown, summed over the policies.
 	NoDataHours float64 `json:"noDataHours"`
-	// Recommend is the time in mode Recommend, which does not count above; null without any.
+	// Recommend is the time in mode Recommend or Paused, which does not count above; null without any.
 	Recommend *Recommend `json:"recommend"`
 	// LateReasons are those of condition ObjectiveMet, the longest first.
 	LateReasons []Reason `json:"lateReasons"`
 }
 
-// Recommend is what happened in mode Recommend, when something else scaled.
+// Recommend is what happened in mode Recommend or Paused, when something else scaled.
 type Recommend struct {
 	Hours               float64  `json:"hours"`
 	ObjectiveMetPercent *float64 `json:"objectiveMetPercent"`
@@ -96,8 +96,7 @@ func (g *group) add(p history.PolicyOutcome, seconds float64) {
 	for reason, late := range p.LateReasons {
 		g.reasons[reason] += late
 	}
-	all := p.Scaled.Plus(p.Recommend)
-	g.noData += max(0, seconds-min(all.KnownSeconds, all.RunningSeconds))
+	g.noData += max(0, seconds-p.Scaled.Plus(p.Recommend).WholeSeconds)
 	if s, r := p.Scaled, p.Recommend; s.RunningSeconds >= leastRecommend && r.RunningSeconds >= leastRecommend {
 		saved := r.ReplicaSeconds/r.RunningSeconds*s.RunningSeconds - s.ReplicaSeconds
 		if g.since == nil {

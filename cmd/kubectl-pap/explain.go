@@ -169,13 +169,13 @@ const mostEvents = 20
 
 // parseTime parses a time, or how long ago it was.
 func parseTime(text string, now time.Time) (time.Time, error) {
-	if before, err := time.ParseDuration(text); err == nil && before >= 0 {
-		return now.Add(-before), nil
+	if before, err := model.ParseDuration(text); err == nil {
+		return now.Add(-time.Duration(before)), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, fmt.Errorf("--at is %q: it must be a time such as 2026-11-27T14:00:00Z, or how long ago, such as 10m",
-			text)
+		return at, fmt.Errorf("--at is %q: it must be a time such as 2026-11-27T14:00:00Z, or how long ago, such as 10m "+
+			"or 2d", text)
 	}
 	return at, nil
 }

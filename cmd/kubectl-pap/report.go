@@ -28,13 +28,13 @@ replica-hours, and what scaling saved. The policy with the most late time is fir
   LATE        time in which they did not
   REPLICA-H   running replicas, summed over time, in hours
   SAVED       replica-hours below the largest number of each day (UTC), if it had run all the time
-  SINCE       replica-hours below the mean in mode Recommend, when something else scaled; the loads may differ
+  SINCE       replica-hours below the mean in mode Recommend or Paused, if a policy was a day or longer in each
   COST        replica-hours times --cost-per-replica-hour, in your currency
   NO DATA     time in which the objective or the replicas are unknown
 
-Time without data counts neither as met nor as late, and has no replica-hours. Hours in mode Recommend are in a line
-below the table. Below it are also the ten policies with the most late time, with the reasons of their condition
-ObjectiveMet (docs/status.md).
+Time without data counts neither as met nor as late, and has no replica-hours. Hours in mode Recommend or Paused
+are in a line below the table. Below it are also the ten policies with the most late time, with the reasons of their
+condition ObjectiveMet (docs/status.md).
 
 The numbers are in whole hours, and for less than a day in whole 5 minutes. They are read from these series of the
 adapter, for which --policy-metrics=Essential (adapter.policyMetrics in the chart) is enough:
@@ -42,6 +42,9 @@ adapter, for which --policy-metrics=Essential (adapter.policyMetrics in the char
   pulsar_autoscaler_policy_late_seconds_total      pulsar_autoscaler_policy_objective_met
   pulsar_autoscaler_policy_replica_seconds_total   pulsar_autoscaler_policy_running_replicas
   pulsar_autoscaler_policy_condition               pulsar_autoscaler_policy_info
+
+Prometheus keeps 15 days unless --storage.tsdb.retention.time says otherwise. Of several clusters in one Prometheus,
+policies with the same namespace and name are one.
 
 No cluster is read, except with --by label=KEY: that needs list of autoscalingpolicies, as in the role "view".`
 

@@ -41,7 +41,9 @@ func (m Moment) IsEmpty() bool { return len(m.series) == 0 }
 func (m Moment) Value(name string) (value float64, known bool) {
 	for _, series := range m.named(name) {
 		for _, pair := range series.Values {
-			value, known = max(value, float64(pair.Value)), true
+			if one := float64(pair.Value); !known || one > value {
+				value, known = one, true
+			}
 		}
 	}
 	return value, known

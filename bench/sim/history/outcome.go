@@ -20,6 +20,8 @@ import (
 type Outcome struct {
 	// KnownSeconds in which it is known whether messages met the latency objective, and LateSeconds in which they did not.
 	KnownSeconds, LateSeconds float64
+	// WholeSeconds in which both are known: that, and the running replicas.
+	WholeSeconds float64
 	// RunningSeconds in which the running replicas are known, and ReplicaSeconds: their sum over that time. PeakSeconds
 	// is that sum if the largest number of each day (UTC) had run all the time.
 	RunningSeconds, ReplicaSeconds, PeakSeconds float64
@@ -30,15 +32,15 @@ func (o Outcome) Plus(other Outcome) Outcome {
 	return Outcome{
 		KnownSeconds: o.KnownSeconds + other.KnownSeconds, LateSeconds: o.LateSeconds + other.LateSeconds,
 		RunningSeconds: o.RunningSeconds + other.RunningSeconds, ReplicaSeconds: o.ReplicaSeconds + other.ReplicaSeconds,
-		PeakSeconds: o.PeakSeconds + other.PeakSeconds,
+		PeakSeconds: o.PeakSeconds + other.PeakSeconds, WholeSeconds: o.WholeSeconds + other.WholeSeconds,
 	}
 }
 
 // PolicyOutcome is the outcome of a policy.
 type PolicyOutcome struct {
 	Namespace, Name string
-	// Scaled is the outcome while the policy scaled. Recommend is that of the steps in which its mode was Recommend, when
-	// something else did.
+	// Scaled is the outcome while the policy scaled. Recommend is that of the steps in which its mode was Recommend or
+	// Paused, when something else did.
 	Scaled, Recommend Outcome
 	// LateReasons are the seconds in which condition ObjectiveMet was False, by its reason, while the policy scaled.
 	LateReasons map[string]float64
@@ -135,6 +137,16 @@ type totals struct {
 	reasons                            map[string]float64
 }
 
+// replicaTime is how much of the step the replicas are known for, and their sum over that time. The counter covers gaps
+// between two scrapes too, of which the largest number makes up the least.
+func (t totals) replicaTime(seconds float64) (running, replicas float64) {
+	if t.peak == 0 {
+		return min(seconds, t.running), t.replicas
+	}
+	running = min(seconds, max(t.running, t.replicas/t.peak))
+	return running, min(t.replicas, running*t.peak)
+}
+
 // outcomeQuery is an expression, and what its value means.
 type outcomeQuery struct {
 	expression string
@@ -142,7 +154,8 @@ type outcomeQuery struct {
 }
 
 // outcomeQueries are evaluated at the end of each step. Counters are exact, and start at 0 in a series of their own
-// when another replica of the adapter takes over. Of states there is a sample for each minute.
+// when another replica of the adapter takes over. Each counts once, however many jobs scrape it. Of states there is a
+// sample for each minute.
 func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
 	series := func(name, matchers string) string {
 		if namespace != "" {
@@ -152,14 +165,17 @@ func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
 	}
 	over := model.Duration(step).String()
 	sum := func(name string) string {
-		return "sum by (namespace, policy) (increase(" + series(name, "") + "[" + over + "]))"
+		return "sum by (namespace, policy) (max by (namespace, policy, instance) (increase(" + series(name, "") +
+			"[" + over + "])))"
 	}
 	largest := func(of string) string { return "max by (namespace, policy) (max_over_time(" + of + "[" + over + "]))" }
 	states := func(function, labels, of string) string {
 		return fmt.Sprintf("%s(max by (%s) (%s)[%s:%s])", function, labels, of, over, model.Duration(sampled))
 	}
 	const policy = "namespace, policy"
-	missed := series("condition", `type="ObjectiveMet",status="False",`)
+	// While the backlog is unknown, the objective is not met, and nothing is known to be late.
+	missed := series("condition", `type="ObjectiveMet",status="False",`) + " unless on (namespace, policy) " +
+		series("condition", `type="BacklogKnown",`)
 	return []outcomeQuery{
 		{sum("late_seconds_total"), func(t *totals, _ model.Metric, v float64) { t.late = v }},
 		{
@@ -173,7 +189,7 @@ func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
 		},
 		{largest(series("running_replicas", "")), func(t *totals, _ model.Metric, v float64) { t.peak = v }},
 		{
-			largest(series("info", `mode="Recommend",`)),
+			largest(series("info", `mode=~"Recommend|Paused",`)),
 			func(t *totals, _ model.Metric, _ float64) { t.recommend = true },
 		},
 		{
@@ -243,10 +259,12 @@ func (o outcomes) addDay(steps map[policyStep]*totals, seconds float64) {
 		o[policy] = p
 		// The two are known at different moments: together they may exceed the step by one.
 		late := min(seconds, t.late)
+		known := min(seconds, late+t.met)
+		running, replicas := t.replicaTime(seconds)
 		one := dayOf{policy, t.recommend}
 		days[one] = days[one].Plus(Outcome{
-			KnownSeconds: min(seconds, late+t.met), LateSeconds: late,
-			RunningSeconds: min(seconds, t.running), ReplicaSeconds: t.replicas,
+			KnownSeconds: known, LateSeconds: late, WholeSeconds: min(known, running),
+			RunningSeconds: running, ReplicaSeconds: replicas,
 		})
 		peaks[one] = max(peaks[one], t.peak)
 	}
