@@ -100,7 +100,9 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
 	c.holding = distinct(holding, before.holding, cmp.Compare)
 	c.connections = distinct(connections, before.connections, connection.compare)
-	c.started = before.startedUntil(at, started)
+	if before.known { // else they may have reconnected
+		c.started = before.startedUntil(at, started)
+	}
 	if before.known && slices.Equal(c.ids, before.ids) && slices.Equal(c.connections, before.connections) {
 		return false
 	}

@@ -124,6 +124,7 @@ func (s *tracked) inputs(subscription Subscription, now time.Time, take func(inp
 func refusal(owners map[string]*interest, subscription Subscription) (reason error) {
 	first := ""
 	for owner, one := range owners {
+		subscription.Pace = one.subscription.Pace // at whatever pace
 		if one.refused != nil && (first == "" || owner < first) && one.subscription.Equal(subscription) {
 			first, reason = owner, one.refused
 		}

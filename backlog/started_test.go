@@ -34,12 +34,11 @@ func TestAnInstanceStartsWithItsFirstConsumer(t *testing.T) {
 			[]answer{{0, on([]backlog.ConsumerSample{old})}, {10, on([]backlog.ConsumerSample{old, began})}},
 			[]backlog.StartedInstance{{function + "#1", second(8)}},
 		},
-		"one that began before the first answer": {
-			[]answer{{10, on([]backlog.ConsumerSample{old, began})}},
-			[]backlog.StartedInstance{{function + "#1", second(8)}},
+		"one before the first answer may have connected again": {
+			answers: []answer{{10, on([]backlog.ConsumerSample{old, began})}},
 		},
 		"the first of several partitions": {
-			[]answer{{10, on(
+			[]answer{{0, on(nil, nil)}, {10, on(
 				[]backlog.ConsumerSample{instanceConsumer("1", "x", second(9))}, []backlog.ConsumerSample{began},
 			)}},
 			[]backlog.StartedInstance{{function + "#1", second(8)}},
@@ -91,6 +90,9 @@ func TestAnInstanceOfSeveralTopicsStartsWithItsFirstConsumer(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders, invoices)
 	store.Track("me", subscription)
+	for _, name := range []string{orders, invoices} {
+		store.Record(topic(name), partitioned(0, backlog.Full, part{}))
+	}
 	for name, consumers := range map[string][]backlog.ConsumerSample{
 		orders:   {instanceConsumer("1", "b", second(8)), instanceConsumer("2", "c", second(3))},
 		invoices: {instanceConsumer("1", "d", second(6)), instanceConsumer("2", "e", second(4))},

@@ -16,7 +16,15 @@ const (
 	restObjective = 10 * backlog.RestInterval
 	// quickObjective is above the objectives of which a usual poll takes more than a sixth.
 	quickObjective = time.Minute
+	// quickTopics bounds the requests for one policy.
+	quickTopics = 100
 )
+
+// wakes reports whether the first message is to wake replicas.
+func (z Zero) wakes(in Input) bool {
+	return in.CurrentReplicas == 0 && in.minReplicas() == 0 && in.Frozen == nil && !in.Now.Before(z.Until) &&
+		!ScaleUpDisabled(in.Spec)
+}
 
 // Pace is how often topics need to be polled. They are at rest if the Function has been idle for long, a replica runs
 // that processes the first messages, none can be removed, and the objective is long. Without a replica messages wait
@@ -25,7 +33,7 @@ func (z Zero) Pace(in Input) backlog.Pace {
 	switch {
 	case in.Unknown != nil || !in.Reading.Coverage.Complete():
 		return backlog.Usual
-	case in.CurrentReplicas == 0 && LatencyObjective(in.Spec) < quickObjective:
+	case z.wakes(in) && LatencyObjective(in.Spec) < quickObjective && in.Reading.Coverage.Topics <= quickTopics:
 		return backlog.Quick
 	case !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= restAfter && LatencyObjective(in.Spec) >= restObjective &&
 		in.CurrentReplicas > 0 && in.CurrentReplicas == in.minReplicas():

@@ -123,10 +123,13 @@ type ActuatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// lag is how long the autoscaler takes to set a decided number: the last time, or half of the lag before that if it is
-	// longer. It is at most 5 minutes, and absent until it is measured.
+	// lag is how long the autoscaler takes to set a decided number. Each measurement at most halves it, since some
+	// decisions come just before a sync. It is at most 5 minutes, and absent without a measurement within an hour.
 	// +optional
 	Lag *metav1.Duration `json:"lag,omitempty"`
+	// lagMeasuredAt is when the autoscaler last set a decided number.
+	// +optional
+	LagMeasuredAt *metav1.Time `json:"lagMeasuredAt,omitempty"`
 	// directUntil is when Auto returns to the HorizontalPodAutoscaler, which lagged; absent while Auto does not avoid it.
 	// +optional
 	DirectUntil *metav1.Time `json:"directUntil,omitempty"`

@@ -20,6 +20,10 @@ func (in *ActuatorStatus) DeepCopyInto(out *ActuatorStatus) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.LagMeasuredAt != nil {
+		in, out := &in.LagMeasuredAt, &out.LagMeasuredAt
+		*out = (*in).DeepCopy()
+	}
 	if in.DirectUntil != nil {
 		in, out := &in.DirectUntil, &out.DirectUntil
 		*out = (*in).DeepCopy()

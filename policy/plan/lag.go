@@ -20,9 +20,12 @@ const (
 	// directFor is how long Auto writes replicas directly after an autoscaler lagged. It is up to twice as long, by
 	// policy: the policies return one by one, as many as kube-controller-manager keeps up with.
 	directFor = time.Hour
+	// lagCounts is how long a measured lag counts without another one.
+	lagCounts = time.Hour
 	// RaiseLimits is the fix.
 	RaiseLimits = "raise --kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs of kube-controller-manager, " +
-		"see docs/actuators.md#many-autoscalers"
+		"and lower its --horizontal-pod-autoscaler-sync-period if that is above 15s, see " +
+		"docs/actuators.md#many-autoscalers"
 )
 
 // Unset is a decided number that the autoscaler could set and has not set, as of the last reconcile.
@@ -34,7 +37,8 @@ type Unset struct {
 }
 
 // Waited is how long the autoscaler has had a number to set, and whether it has set the decided one since the last
-// reconcile; 0 for none. The controller itself writes changes from and to zero.
+// reconcile; 0 for none. It reads the number from the status, and cannot set what is not written yet. The controller
+// itself writes changes from and to zero.
 func Waited(o Observed) (waited time.Duration, set bool) {
 	since, decided := o.Unset, o.Policy.Status.DesiredReplicas
 	if since.Since.IsZero() || since.Replicas == 0 || o.Target == nil || o.Target.Replicas == nil || decided == nil {
@@ -42,7 +46,7 @@ func Waited(o Observed) (waited time.Duration, set bool) {
 	}
 	current := *o.Target.Replicas
 	set = current == *decided && current != since.Replicas
-	if current == 0 || (!set && current != since.Replicas) {
+	if current == 0 || !set && (current != since.Replicas || current == *decided) {
 		return 0, false
 	}
 	return max(0, o.Now.Sub(since.Since)), set
@@ -60,16 +64,21 @@ func withLag(o Observed, chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus
 	switch {
 	case movable && last.DirectUntil != nil && o.Now.Before(last.DirectUntil.Time):
 		return last
-	case movable && !set && waited > SlowAfter:
+	case movable && !set && lags(waited, last.Lag):
 		return movedToDirect(o, waited)
 	case chosen.Type == v1alpha1.ActuatorDirect:
 		return chosen
 	case set:
-		chosen.Lag = lagAfter(waited, last.Lag)
-	case last.Type == chosen.Type:
-		chosen.Lag = last.Lag
+		chosen.Lag, chosen.LagMeasuredAt = lagAfter(waited, last.Lag), new(metav1.NewTime(o.Now.Truncate(time.Second)))
+	case last.Type == chosen.Type && last.LagMeasuredAt != nil && o.Now.Sub(last.LagMeasuredAt.Time) < lagCounts:
+		chosen.Lag, chosen.LagMeasuredAt = last.Lag, last.LagMeasuredAt
 	}
 	return chosen
+}
+
+// lags reports whether the autoscaler lags: once may be a change of the leader of kube-controller-manager.
+func lags(waited time.Duration, last *metav1.Duration) bool {
+	return waited >= 2*SlowAfter || waited > SlowAfter && last != nil && last.Duration > policy.SyncPeriod
 }
 
 // lagAfter is the time that the autoscaler took, or half of the last lag if that is longer: some decisions come just

@@ -29,13 +29,17 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 	const auto, hpa = v1alpha1.ActuatorAuto, v1alpha1.ActuatorHPA
 	const keda, direct = v1alpha1.ActuatorKEDA, v1alpha1.ActuatorDirect
 	past := func(by v1alpha1.Actuator, lag time.Duration) v1alpha1.ActuatorStatus {
-		return v1alpha1.ActuatorStatus{Type: by, Lag: &metav1.Duration{Duration: lag}}
+		return v1alpha1.ActuatorStatus{
+			Type: by, Lag: &metav1.Duration{Duration: lag}, LagMeasuredAt: &metav1.Time{Time: noon().Add(-59 * time.Minute)},
+		}
 	}
 	moved := func(returns time.Duration) v1alpha1.ActuatorStatus {
 		last := past(direct, time.Minute)
 		last.DirectUntil = &metav1.Time{Time: noon().Add(returns)}
 		return last
 	}
+	old := past(hpa, time.Minute)
+	old.LagMeasuredAt = &metav1.Time{Time: noon().Add(-time.Hour)}
 	tests := map[string]struct {
 		wanted   v1alpha1.Actuator
 		last     v1alpha1.ActuatorStatus
@@ -44,9 +48,12 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 		want     v1alpha1.Actuator
 		lag      time.Duration // 0 for none
 	}{
-		"two syncs are normal":                     {auto, past(hpa, 0), 30 * time.Second, 3, hpa, 0},
-		"Auto replaces it after two syncs":         {auto, past(hpa, 0), 31 * time.Second, 3, direct, 31 * time.Second},
-		"no value is Auto":                         {"", past(hpa, 0), 31 * time.Second, 3, direct, 31 * time.Second},
+		"two syncs are normal":                     {auto, past(hpa, time.Minute), 30 * time.Second, 3, hpa, time.Minute},
+		"late again":                               {auto, past(hpa, 16*time.Second), 31 * time.Second, 3, direct, 31 * time.Second},
+		"late once":                                {auto, past(hpa, 15*time.Second), 59 * time.Second, 3, hpa, 15 * time.Second},
+		"once, if it takes four syncs":             {auto, past(hpa, 0), time.Minute, 3, direct, time.Minute},
+		"no value is Auto":                         {"", past(hpa, 0), time.Minute, 3, direct, time.Minute},
+		"a lag is forgotten after an hour":         {auto, old, 0, 3, hpa, 0},
 		"an HPA that the spec names stays":         {hpa, past(hpa, 0), time.Hour, 3, hpa, 0},
 		"so does KEDA":                             {keda, past(keda, 0), time.Hour, 3, keda, 0},
 		"the time until it set the number":         {auto, past(hpa, 0), 20 * time.Second, 5, hpa, 20 * time.Second},
@@ -76,6 +83,12 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 			require.Equal(t, tt.want == direct && tt.wanted != direct, chosen.DirectUntil != nil)
 		})
 	}
+}
+
+func TestAnAutoscalerDoesNotLagBehindANumberThatIsNotInTheStatus(t *testing.T) {
+	o := lagging(time.Hour)
+	o.Policy.Status.DesiredReplicas = new(int32(3))
+	require.Equal(t, v1alpha1.ActuatorHPA, o.Choose().Type)
 }
 
 func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {

@@ -46,8 +46,13 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
-	if trigger, err := decode(ref); err == nil && !trigger.borrowsThreshold() {
-		return status.Error(codes.Unimplemented, "the spec of this trigger never changes: call GetMetricSpec")
+	if err := answer.Aside(func() error {
+		if trigger, err := decode(ref); err == nil && !trigger.borrowsThreshold() {
+			return status.Error(codes.Unimplemented, "the spec of this trigger never changes: call GetMetricSpec")
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	var sent Spec
 	return s.stream(client.Context(), ref, func(v view) error {
