@@ -219,8 +219,8 @@ func (r Report) Page() page.Page {
 // method explains the columns on the page.
 const method = "MET is the share of the known time in which messages met the latency objective, and LATE the rest. " +
 	"SAVED are the replica-hours below the largest number of each day (UTC), if it had run all the time. SINCE compares " +
-	"with the mean replicas in mode Recommend or Paused, of policies that were in each mode for a day or more; the loads " +
-	"may differ."
+	"with the mean replicas in mode Recommend or Paused, of policies that were in each mode for a day or more; the " +
+	"loads may differ."
 
 // length of a time, such as 720h, 2h10m or 45s.
 func length(seconds float64) string {

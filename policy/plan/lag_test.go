@@ -48,9 +48,10 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 		want     v1alpha1.Actuator
 		lag      time.Duration // 0 for none
 	}{
+		"late again": {auto, past(hpa, 16*time.Second), 31 * time.Second, 3, direct, 31 * time.Second},
+		"late once":  {auto, past(hpa, 15*time.Second), 59 * time.Second, 3, hpa, 15 * time.Second},
+
 		"two syncs are normal":                     {auto, past(hpa, time.Minute), 30 * time.Second, 3, hpa, time.Minute},
-		"late again":                               {auto, past(hpa, 16*time.Second), 31 * time.Second, 3, direct, 31 * time.Second},
-		"late once":                                {auto, past(hpa, 15*time.Second), 59 * time.Second, 3, hpa, 15 * time.Second},
 		"once, if it takes four syncs":             {auto, past(hpa, 0), time.Minute, 3, direct, time.Minute},
 		"no value is Auto":                         {"", past(hpa, 0), time.Minute, 3, direct, time.Minute},
 		"a lag is forgotten after an hour":         {auto, old, 0, 3, hpa, 0},
