@@ -128,17 +128,18 @@ func TestALaggingAutoscalerIsNamedWithTheFix(t *testing.T) {
 	saying(&o, corev1.ConditionTrue, "ValidMetricFound", "")
 	o.Actuator.Lag = &metav1.Duration{Duration: 47 * time.Second}
 	const fix = "raise --kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs of kube-controller-manager, " +
-		"see docs/actuators.md#many-autoscalers"
+		"and lower its --horizontal-pod-autoscaler-sync-period if that is above 15s, see " +
+		"docs/actuators.md#many-autoscalers"
 	applied := func() *metav1.Condition {
 		return meta.FindStatusCondition(conditionsOf(nil, o), v1alpha1.ConditionAutoscalerApplied)
 	}
 	require.Equal(t, "HorizontalPodAutoscaler "+plan.AutoscalerName("resize")+
 		" is up to date; it takes up to 47s to set the decided replicas: "+fix+", or set actuator: Direct", applied().Message)
 
-	o.Policy.Status.DesiredReplicas, o.Unset = new(int32(5)), plan.Unset{Since: noon().Add(-40 * time.Second), Replicas: 3}
+	o.Policy.Status.DesiredReplicas, o.Unset = new(int32(5)), plan.Unset{Since: noon().Add(-time.Minute), Replicas: 3}
 	o.Actuator, o.Autoscaler = o.Choose(), nil
 	require.Regexp(t, "^the controller writes the number of replicas itself: HorizontalPodAutoscaler .* did not set the "+
-		"decided replicas for 40s, so Auto chooses Direct until .*: "+fix+"$", applied().Message)
+		"decided replicas for 1m0s, so Auto chooses Direct until .*: "+fix+"$", applied().Message)
 	require.Equal(t, v1alpha1.ReasonActuationSlow, applied().Reason)
 }
 
