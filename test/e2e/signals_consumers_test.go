@@ -264,7 +264,7 @@ func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	r := w.await("a window with redeliveries", func(r backlog.Reading) bool {
 		return covered(begun.Add(3 * time.Second))(r) // 1 s until the first come again, and 1 s until those do
 	})
-	feed.requirePublishRate(t, w, r, r.PublishRate)
+	feed.requirePublishRate(t, w, r)
 	calls := work.rate(r) * every / (every - 1) // every fourth call fails: 100 arriving make 133 calls each second
 	requireSignal(t, "process rate with redeliveries", calls, r.ProcessRate, ratesWithin)
 	requireSignal(t, "delivery rate with redeliveries", calls, r.DeliveryRate, ratesWithin)

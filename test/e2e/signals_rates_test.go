@@ -97,7 +97,15 @@ func (f *feed) at(at time.Time) (least, most int64) {
 
 // requirePublishRate compares with the bounds for the window of the last reading. A response is as of some time between
 // the request and its end.
-func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got backlog.Measurement) {
+func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading) {
+	t.Helper()
+	f.requirePublishRateOf(t, w, r, r.PublishRate, max(1, r.Partitions))
+}
+
+// requirePublishRateOf compares the rate of some partitions, to which alone the load is published.
+func (f *feed) requirePublishRateOf(
+	t *testing.T, w *watch, r backlog.Reading, got backlog.Measurement, partitions int,
+) {
 	t.Helper()
 	begin, end := r.At.Add(-r.Window), r.At
 	beginRead, endRead := begin, end
@@ -117,8 +125,8 @@ func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got
 	_, mostEnd := f.at(endRead)
 	f.mu.Unlock()
 	least := float64(leastEnd-mostBegin) / r.Window.Seconds()
-	// One more: a reloaded partition has its own window, in whole messages.
-	most := float64(mostEnd-leastBegin+1) / r.Window.Seconds()
+	// One more of each: a reloaded partition has its own window, in whole messages.
+	most := float64(mostEnd-leastBegin+int64(partitions)) / r.Window.Seconds()
 	value, err := got.Value()
 	require.NoError(t, err)
 	t.Logf("SIGNAL %s: publish rate: truth between %.6g and %.6g, read %.6g", t.Name(), least, most, value)
@@ -209,7 +217,7 @@ func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase 
 		w.await("all queues to be full", func(r backlog.Reading) bool { return atLeast(r.Undispatched, 100) })
 		saturated := time.Now()
 		r := w.await("a window under load", covered(saturated))
-		load.requirePublishRate(t, w, r, r.PublishRate)
+		load.requirePublishRate(t, w, r)
 		requireSignal(t, "process rate", work.rate(r), r.ProcessRate, ratesWithin)
 		// A client requests more when half of its queue on a partition is empty: the window may differ by that many.
 		lumps := float64(count*max(1, partitions)*queue/2) / r.Window.Seconds()
