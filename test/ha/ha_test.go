@@ -150,6 +150,7 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s.AwaitGone(t, &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: plan.AutoscalerName(name)},
 	})
+	s.follow(t)
 	since := time.Now() // until the HPA was deleted, it scaled
 
 	leader.Kill()

@@ -126,9 +126,21 @@ func (s *scene) desired(t *testing.T) int64 {
 	return int64(*p.Status.DesiredReplicas)
 }
 
+// follow waits until the stand-in operator has seen the last change of spec.replicas: after the API server was away its
+// watch is late.
+func (s *scene) follow(t *testing.T) {
+	t.Helper()
+	s.function.Await(t, "the operator to see the last change", func(ctx context.Context) (bool, string, error) {
+		now, err := s.function.Replicas(ctx)
+		all := s.Mesh.Timeline(stage.Namespace, name)
+		return err == nil && len(all) > 0 && int(now.Spec) == all[len(all)-1].Desired, fmt.Sprintf("%+v", now), err
+	})
+}
+
 // requireUnchanged fails if spec.replicas changed since a time.
 func (s *scene) requireUnchanged(t *testing.T, since time.Time) {
 	t.Helper()
+	s.follow(t)
 	before, all := 0, s.Mesh.Timeline(stage.Namespace, name)
 	for _, sample := range all {
 		if sample.Time.Before(since) {
