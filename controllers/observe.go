@@ -33,7 +33,7 @@ type observer struct {
 	latest func(*v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy
 }
 
-// observe reads everything from Kubernetes that a decision about the policy needs.
+// observe reads everything from Kubernetes that a decision about the policy needs. The actuator is not chosen yet.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
 	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
 	observed.Limits, observed.BadSchedule = schedule.At(p.Spec, now)
@@ -55,7 +55,7 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, no
 	if err := o.observePrecedence(ctx, &observed); err != nil {
 		return observed, err
 	}
-	observed.Violation, observed.Actuator = plan.Check(observed), observed.Choose()
+	observed.Violation = plan.Check(observed)
 	return observed, nil
 }
 

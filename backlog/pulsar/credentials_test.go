@@ -150,7 +150,7 @@ func TestManyTokensShareTheConnectionsOfAHost(t *testing.T) {
 	}
 	t.Logf("%d connections, at most %d at once", opened.Load(), most.Load())
 	require.LessOrEqual(t, most.Load(), int64(2*atOnce))
-	// net/http closes a connection whose request took more than 50 ms to be written, so a busy machine opens more.
+	// net/http closes a connection after a request that took more than 50 ms to write: a busy machine opens more.
 	require.Less(t, opened.Load(), int64(credentials/10))
 }
 

@@ -21,7 +21,7 @@ func TestTheLoadStepsUpAndDown(t *testing.T) {
 	require.InDelta(t, s.low, load.Rate(s.calm-1), 0)
 	require.InDelta(t, s.high, load.Rate(s.calm), 0)
 	require.InDelta(t, s.high, load.Rate(s.fall()-1), 0)
-	require.InDelta(t, s.low, load.Rate(s.fall()+patience), 0)
+	require.InDelta(t, s.low, load.Rate(s.fall()), 0)
 }
 
 func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {

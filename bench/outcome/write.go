@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -145,10 +144,10 @@ func (r Report) notes() []string {
 func (r Report) WriteText(to io.Writer) error {
 	var text strings.Builder
 	output.Printf(&text, "%s\n%s.\n\n", r.period(), r.Verdict())
-	writeTable(&text, r.cells())
+	_ = output.Columns(&text, 2, r.cells()) // a strings.Builder does not fail
 	if late := r.late(); len(late) > 0 {
 		output.Printf(&text, "\nMost late time, and why:\n")
-		writeTable(&text, late)
+		_ = output.Columns(&text, 2, late)
 	}
 	for i, note := range r.notes() {
 		if i == 0 {
@@ -160,14 +159,6 @@ func (r Report) WriteText(to io.Writer) error {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
-}
-
-func writeTable(text *strings.Builder, rows [][]string) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		output.Printf(table, "%s\n", strings.Join(row, "\t"))
-	}
-	_ = table.Flush() // a strings.Builder does not fail
 }
 
 // WriteCSV writes a row for each row of the report, without the total. An unknown number is an empty cell.

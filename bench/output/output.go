@@ -40,6 +40,18 @@ func Table(out io.Writer, title string, rows [][]string) error {
 	return nil
 }
 
+// Columns writes rows of cells with so many blanks between left-aligned columns.
+func Columns(out io.Writer, gap int, rows [][]string) error {
+	table := tabwriter.NewWriter(out, 0, 0, gap, ' ', 0)
+	for _, row := range rows {
+		Printf(table, "%s\n", strings.Join(row, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
 // Number is a cell with the given decimals; nil is unknown.
 func Number(value *float64, decimals int) string {
 	if value == nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -48,11 +47,7 @@ func (t topTable) text(rows []topRow, width int, now time.Time) string {
 		cells = cut(cells, width)
 	}
 	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, columnGap, ' ', 0)
-	for _, row := range cells {
-		output.Printf(table, "%s\n", strings.Join(row, "\t"))
-	}
-	_ = table.Flush() // a strings.Builder does not fail
+	_ = output.Columns(&text, columnGap, cells) // a strings.Builder does not fail
 	return text.String()
 }
 

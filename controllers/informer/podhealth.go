@@ -120,7 +120,7 @@ func health(pods []*instancePod) policy.Pods {
 // unreadySince reports whether a pod is not ready, and since when. A pod that waits for a node or for its containers is
 // unready since its creation; for one that ran, the condition has the time.
 func unreadySince(pod *corev1.Pod) (since time.Time, unready bool) {
-	c := readiness(pod)
+	c := conditionOf(pod, corev1.PodReady)
 	switch {
 	case pod.Status.Phase == corev1.PodRunning && c != nil && c.Status == corev1.ConditionTrue:
 		return time.Time{}, false
@@ -131,10 +131,10 @@ func unreadySince(pod *corev1.Pod) (since time.Time, unready bool) {
 	}
 }
 
-// readiness is the condition Ready; nil before there is one.
-func readiness(pod *corev1.Pod) *corev1.PodCondition {
+// conditionOf is a condition of the pod; nil before there is one.
+func conditionOf(pod *corev1.Pod, condition corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
+		if pod.Status.Conditions[i].Type == condition {
 			return &pod.Status.Conditions[i]
 		}
 	}

@@ -54,10 +54,8 @@ func newPodStart(pod *corev1.Pod) podStart {
 
 // becameTrue is when a condition of the pod became true; zero if it is not.
 func becameTrue(pod *corev1.Pod, condition corev1.PodConditionType) time.Time {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == condition && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
+	if c := conditionOf(pod, condition); c != nil && c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }

@@ -66,7 +66,7 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 		"nor is that of another actuator":          {hpa, past(keda, time.Minute), 0, 3, hpa, 0},
 		"the controller wakes replicas":            {auto, past(hpa, 0), time.Hour, 0, hpa, 0},
 		"Direct stays until its time":              {auto, moved(time.Second), 0, 3, direct, time.Minute},
-		"then the HPA begins anew":                 {auto, moved(0), 0, 3, hpa, 0},
+		"then the HPA is created":                  {auto, moved(0), 0, 3, hpa, 0},
 		"a change of the spec ends it":             {hpa, moved(time.Hour), 0, 3, hpa, 0},
 		"Direct that the spec names has no return": {direct, moved(time.Hour), time.Hour, 3, direct, 0},
 	}

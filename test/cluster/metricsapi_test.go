@@ -178,7 +178,7 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	api := MetricsAPI{Namespace: "metrics", Service: "adapter", Port: listener.Addr().(*net.TCPAddr).Port}
 	_, _, err = c.RegisterMetricsAPI(t.Context(), api)
 	require.NoError(t, err)
-	other, err := identity.NewAuthority("somebody-else")
+	other, err := identity.NewAuthority("another-authority")
 	require.NoError(t, err)
 	pair, err := other.Server("adapter.metrics.svc")
 	require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -109,14 +108,7 @@ func (c Curve) Text() string {
 		}
 		rows = append(rows, row)
 	}
-	write := func(rows [][]string) {
-		table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
-		for _, row := range rows {
-			output.Printf(table, "%s\n", strings.Join(row, "\t"))
-		}
-		_ = table.Flush() // a strings.Builder does not fail
-	}
-	write(rows)
+	_ = output.Columns(&text, columnGap, rows) // a strings.Builder does not fail
 	rows = [][]string{{"LIMIT", "REPLICAS", "MESSAGES/S", "OF PEAK"}}
 	for _, limit := range c.Limits {
 		rows = append(rows, []string{
@@ -125,7 +117,7 @@ func (c Curve) Text() string {
 		})
 	}
 	output.Printf(&text, "\n")
-	write(rows)
+	_ = output.Columns(&text, columnGap, rows)
 	for i, note := range c.Notes {
 		if i == 0 {
 			output.Printf(&text, "\n")

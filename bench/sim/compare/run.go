@@ -48,14 +48,15 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	var runs []run
-	for _, one := range c.contenders() {
+	contenders := c.contenders()
+	for _, one := range contenders {
 		runs = append(runs, run{c, one})
 	}
 	scores, err := simulate(ctx, runs)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.result(c.contenders(), scores), nil
+	return c.result(contenders, scores), nil
 }
 
 // run is a contender on a configuration.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
+
+// columnGap is between the columns of tables.
+const columnGap = 3
 
 // WriteTable writes a result to a terminal.
 func (r Result) WriteTable(to io.Writer) error {
@@ -24,13 +26,7 @@ func (r Result) WriteTable(to io.Writer) error {
 		f.MessagesPerSecond.Source, f.StartSeconds.text("%.3g"), f.StartSeconds.Source)
 	line("Objective: %s, %d to %d replicas\n", time.Duration(f.ObjectiveSeconds*float64(time.Second)), f.MinReplicas,
 		f.MaxReplicas)
-	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
-	for _, row := range r.rows() {
-		output.Printf(table, "%s\n", strings.Join(row, "\t"))
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("formatting the table: %w", err)
-	}
+	_ = output.Columns(&text, columnGap, r.rows()) // a strings.Builder does not fail
 	line("\n%s", r.verdict())
 	for _, better := range r.Better {
 		line("- %s", better)
