@@ -19,3 +19,14 @@ func TestABookieThatRegistersAgainAndAgainFlaps(t *testing.T) {
 	require.False(t, flaps(crashed), "a start after a crash")
 	require.True(t, flaps(strings.Repeat(lost, 50)))
 }
+
+func TestAWorkerThatCreatesNoTopicTimedOut(t *testing.T) {
+	const (
+		timeout = "Caused by: org.apache.pulsar.client.admin.PulsarAdminException$TimeoutException: timed out\n"
+		create  = "\tat org.apache.pulsar.functions.worker.PulsarWorkerService.tryCreateNonPartitionedTopic\n"
+		lead    = "\tat org.apache.pulsar.functions.worker.PulsarWorkerService.start\n"
+	)
+	require.True(t, workerTimedOut(timeout+create+lead))
+	require.False(t, workerTimedOut(timeout+lead), "another call")
+	require.False(t, workerTimedOut("Caused by: java.net.BindException: in use\n"+create+lead), "another reason")
+}
