@@ -29,15 +29,16 @@ import (
 
 // PolicyReconciler reconciles AutoscalingPolicies. It runs on the leader only.
 type PolicyReconciler struct {
-	config   ReconcilerConfig
-	metrics  *controllerMetrics
-	memories *policyMemories
-	interest *interest
-	progress progress
-	observer observer
-	writers  *writers
-	applier  applier
-	status   statusWriter
+	config    ReconcilerConfig
+	metrics   *controllerMetrics
+	memories  *policyMemories
+	interest  *interest
+	pipelines *pipelines
+	progress  progress
+	observer  observer
+	writers   *writers
+	applier   applier
+	status    statusWriter
 }
 
 // ReconcilerConfig configures NewPolicyReconciler; all fields but Pods, Worker and Lease are required.
@@ -90,6 +91,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	}
 	return &PolicyReconciler{
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
+		pipelines: newPipelines(),
 		observer: observer{
 			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest, lease: config.Lease,
@@ -160,6 +162,9 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	decision, state := r.decide(ctx, observed, memory)
 	memory.reported = memory.reported.Decided(observed, decision)
+	if topic, more := r.pipelines.publishes(client.ObjectKeyFromObject(p), observed, decision); more {
+		r.interest.notify(topic)
+	}
 	if observed.Waiting() {
 		memory.undecided(observed.Unknown)
 		return resultWaiting, nil
@@ -206,6 +211,9 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	}
 	r.interest.follow(client.ObjectKeyFromObject(p), memory.follow(observed))
 	observed.Measured = r.observer.measure(observed, memory.pace)
+	if subscription := observed.Subscription(); subscription != nil {
+		observed.Upstream = r.pipelines.upstream(client.ObjectKeyFromObject(p), *subscription)
+	}
 	observed.Unset = memory.reported.Unset(observed)
 	observed.Actuator = observed.Choose()
 	if took, set := plan.Waited(observed); set {
@@ -276,6 +284,7 @@ func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(
 func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)
 	r.memories.forget(key)
+	r.pipelines.forget(key)
 }
 
 // takeOverResult is the result of a reconcile that ends after suspending or restoring another autoscaler; else empty.

@@ -52,8 +52,8 @@ type load struct {
 	restarts, keyed, aged, failing bool
 	// noise of arriving.
 	noise float64
-	// pulse is the rate of a pulse that is about to begin; 0 for none.
-	pulse float64
+	// expected is the rate of a load that is about to begin; 0 for none.
+	expected float64
 }
 
 // capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
@@ -111,7 +111,7 @@ func newLoad(in Input, state State, ready float64) load {
 	objective, start, react := LatencyObjective(in.Spec).Seconds(), state.Start.seconds(), state.Start.react(in)
 	ahead := foresee(in, state)
 	l := load{
-		arriving: state.Arrivals.Rate, pulse: ahead.rate(),
+		arriving: state.Arrivals.Rate, expected: ahead.rate(),
 		utilization: state.Arrivals.targetUtilization(in, react, ahead.replaces()),
 		capacity:    state.Capacity.planned(), work: state.Floor.work(ready),
 		objective: objective, drain: max(drainShare*objective, drainStarts*start), react: react,
@@ -201,7 +201,7 @@ func (l load) excessAfter(seconds float64) float64 {
 
 // recommended is the needed number, limited to one replica for each message.
 func (l load) recommended(in Input) recommendation {
-	return l.needed(in).withinMessages(l.work + max(l.arriving, l.pulse)*l.react)
+	return l.needed(in).withinMessages(l.work + max(l.arriving, l.expected)*l.react)
 }
 
 // needed is how many replicas the arrivals need, and the arrivals with the backlog.
@@ -213,19 +213,19 @@ func (l load) needed(in Input) recommendation {
 	}
 	ahead := l.ahead()
 	steady, drain := l.arriving/(l.utilization*l.capacity), (l.arriving+ahead/l.drain)/l.capacity
-	pulse := l.pulse / (maxUtilization * l.capacity)
+	expected := l.expected / (maxUtilization * l.capacity)
 	a := recommendation{
-		replicas: replicasFor(max(steady, drain, pulse)), steady: replicasFor(max(steady, pulse)),
+		replicas: replicasFor(max(steady, drain, expected)), steady: replicasFor(max(steady, expected)),
 		drain: replicasFor((l.arriving + l.excess/l.drain) / l.capacity),
 	}
 	a.terms = l.terms(ahead)
-	if l.pulse > 0 {
-		a.terms, a.foresees = append(a.terms, Term{"expected", l.pulse, unitRate}), true
+	if l.expected > 0 {
+		a.terms, a.foresees = append(a.terms, Term{"expected", l.expected, unitRate}), true
 	}
 	switch {
-	case pulse > max(steady, drain):
-		a.equation = fmt.Sprintf("%s/s expected / (%.2f x %s/s per replica) = %.2f", short(l.pulse), maxUtilization,
-			short(l.capacity), pulse)
+	case expected > max(steady, drain):
+		a.equation = fmt.Sprintf("%s/s expected / (%.2f x %s/s per replica) = %.2f", short(l.expected), maxUtilization,
+			short(l.capacity), expected)
 	case steady >= drain:
 		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.arriving), l.utilization,
 			short(l.capacity), steady)
@@ -261,7 +261,7 @@ func (l load) urgent() bool {
 		share = 1 // a change disturbs all replicas
 	}
 	return l.aged || l.wait() > share*l.objective || l.arriving-l.noise > l.current*l.capacity ||
-		l.pulse > maxUtilization*l.current*l.capacity
+		l.expected > maxUtilization*l.current*l.capacity
 }
 
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more

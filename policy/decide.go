@@ -52,6 +52,7 @@ func Decide(in Input, before State) (Decision, State) {
 		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresee(in, after).next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
+	decision.Outlook = outlook(in, after, decision.Replicas)
 	if decision.CappedBy == "" && in.Frozen == nil {
 		decision.CappedBy = winner.cappedBy
 	}
@@ -98,6 +99,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
 		var pulse bool
 		after.Pulses, pulse = foresight{in: in, state: before}.learn(react)
+		after.Upstream = before.Upstream.learn(newestRate(in.Reading).PerSecond, in.Upstream)
 		after.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
 		after.Arrivals.confirm(before.Arrivals, in.Reading)
 	}

@@ -90,13 +90,29 @@ func (f foresight) ahead() (next *forecast.Next, order time.Time) {
 	if next == nil || !f.acts() {
 		return nil, time.Time{}
 	}
-	early := f.state.Start.seconds() + (f.in.Sync() + f.in.pollInterval()/2 + next.Spread).Seconds() -
-		waitShare*LatencyObjective(f.in.Spec).Seconds()
-	return next, next.Begin.Add(-fromSeconds(early))
+	return next, next.Begin.Add(-f.early(next.Spread))
 }
 
-// rate is what to have replicas for, in messages per second, since a pulse is about to begin; 0 if none is.
-func (f foresight) rate() float64 {
+// early is how long before a rise replicas are ordered for it.
+func (f foresight) early(spread time.Duration) time.Duration {
+	return fromSeconds(f.state.Start.seconds() + (f.in.Sync() + f.in.pollInterval()/2 + spread).Seconds() -
+		waitShare*LatencyObjective(f.in.Spec).Seconds())
+}
+
+// rate is what to have replicas for, in messages per second, since more is about to arrive; 0 if that is not known.
+func (f foresight) rate() float64 { return max(f.pulse(), f.upstream()) }
+
+// upstream is the rate that the Functions before this one will publish, once replicas have to be ordered for it.
+func (f foresight) upstream() float64 {
+	rate := f.state.Upstream.expected(f.in.Upstream)
+	if rate == 0 || !f.acts() || f.in.Now.Before(f.in.Upstream.From.Add(-f.early(0))) {
+		return 0
+	}
+	return rate
+}
+
+// pulse is the rate of a pulse that is about to begin.
+func (f foresight) pulse() float64 {
 	next, order := f.ahead()
 	if next == nil || f.in.Now.Before(order) || f.in.Now.Sub(next.Begin) > next.Spread+2*f.in.pollInterval() {
 		return 0

@@ -49,6 +49,8 @@ type Input struct {
 	FreshFor, Rested time.Duration
 	// Lag is how long the autoscaler takes to set the decided number; 0 if unknown, and where the controller writes it.
 	Lag time.Duration
+	// Upstream is what the Functions that publish to all topics of the subscription will send; nil if that is unknown.
+	Upstream *Outlook
 }
 
 // freshFor is the maximum age of this reading.
@@ -138,6 +140,8 @@ type Decision struct {
 	Discounted float64
 	// Next is the load that is expected next; nil if none is.
 	Next *forecast.Next
+	// Outlook is what the replicas will process; nil if that is unknown.
+	Outlook *Outlook
 	// Surplus is the number of consumers that are not the target's, once they have stayed for some time.
 	Surplus int32
 }

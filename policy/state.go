@@ -35,6 +35,7 @@ type State struct {
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
 	Pulses   forecast.Pulses  `json:"pulses,omitzero"`
+	Upstream Upstream         `json:"upstream,omitzero"`
 	Decided  Decided          `json:"decided,omitzero"`
 	// Raises are empty without limits in behavior.scaleUp.
 	Raises Raises `json:"raises,omitzero"`

@@ -180,7 +180,7 @@ type recommendation struct {
 	terms         []Term
 	// overloaded is true if one replica has too much load although the total is within the capacity of all.
 	overloaded bool
-	// foresees is true if a pulse that is about to begin needs replicas.
+	// foresees is true if a load that is about to begin needs replicas.
 	foresees bool
 	cappedBy string
 	// unknown is true if the strategy could not compute a number.

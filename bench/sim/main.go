@@ -71,5 +71,6 @@ func (o options) sets() ([]set, error) {
 		{name: heldOutName, scenarios: matching(suite.HeldOut(o.seed, o.heldOut), o.scenario)},
 		{name: suite.Regular, scenarios: matching(suite.Patterns(suite.Regular, o.seed, o.patterns), o.scenario)},
 		{name: suite.Adversarial, scenarios: matching(suite.Patterns(suite.Adversarial, o.seed, o.patterns), o.scenario)},
+		{name: suite.Pipelines, scenarios: o.pipelines()},
 	}, nil
 }

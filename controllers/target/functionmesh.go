@@ -49,6 +49,10 @@ type workloadSpec struct {
 	MaxReplicas *int32 `json:"maxReplicas"`
 
 	Pulsar PulsarSpec `json:"pulsar"`
+	// Output is what it publishes to.
+	Output struct {
+		Topic string `json:"topic"`
+	} `json:"output"`
 
 	// Function Mesh writes SecretsMap and ShowPreciseParallelism into the pod template.
 	SecretsMap             map[string]struct{} `json:"secretsMap"`
@@ -113,10 +117,19 @@ func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
 		NeverZero:         w.Kind == cluster.KindSource,
 		Unmanaged:         w.Metadata.Annotations[cluster.AnnotationManaged] == "false",
 		Component:         f.FullName(),
+		Output:            outputName(w.Spec.Output.Topic),
 		NeverAcknowledges: f.NeverAcknowledges,
 	}
 	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
 	return target
+}
+
+// outputName is the full name of an output topic; empty for none.
+func outputName(topic string) string {
+	if topic == "" {
+		return ""
+	}
+	return backlog.CompleteTopicName(topic)
 }
 
 // meshOwner is the FunctionMesh that controls an object; empty when there is none.

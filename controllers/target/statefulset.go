@@ -142,7 +142,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 		return nil
 	}
 	target.Component, target.NeverAcknowledges = runs.FullName(), runs.NeverAcknowledges
-	target.NeverZero = runs.Kind == function.KindSource
+	target.NeverZero, target.Output = runs.Kind == function.KindSource, outputName(runs.Output)
 	if f.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
 		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
 			"--pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)")

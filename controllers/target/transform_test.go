@@ -36,7 +36,7 @@ const wholeFunction = `{
 			"topics": ["a"], "topicPattern": "b.*", "customSerdeSources": {"c": "x"}, "customSchemaSources": {"d": "x"},
 			"sourceSpecs": {"e.*": {"isRegexPattern": true, "consumerProperties": {"k": "v"}}}
 		},
-		"processingGuarantee": "manual", "retainOrdering": true, "retainKeyOrdering": true, "windowConfig": {"processingGuarantees": "ATMOST_ONCE"},
+		"output": {"topic": "o"}, "processingGuarantee": "manual", "retainOrdering": true, "retainKeyOrdering": true, "windowConfig": {"processingGuarantees": "ATMOST_ONCE"},
 		"sourceConfig": {"className": "c"}, "batchSourceConfig": {"discoveryTriggererClassName": "x"},
 		"golang": {"go": "x"}, "python": {"py": "x"}, "genericRuntime": {"functionFile": "x"},
 		"pulsar": {

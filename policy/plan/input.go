@@ -17,7 +17,7 @@ func Input(o Observed) policy.Input {
 		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
 		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
 		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
-		Own:       o.OwnReplicas(o.Pods),
+		Own: o.OwnReplicas(o.Pods), Upstream: o.Upstream,
 		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
 	}
 	if o.Reading != nil {

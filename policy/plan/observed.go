@@ -114,6 +114,8 @@ type Measured struct {
 	Pods *policy.Pods
 	// FreshFor is the maximum age of a reading for a scale-down; older by Rested if its topics were at rest.
 	FreshFor, Rested time.Duration
+	// Upstream is what the Functions that publish to its topics process; nil if that is not known of all topics.
+	Upstream *policy.Outlook
 }
 
 // Target is the scale target of a policy, by its own fields.
@@ -140,6 +142,8 @@ type Target struct {
 	PodSelector string
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
+	// Output is the topic, by its full name, that its replicas publish to; empty if unknown or none.
+	Output string
 	// SubscriptionType is the type by the target's fields.
 	SubscriptionType backlog.SubscriptionType
 	// Component is the name of the replicas in Pulsar: tenant/namespace/name.

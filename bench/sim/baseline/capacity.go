@@ -152,6 +152,7 @@ func (c *capacity) decide(system *model.System) {
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
+	in.Upstream = upstream(system)
 	for _, part := range c.without {
 		if part.hide != nil {
 			part.hide(&in, &c.state)

@@ -43,6 +43,7 @@ func Parts() []Part {
 		{Name: "pulses", hide: func(in *policy.Input, _ *policy.State) {
 			in.Spec.Forecast = &v1alpha1.Forecast{Mode: v1alpha1.ForecastOff}
 		}},
+		{Name: "upstream", hide: func(in *policy.Input, _ *policy.State) { in.Upstream = nil }},
 		{Name: "plateau", hide: func(_ *policy.Input, s *policy.State) { s.Plateau = policy.Plateau{} }},
 		{Name: "in-hand", hide: func(_ *policy.Input, s *policy.State) { s.InHand = policy.InHand{} }},
 		{Name: "floor", hide: func(_ *policy.Input, s *policy.State) { s.Floor = policy.Floor{} }},

@@ -114,6 +114,8 @@ type Scenario struct {
 	// differs from the truth by what is new.
 	Falsify func(second int, answer *backlog.TopicSample)
 	Lies    Spans
+	// Upstream is what the Function before this one processes and expects to, if that is known; nil without one.
+	Upstream func(second int) (now Outlook, known bool)
 	// Resets: Pulsar's counters restart at 0. Restarts: the controller keeps only its status.
 	Resets, Restarts []int
 }
@@ -179,4 +181,11 @@ func (s Scenario) withDefaults() Scenario {
 	s.Keys = cmp.Or(s.Keys, 1000)
 	s.Initial = max(s.Initial, s.Min)
 	return s
+}
+
+// Outlook is what a Function processes now, and From a time on, in messages per second: derived from so many Stages.
+type Outlook struct {
+	Processed, Expected float64
+	From                time.Time
+	Stages              int
 }

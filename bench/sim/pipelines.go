@@ -1,0 +1,25 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
+)
+
+// pipelines are the last stages of the selected pipelines, with what the stages before them process.
+func (o options) pipelines() []suite.Scenario {
+	var last []suite.Scenario
+	for _, stages := range suite.PipelinesOf(o.seed, o.patterns) {
+		one := stages[0]
+		if !o.scenario.MatchString(one.Name) {
+			continue
+		}
+		for i, next := range stages[1:] {
+			one = baseline.After(one, next, o.seed+uint64(i)) //nolint:gosec // a few stages
+		}
+		last = append(last, suite.Scenario{Scenario: one})
+	}
+	return last
+}
