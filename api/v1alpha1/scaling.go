@@ -62,8 +62,8 @@ type ScalingSpec struct {
 	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
 
-	// forecast is whether loads that return, such as those of cron jobs, are expected. Default: the defaults of its
-	// fields.
+	// forecast is whether loads that return, such as those of cron jobs, and what Functions before this one in a pipeline
+	// will send are expected. Default: the defaults of its fields.
 	// +optional
 	Forecast *Forecast `json:"forecast,omitempty"`
 
@@ -96,7 +96,7 @@ type ScalingSpec struct {
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
 
-// Forecast is whether loads that return are expected.
+// Forecast is whether loads that return, and those of Functions before this one, are expected.
 type Forecast struct {
 	// mode is what an expected load does. Auto adds replicas before it begins, keeps or removes replicas until then, and
 	// needs less headroom. Observe shows the expected load in status.forecast and changes nothing. Off expects none.

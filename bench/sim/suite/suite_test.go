@@ -126,3 +126,20 @@ func TestHeldOutLoadsAreWithinTheirDocumentedRanges(t *testing.T) {
 	require.InDelta(t, math.Log(5)/math.Log(250), part(slow), 0.03, "evenly in its logarithm")
 	require.InDelta(t, math.Log(5)/math.Log(250), part(fast), 0.03)
 }
+
+func TestPipelinesFollowFromTheSeed(t *testing.T) {
+	drawn, again := PipelinesOf(7, 4), PipelinesOf(7, 4)
+	lengths := map[int]int{}
+	for i, stages := range drawn {
+		lengths[len(stages)]++
+		for j, one := range stages {
+			require.Equal(t, again[i][j].Name, one.Name)
+			require.InDelta(t, again[i][j].Capacity(0), one.Capacity(0), 0)
+			require.Equal(t, j == 0, one.Rate != nil, "only the first has a load of its own")
+			if j > 0 {
+				require.InDelta(t, math.Log(stages[0].Capacity(0)), math.Log(one.Capacity(0)), math.Log(3.1))
+			}
+		}
+	}
+	require.Equal(t, map[int]int{2: 4, 3: 4, 5: 4}, lengths)
+}
