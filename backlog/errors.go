@@ -20,6 +20,8 @@ var (
 	ErrNoRate = errors.New("no rate yet: it needs two answers with no counter reset between")
 	// ErrNotRequested: the last answer was a slim one, which leaves this number out.
 	ErrNotRequested = errors.New("not requested")
+	// ErrNotReported: this version of Pulsar does not report the number.
+	ErrNotReported = errors.New("not reported")
 	// ErrStale: the last good answer is too old to act on.
 	ErrStale = errors.New("stale")
 	// ErrPartial: some topics or partitions are unknown, so that a sum of the others is a lower bound.

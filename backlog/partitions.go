@@ -48,7 +48,10 @@ func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, 
 		first = p.points[0].flows
 		copy(flows, p.points[len(p.points)-1].flows)
 	}
-	pairs := p.pairs(at, answer, loaded)
+	pairs := make([]pair, len(answer))
+	if sample.Uncounted == nil {
+		pairs = p.pairs(at, answer, loaded)
+	}
 	last := make([]publishedCounter, len(answer))
 	p.indices = slices.Grow(p.indices, len(answer))[:len(answer)]
 	for i, partition := range answer {

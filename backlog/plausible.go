@@ -234,7 +234,7 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	}
 	loaded, fell := t.reloaded(answer)
 	c := change{answer: answer, loaded: loaded}
-	if t.partitions.at.IsZero() {
+	if t.partitions.at.IsZero() || sample.Uncounted != nil { // without counters nothing explains a change
 		return c
 	}
 	c.over, c.contradiction = sample.At.Sub(t.partitions.at), fell

@@ -25,6 +25,7 @@ type topicState struct {
 	ageRequestedAt time.Time // last request with the age
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
+	uncounted      error     // why the last good answer has no counters; nil when it has them
 	// others are known while a subscription is missing.
 	others OtherSubscriptions
 	// relistRequested is true if a listing was requested since the topic was found missing.
@@ -89,7 +90,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		state.history.add(state.point(sample, on, meanBatch), window)
 	}
 	t.answeredAt, t.shrunkAt = sample.At, time.Time{}
-	t.failure, t.incomplete = nil, sample.Incomplete
+	t.failure, t.incomplete, t.uncounted = nil, sample.Incomplete, sample.Uncounted
 }
 
 // accept returns the partitions of an accepted answer by position, and which were loaded again.

@@ -57,6 +57,9 @@ const (
 	Failover  SubscriptionType = "Failover"
 	KeyShared SubscriptionType = "Key_Shared"
 	NoType    SubscriptionType = "None"
+	// Stream is the ordered type of scalable topics. Each segment has one consumer, and the broker splits segments while
+	// there are more consumers. The unordered type of scalable topics is Shared on each segment.
+	Stream SubscriptionType = "Stream"
 )
 
 // with merges the types of two parts: the type, and the other one if they differ. An unknown type is ignored.
@@ -90,6 +93,9 @@ type TopicSample struct {
 	PeekedEntries, PeekedMessages int64
 	// Incomplete is why some partitions are missing, an ErrPartial with their number; nil if all exist.
 	Incomplete error
+	// Uncounted is why Pulsar reports no counters of messages, an ErrNotReported; nil if it does. Then all counters are 0,
+	// and the backlog is all that is known.
+	Uncounted error
 }
 
 // covers reports whether the request included the subscription.

@@ -97,6 +97,9 @@ func (s Subscription) NonPersistent() (names []string) {
 
 func isNonPersistent(name string) bool { return strings.HasPrefix(name, "non-persistent://") }
 
+// ScalableDomain begins the names of scalable topics, which consist of segments that split and merge.
+const ScalableDomain = "topic://"
+
 // Equal reports whether both track the same inputs.
 func (s Subscription) Equal(other Subscription) bool {
 	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.Pace == other.Pace &&

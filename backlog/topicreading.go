@@ -36,9 +36,21 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	r.consumers = s.consumers
 	r.countConsumers()
 	r.SteadyConsumers = s.consumers.steady(first.at)
+	if t.uncounted != nil {
+		r = r.withoutCounters(t.uncounted)
+	}
 	if t.incomplete != nil {
 		return r.lowerBounds(t.incomplete)
 	}
+	return r
+}
+
+// withoutCounters is a reading of a topic of which Pulsar reports only the backlog.
+func (r Reading) withoutCounters(reason error) Reading {
+	unknown := Unknown(reason)
+	r.PublishRate, r.LatestPublishRate, r.DeliveryRate, r.ProcessRate = unknown, unknown, unknown, unknown
+	r.Delayed, r.InReplay, r.Unacked, r.Redelivered = unknown, unknown, unknown, unknown
+	r.Undispatched, r.LeastUndispatched = unknown, unknown
 	return r
 }
 
@@ -182,6 +194,9 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 		default:
 			missing := Unknown(ErrSubscriptionNotFound)
 			r.Ready, r.ProcessRate, r.Consumers = missing, missing, missing
+		}
+		if t.uncounted != nil {
+			r.PublishRate, r.ProcessRate = Unknown(t.uncounted), Unknown(t.uncounted)
 		}
 		readings = append(readings, r)
 	}

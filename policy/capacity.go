@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -64,7 +65,7 @@ func capacity(in Input, state State) recommendation {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	if state.Arrivals == nil {
-		return holdCurrent(in, HoldLearning, publishRateUnknown)
+		return withoutArrivals(in)
 	}
 	if state.Capacity == nil {
 		return unknownCapacity(in, state.Arrivals.Rate, state.Floor.work(ready))
@@ -81,6 +82,14 @@ func capacity(in Input, state State) recommendation {
 		a.hold = l.withinObjective(in)
 	}
 	return a
+}
+
+// withoutArrivals holds until the publish rate is known, which it never is where Pulsar does not report it.
+func withoutArrivals(in Input) recommendation {
+	if _, err := in.Reading.PublishRate.Value(); errors.Is(err, backlog.ErrNotReported) {
+		return holdCurrent(in, HoldLearning, err.Error()+": use strategy BacklogPerReplica")
+	}
+	return holdCurrent(in, HoldLearning, publishRateUnknown)
 }
 
 func (l load) withinObjective(in Input) *Hold {

@@ -135,6 +135,9 @@ const (
 	changePrice, oneChangePrice = 11, 35
 	// keySharedPrice in place of changePrice: keys are blocked until their former consumer is done with them.
 	keySharedPrice = 30
+	// streamPrice in place of changePrice: the segments of a removed Stream consumer have none for 60 s, and a merge
+	// does not come back, since a lineage of segments has at most 10.
+	streamPrice = 60
 )
 
 // price of a change of this target, in replica-seconds.
@@ -145,6 +148,8 @@ func (s State) price(in Input, replicas float64) float64 {
 		each = max(each, s.Start.seconds())
 	case in.Reading.Type == backlog.KeyShared:
 		each = keySharedPrice
+	case in.Reading.Type == backlog.Stream:
+		each = streamPrice
 	}
 	return each*replicas + oneChangePrice
 }

@@ -105,11 +105,18 @@ func partitionShares(in Input, l load) (s shares, ok bool) {
 	return s, len(s.indices) > 0
 }
 
+// mostSegments of a scalable topic: Pulsar splits none beyond (scalableTopicMaxSegments).
+const mostSegments = 64
+
 // UsefulReplicas is the number of replicas that can have a partition; unknown without partitions. A Failover partition
-// has one active consumer, and an Exclusive subscription refuses all consumers but the first.
+// has one active consumer, as a segment of Stream has, and an Exclusive subscription refuses all consumers but the
+// first.
 func UsefulReplicas(in Input) (replicas int32, known bool) {
 	if in.Reading.Type == backlog.Exclusive {
 		return 1, true
+	}
+	if in.Reading.Type == backlog.Stream {
+		return int32(in.replicasOf(mostSegments)), true
 	}
 	most := 0
 	for i, p := range in.Partitions {

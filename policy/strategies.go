@@ -97,7 +97,7 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 // includes headroom.
 func ratePerReplica(in Input, state State, messagesPerSecond float64) recommendation {
 	if state.Arrivals == nil {
-		return holdCurrent(in, HoldLearning, publishRateUnknown)
+		return withoutArrivals(in)
 	}
 	arriving := state.Arrivals.Rate
 	needed := arriving / messagesPerSecond

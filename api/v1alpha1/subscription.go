@@ -8,8 +8,9 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="has(self.topics) != has(self.topicsPattern)",message="exactly one of topics and topicsPattern must be set"
 type Subscription struct {
 	// topics are the topics that each replica consumes, from 1 to 100, each with tenant and namespace, such as
-	// persistent://shop/orders/new or shop/orders/new. A partitioned topic includes all its partitions. Set exactly one of
-	// topics and topicsPattern.
+	// persistent://shop/orders/new or shop/orders/new. A partitioned topic includes all its partitions. A scalable topic
+	// of Pulsar 5 is topic://shop/orders/new; it needs strategy BacklogPerReplica. Set exactly one of topics and
+	// topicsPattern.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -27,8 +28,9 @@ type Subscription struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// type is the subscription type that the replicas use: Shared, Key_Shared, Failover or Exclusive. With Failover at
-	// most one replica per partition gets messages. Exclusive needs maxReplicas 1. Default: Shared.
+	// type is the subscription type that the replicas use: Shared, Key_Shared, Failover, Exclusive or Stream. With
+	// Failover at most one replica per partition gets messages. Exclusive needs maxReplicas 1. Of a scalable topic,
+	// QueueConsumers are Shared and StreamConsumers are Stream, of which 64 get messages. Default: Shared.
 	// +optional
 	// +kubebuilder:default=Shared
 	Type SubscriptionType `json:"type,omitempty"`
@@ -40,15 +42,15 @@ type Subscription struct {
 	ConsumersPerReplica int32 `json:"consumersPerReplica,omitempty"`
 }
 
-// TopicName is tenant/namespace/topic, with or without persistent:// before it.
+// TopicName is tenant/namespace/topic, with persistent:// or topic:// or nothing before it.
 //
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:XValidation:rule="self.matches('^(persistent://)?[-=:._A-Za-z0-9]+/[-=:._A-Za-z0-9]+/[^/ \\t\\n]+$')",message="a topic must be persistent://tenant/namespace/topic or tenant/namespace/topic"
+// +kubebuilder:validation:XValidation:rule="self.matches('^((persistent|topic)://)?[-=:._A-Za-z0-9]+/[-=:._A-Za-z0-9]+/[^/ \\t\\n]+$')",message="a topic must be persistent://tenant/namespace/topic, topic://tenant/namespace/topic or tenant/namespace/topic"
 type TopicName string
 
 // SubscriptionType is a subscription type of Pulsar.
 //
-// +kubebuilder:validation:Enum=Shared;Key_Shared;Failover;Exclusive
+// +kubebuilder:validation:Enum=Shared;Key_Shared;Failover;Exclusive;Stream
 type SubscriptionType string
 
 // The subscription types, as Pulsar spells them.
@@ -57,4 +59,5 @@ const (
 	SubscriptionKeyShared SubscriptionType = "Key_Shared"
 	SubscriptionFailover  SubscriptionType = "Failover"
 	SubscriptionExclusive SubscriptionType = "Exclusive"
+	SubscriptionStream    SubscriptionType = "Stream"
 )

@@ -31,6 +31,8 @@ type address struct {
 	timeout time.Duration
 	// large is true if the answer may be large, and take longer than that although the host is healthy.
 	large bool
+	// scalable is true for a topic that consists of segments.
+	scalable bool
 	// owned is true if one broker owns the resource: the others redirect there.
 	owned bool
 }
@@ -44,6 +46,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 	return adminAddress(topic.Cluster, address{
 		path: path, subject: topic.Name, grant: "consume on namespace " + backlog.NamespaceOf(topic.Cluster, topic.Name).Name,
 		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name", owned: true,
+		scalable: strings.HasPrefix(topic.Name, backlog.ScalableDomain),
 	})
 }
 
@@ -107,7 +110,8 @@ func (a address) position(partition int, subscription string, position int64) ad
 	return a
 }
 
-// topicPath maps persistent://tenant/namespace/name to /admin/v2/persistent/tenant/namespace/name. Pulsar decodes the
+// topicPath maps persistent://tenant/namespace/name to /admin/v2/persistent/tenant/namespace/name, and topic://, the
+// domain of scalable topics, to /admin/v2/scalable. Pulsar decodes the
 // name with Java's URLDecoder, for which url.QueryEscape is the counterpart (a "+" is a space there).
 func topicPath(name string) (string, error) {
 	domain, rest, found := strings.Cut(name, "://")
@@ -116,6 +120,8 @@ func topicPath(name string) (string, error) {
 	}
 	switch domain {
 	case "persistent":
+	case "topic":
+		domain = "scalable"
 	case "non-persistent":
 		return "", nonPersistent(name)
 	default:
@@ -128,7 +134,7 @@ func topicPath(name string) (string, error) {
 	if !backlog.IsEntityName(parts[0]) || !backlog.IsEntityName(parts[1]) || isStep(parts[2]) {
 		return "", badTopicName(name)
 	}
-	return "/admin/v2/persistent/" + parts[0] + "/" + parts[1] + "/" + url.QueryEscape(parts[2]), nil
+	return "/admin/v2/" + domain + "/" + parts[0] + "/" + parts[1] + "/" + url.QueryEscape(parts[2]), nil
 }
 
 // isStep reports whether it is a step in a path, which would lead to another resource.

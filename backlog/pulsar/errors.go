@@ -41,6 +41,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	401 or 403, JSON                        ErrForbidden        refusal
 //	403, not JSON                           ErrForbidden        refusal: a proxy or a mesh refuses
 //	404, JSON                               ErrTopicNotFound    statusFault
+//	404, "Subscription not found"           ErrSubscriptionNotFound statusFault
 //	404, JSON, of the worker                ErrFunctionNotFound statusFault, by address.absent
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
@@ -129,6 +130,8 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	switch {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
 		return refusal(a, u, s, shown)
+	case s.status == http.StatusNotFound && strings.HasPrefix(s.reason, "Subscription not found"):
+		return backlog.Errorf(backlog.ErrSubscriptionNotFound, "%s", subject)
 	case s.status == http.StatusNotFound && s.json:
 		return backlog.Errorf(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):

@@ -233,8 +233,8 @@ func TestInvalidNamesAndURLs(t *testing.T) {
 			text: `not supported: topic name "public/default/orders"` + nameFix,
 		},
 		"another domain": {
-			name: "topic://public/default/orders",
-			text: `not supported: topic name "topic://public/default/orders"` + nameFix,
+			name: "segment://public/default/orders",
+			text: `not supported: topic name "segment://public/default/orders"` + nameFix,
 		},
 		"an old name with a cluster": {
 			name: "persistent://a/b/c/d",

@@ -37,6 +37,9 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
+	if a.scalable {
+		return s.fetchScalable(ctx, a, request)
+	}
 	count, cached := s.counts.Get(topic, s.now())
 	if !cached {
 		if count, err = s.partitions(ctx, topic, a); err != nil {
@@ -66,8 +69,8 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, request backlog
 // the call has the reason. It is one call.
 func (s *Source) AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample {
 	a, err := topicAddress(topic)
-	if err != nil {
-		return sample // Fetch has reported it
+	if err != nil || a.scalable {
+		return sample // Fetch has reported it, or there are none
 	}
 	return s.addEntries(ctx, a, sample)
 }

@@ -53,7 +53,7 @@ func TestKindsThatDoNotSayWhatTheyConsumeNeedASubscription(t *testing.T) {
 
 func TestSubscriptionsAreNamedWhole(t *testing.T) {
 	const one = "exactly one of topics and topicsPattern must be set"
-	const topic = "a topic must be persistent://tenant/namespace/topic or tenant/namespace/topic"
+	const topic = "a topic must be persistent://tenant/namespace/topic, topic://tenant/namespace/topic or tenant/namespace/topic"
 	const pattern = "topicsPattern must be persistent://tenant/namespace/expression, with no slash within the expression"
 	topics := func(names ...string) fields {
 		var list []any
@@ -70,6 +70,7 @@ func TestSubscriptionsAreNamedWhole(t *testing.T) {
 	long := "shop/orders/" + strings.Repeat("t", 1012)
 	try(t, map[string]attempt{
 		"a topic with its domain":         {consumer(topics("persistent://shop/orders/new"), nil), ""},
+		"a scalable topic":                {consumer(topics("topic://shop/orders/new"), nil), ""},
 		"a hundred topics":                {consumer(topics(many[:100]...), nil), ""},
 		"a topic of the largest length":   {consumer(topics(long), nil), ""},
 		"a pattern":                       {consumer(matching("persistent://shop/orders/eu-.*"), nil), ""},
@@ -92,6 +93,7 @@ func TestSubscriptionsAreNamedWhole(t *testing.T) {
 		"with a name too long":            {consumer(fields{"name": strings.Repeat("n", 254)}, nil), "not be more than 253"},
 		"of a type by Kubernetes' habit":  {consumer(fields{"type": "KeyShared"}, nil), `Unsupported value: "KeyShared"`},
 		"of Key_Shared":                   {consumer(fields{"type": "Key_Shared"}, nil), ""},
+		"of Stream":                       {consumer(fields{"type": "Stream"}, nil), ""},
 		"of Failover":                     {consumer(fields{"type": "Failover"}, nil), ""},
 		"with no consumer for a replica":  {consumer(fields{"consumersPerReplica": int64(0)}, nil), "than or equal to 1"},
 		"with 1001 consumers per replica": {consumer(fields{"consumersPerReplica": int64(1001)}, nil), "or equal to 1000"},

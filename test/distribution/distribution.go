@@ -147,3 +147,9 @@ func maven(ctx context.Context, progress io.Writer, what string, args ...string)
 	})
 	return errors.Join(err, os.RemoveAll(dir))
 }
+
+// FetchClient returns the directory of the jars of the V5 client, which is of 5.0.0-M1 and consumes scalable topics.
+func FetchClient(ctx context.Context, progress io.Writer) (dir string, err error) {
+	client, err := jars(ctx, "5.0.0-M1-client", progress)
+	return client.Lib, err
+}

@@ -45,6 +45,7 @@ func TestSignals(t *testing.T) {
 		"delays that pass make messages ready":                delaysThatPassMakeMessagesReady,
 		"delays that pass without a consumer too":             delaysThatPassWithoutAConsumerMakeMessagesReady,
 
+		"a scalable topic is its segments":          aScalableTopicIsItsSegments,
 		"an unload keeps the backlog":               anUnloadKeepsTheBacklog(0),
 		"an unload keeps the backlog, 3 partitions": anUnloadKeepsTheBacklog(3),
 		"an unloaded partition changes no rate":     anUnloadedPartitionChangesNothing,

@@ -55,8 +55,11 @@ type FunctionConfig struct {
 	Replicas int32
 	// Partitions of the input topic; 0 is a topic without partitions.
 	Partitions int
-	// WithoutTopic makes the test create the input topic.
+	// WithoutTopic makes the test create the input topic, and Topic is another name of it.
 	WithoutTopic bool
+	Topic        string
+	// Runner starts the replicas; nil is that of the Kind. The test closes it.
+	Runner replica.Runner
 	// Sink creates a Sink instead of a Function, and Deployment a Deployment of plain consumers; its policy needs a
 	// subscription. Light only.
 	Sink, Deployment bool
@@ -110,7 +113,7 @@ func (f *Function) consumes(ctx context.Context, replicas int) error {
 // furnish creates everything that the Function needs, and returns it with its object, which does not exist yet.
 func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, *unstructured.Unstructured, error) {
 	f := &Function{
-		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
+		Name: config.Name, Topic: cmp.Or(config.Topic, broker.TopicName(config.Name+"-in")), stage: s,
 		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
 	}
 	runner, err := s.newRunner(ctx, config, f.Score)
@@ -158,6 +161,8 @@ const pollEvery = 100 * time.Millisecond
 
 func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Score) (replica.Runner, error) {
 	switch {
+	case config.Runner != nil:
+		return config.Runner, nil
 	case config.Kind == Light && config.DownstreamRate > 0:
 		return replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), score.complete), nil
 	case config.Kind == Light:
