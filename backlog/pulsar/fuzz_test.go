@@ -163,3 +163,20 @@ func FuzzTopicPath(f *testing.F) {
 		require.False(t, strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/.."))
 	})
 }
+
+func FuzzDecodeScalableStats(f *testing.F) {
+	addFixtures(f, "*.json")
+	f.Add([]byte(answersWithBacklog))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		stats, err := decodeScalableStats(bytes.NewReader(content))
+		if err != nil {
+			return
+		}
+		require.NotEmpty(t, stats.segments)
+		require.LessOrEqual(t, stats.owned, len(stats.segments))
+		for _, sample := range stats.samples(backlog.Request{Detail: everything}) {
+			require.GreaterOrEqual(t, sample.BacklogEntries, int64(0))
+			require.GreaterOrEqual(t, sample.MoreConsumers, 0)
+		}
+	})
+}

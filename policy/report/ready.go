@@ -106,7 +106,7 @@ func (o outcome) scalingLimited() metav1.Condition {
 			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec))
 	case d.CappedBy == policy.CappedByPartitions:
 		c.Reason = v1alpha1.ReasonTooFewPartitions
-		c.Message = "the load needs more replicas than the Failover subscription has partitions for"
+		c.Message = "the load needs more replicas than the subscription has partitions or segments for"
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonDesiredWithinRange
 		c.Message = "no bound limits the desired replicas"

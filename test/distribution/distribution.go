@@ -115,7 +115,7 @@ func jars(ctx context.Context, version string, progress io.Writer) (Pulsar, erro
 		if err := os.WriteFile(path, pom, 0o600); err != nil {
 			return fmt.Errorf("writing the pom: %w", err)
 		}
-		what := fmt.Sprintf("downloading the jars of Pulsar %s from Maven Central (240 MB, once)", version)
+		what := fmt.Sprintf("downloading the jars of Pulsar %s from Maven Central (up to 240 MB, once)", version)
 		return maven(ctx, progress, what, dependencyPlugin+":copy-dependencies", "-f", path,
 			"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
 	})

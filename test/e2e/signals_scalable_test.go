@@ -109,7 +109,7 @@ func TestSignalsScaleStreamConsumers(t *testing.T) {
 		return done.Load() == messages, fmt.Sprint(done.Load()), nil
 	})
 	f.AwaitReplicas(t, 1, 1)
-	f.AwaitConditions(t, "SubscriptionVerified=True/Verified", "BacklogKnown=True")
+	f.AwaitConditions(t, "SubscriptionVerified=True/AsExpected", "BacklogKnown=True")
 }
 
 // aScalableTopicIsItsSegments compares the backlog with the published messages, before and after a split.
