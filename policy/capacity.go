@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -84,10 +83,10 @@ func capacity(in Input, state State) recommendation {
 	return a
 }
 
-// withoutArrivals holds until the publish rate is known, which it never is where Pulsar does not report it.
+// withoutArrivals holds until the publish rate is known.
 func withoutArrivals(in Input) recommendation {
-	if _, err := in.Reading.PublishRate.Value(); errors.Is(err, backlog.ErrNotReported) {
-		return holdCurrent(in, HoldLearning, err.Error()+": use strategy BacklogPerReplica")
+	if err := Unsupported(in); err != nil {
+		return holdCurrent(in, HoldLearning, err.Error())
 	}
 	return holdCurrent(in, HoldLearning, publishRateUnknown)
 }

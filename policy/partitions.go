@@ -155,6 +155,14 @@ func unknownLoad(in Input) error {
 	return nil
 }
 
+// Unsupported is why the strategies can never decide: Pulsar does not report the load that they need; nil if it does.
+func Unsupported(in Input) error {
+	if err := unknownLoad(in); errors.Is(err, backlog.ErrNotReported) {
+		return fmt.Errorf("%w: use strategy BacklogPerReplica", err)
+	}
+	return nil
+}
+
 // failover sizes for the busiest replica: each partition has one active consumer.
 func (l load) failover(in Input) (recommendation, bool) {
 	s, ok := partitionShares(in, l)

@@ -26,6 +26,7 @@ func ofStream(at time.Time, ready float64) backlog.Reading {
 }
 
 func TestStreamScalesByItsBacklog(t *testing.T) {
+	const needed = "the publish rate is unknown: not reported: no counters: use strategy BacklogPerReplica"
 	for name, test := range map[string]struct {
 		ready      float64
 		strategies []v1alpha1.Strategy
@@ -35,8 +36,8 @@ func TestStreamScalesByItsBacklog(t *testing.T) {
 	}{
 		"a backlog adds replicas":           {ready: 650, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 7},
 		"64 segments have a consumer each":  {ready: 1e6, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 64, cappedBy: policy.CappedByPartitions},
-		"Capacity needs rates":              {ready: 650, want: 2, hold: "not reported: no counters: use strategy BacklogPerReplica"},
-		"RatePerReplica needs arrivals too": {ready: 650, strategies: []v1alpha1.Strategy{rateStrategy("5")}, want: 2, hold: "not reported: no counters: use strategy BacklogPerReplica"},
+		"Capacity needs rates":              {ready: 650, want: 2, hold: needed},
+		"RatePerReplica needs arrivals too": {ready: 650, strategies: []v1alpha1.Strategy{rateStrategy("5")}, want: 2, hold: needed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := asking(2, ofStream(noon(), test.ready), test.strategies...)

@@ -31,8 +31,8 @@ const (
 
 // errUncounted is why a sample of a scalable topic has no counters.
 func errUncounted() error {
-	return backlog.Errorf(backlog.ErrNotReported, "Pulsar counts no messages of scalable topics: of a topic:// topic it "+
-		"reports the backlog only, in entries")
+	return backlog.Errorf(backlog.ErrNotReported, "of a topic:// topic Pulsar reports the backlog only, in entries; versions "+
+		"after 5.0.0-M1 report its consumers too, and none counts messages")
 }
 
 // scalableStats are the statistics of a scalable topic.

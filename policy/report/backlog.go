@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -66,6 +67,8 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading)
 	case outdated(o.Measured, o.Now) != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error()
+	case unsupported(o) != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonUnsupported, unsupported(o).Error()
 	case o.Unknown == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o.Target)
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
@@ -74,6 +77,14 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
 	}
 	return c
+}
+
+// unsupported is why the strategies can never decide by this reading; nil if they can, or there is none.
+func unsupported(o plan.Observed) error {
+	if o.Reading == nil || o.Unknown != nil {
+		return nil
+	}
+	return policy.Unsupported(policy.Input{Spec: o.Policy.Spec, Reading: *o.Reading})
 }
 
 // partlyKnown reports whether topics are missing, beyond the first answer of new ones.

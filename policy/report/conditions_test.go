@@ -60,6 +60,12 @@ func TestConditions(t *testing.T) {
 				"ScalingActive": "False/FailedGetObjectMetric",
 			},
 		},
+		"the strategy needs rates that Pulsar does not report": {
+			func(_ testing.TB, o *plan.Observed) {
+				o.Reading = &backlog.Reading{At: o.Now, PublishRate: backlog.Unknown(backlog.ErrNotReported)}
+			},
+			map[string]string{"Ready": "False/Unsupported", "BacklogKnown": "False/Unsupported"},
+		},
 		"the target is missing": {
 			func(_ testing.TB, o *plan.Observed) {
 				o.Target = nil

@@ -84,11 +84,8 @@ func TestSignalsScaleStreamConsumers(t *testing.T) {
 	p := f.Consumes(newPolicy(name))
 	p.Spec.MaxReplicas, p.Spec.Subscription.Type = 3, v1alpha1.SubscriptionStream
 	addPolicy(t, p)
-	f.AwaitConditions(t, "BacklogKnown=True")
-	f.AwaitPolicy(t, "the default strategy to say what it needs", func(p *v1alpha1.AutoscalingPolicy) bool {
-		d := p.Status.Decision
-		return d != nil && d.Hold != nil && strings.Contains(d.Hold.Message, "use strategy BacklogPerReplica")
-	})
+	said := f.AwaitConditions(t, "BacklogKnown=False/Unsupported", "Ready=False/Unsupported")
+	require.Contains(t, said, "none counts messages: use strategy BacklogPerReplica")
 	created, _, err := segments(t.Context(), topic)
 	require.NoError(t, err)
 	require.Equal(t, 1, created)
