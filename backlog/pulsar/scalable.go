@@ -87,7 +87,9 @@ func (s *Source) fetchScalable(ctx context.Context, a address, request backlog.R
 // subscription.
 func (s scalableStats) reportsBacklog() bool {
 	for _, one := range s.subscriptions {
-		return one.backlog.present
+		if one.backlog.present {
+			return true
+		}
 	}
 	return s.owned > 0
 }
@@ -107,7 +109,7 @@ func (s scalableStats) samples(request backlog.Request) (samples []backlog.Subsc
 		if !request.Wants(name) {
 			continue
 		}
-		sample := backlog.SubscriptionSample{Name: name, Type: backlog.Stream, BacklogEntries: max(0, one.backlog.value)}
+		sample := backlog.SubscriptionSample{Name: name, Type: backlog.Stream, BacklogEntries: one.backlog.value}
 		consumers := one.connected
 		if one.kind == "QUEUE" {
 			sample.Type, consumers = backlog.Shared, one.attached
@@ -120,8 +122,8 @@ func (s scalableStats) samples(request backlog.Request) (samples []backlog.Subsc
 	return samples
 }
 
-// segmentBacklogs requests the backlog of each segment, for 5.0.0-M1. Its consumers are unknown: it also counts those
-// that have left. It lists STREAM subscriptions only.
+// segmentBacklogs requests the backlog of each segment, for 5.0.0-M1. Its consumers are unknown: it counts those of
+// STREAM only, also after they have left.
 func (s *Source) segmentBacklogs(ctx context.Context, a address, stats scalableStats, request backlog.Request,
 ) (samples []backlog.SubscriptionSample, incomplete, err error) {
 	names := request.Subscriptions
@@ -130,7 +132,7 @@ func (s *Source) segmentBacklogs(ctx context.Context, a address, stats scalableS
 	}
 	for _, name := range names {
 		sample := backlog.SubscriptionSample{Name: name, Type: backlog.NoType}
-		if _, listed := stats.subscriptions[name]; listed {
+		if stats.subscriptions[name].connected > 0 {
 			sample.Type = backlog.Stream
 		}
 		found, missing := 0, 0
@@ -166,18 +168,22 @@ func (s *Source) segmentBacklog(ctx context.Context, a address, segment, subscri
 		"/subscription/" + url.QueryEscape(subscription)
 	a.subject, a.grant = segment, "superuser (on Pulsar 5.0.0-M1; later versions need consume on the namespace only)"
 	a.absent, a.remedy = backlog.ErrPartial, "no client has it loaded"
-	var entries number
-	err := s.client.get(ctx, a, callSegment, "", func(r io.Reader) (err error) {
+	var entries int64
+	err := s.client.get(ctx, a, callSegment, "", func(r io.Reader) error {
 		d := newScanner(r)
-		entries, err = d.integer("the backlog")
-		return d.finish(err)
+		answer, err := d.integer("the backlog")
+		if err = d.finish(err); err != nil {
+			return err
+		}
+		entries, err = answer.counter("the backlog")
+		return err
 	})
-	return max(0, entries.value), err
+	return entries, err
 }
 
 // decodeScalableStats reads the answer of /admin/v2/scalable/{topic}/stats of any version.
 func decodeScalableStats(r io.Reader) (scalableStats, error) {
-	d := newScanner(r)
+	d := newStatsDecoder(r, backlog.Request{})
 	s := scalableStats{subscriptions: map[string]scalableSubscription{}}
 	err := d.object(func(key []byte) error {
 		switch string(key) {
@@ -204,13 +210,26 @@ func decodeScalableStats(r io.Reader) (scalableStats, error) {
 			return d.skip()
 		}
 	})
-	if err = d.finish(err); err == nil && len(s.segments) == 0 {
-		err = errors.New("segments is missing")
+	if err = d.finish(err); err != nil {
+		return s, err
 	}
-	return s, err
+	return s, s.validate()
 }
 
-func (s *scalableStats) decodeSegments(d *scanner) error {
+// validate also rejects an answer that lacks some of the backlogs: they would count as 0.
+func (s scalableStats) validate() error {
+	if len(s.segments) == 0 {
+		return errors.New("segments is missing")
+	}
+	for name, one := range s.subscriptions {
+		if _, err := one.backlog.counter("msgBacklog"); err != nil && s.reportsBacklog() {
+			return fmt.Errorf("subscription %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *scalableStats) decodeSegments(d *statsDecoder) error {
 	return d.object(func([]byte) error {
 		if len(s.segments) >= maxSegments {
 			return fmt.Errorf("more than %d segments", maxSegments)
@@ -219,9 +238,9 @@ func (s *scalableStats) decodeSegments(d *scanner) error {
 		err := d.object(func(key []byte) (err error) {
 			switch string(key) {
 			case "name":
-				name, err = d.keptText("name")
+				name, err = d.sharedText("name")
 			case "ownerBroker":
-				owner, err = d.keptText("ownerBroker")
+				owner, err = d.sharedText("ownerBroker")
 			default:
 				err = d.skip()
 			}
@@ -235,22 +254,17 @@ func (s *scalableStats) decodeSegments(d *scanner) error {
 	})
 }
 
-// keptText is a text that stays in memory.
-func (s *scanner) keptText(name string) (string, error) {
-	text, err := s.textOrNull(name)
-	if err != nil {
-		return "", err
-	}
-	return validText(text), s.answer.keep(textCost + len(text))
-}
-
-func decodeScalableSubscription(d *scanner) (s scalableSubscription, err error) {
+func decodeScalableSubscription(d *statsDecoder) (s scalableSubscription, err error) {
 	err = d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			s.kind, err = d.keptText("type")
+			s.kind, err = d.sharedText("type")
 		case "msgBacklog":
 			s.backlog, err = d.integer("msgBacklog")
+		case "consumerCount": // of 5.0.0-M1
+			var count number
+			count, err = d.integer("consumerCount")
+			s.connected = count.value
 		case "segments":
 			err = d.object(func([]byte) error {
 				return eachField(d, "consumerCount", func() error {
@@ -278,7 +292,7 @@ func decodeScalableSubscription(d *scanner) (s scalableSubscription, err error) 
 }
 
 // eachField reads an object of which one field matters.
-func eachField(d *scanner, name string, read func() error) error {
+func eachField(d *statsDecoder, name string, read func() error) error {
 	return d.object(func(key []byte) error {
 		if string(key) != name {
 			return d.skip()

@@ -55,7 +55,7 @@ func TestScalableTopic(t *testing.T) {
 			segments: [4]http.HandlerFunc{answers("100"), gone, answers("0"), answers("1")},
 			want:     []backlog.SubscriptionSample{{Name: "sub", Type: backlog.Stream, BacklogEntries: 101}},
 		},
-		"5.0.0-M1: does not list QUEUE subscriptions": {
+		"5.0.0-M1: counts no consumers of QUEUE": {
 			stats: fixtureAnswer("5.0.0-M1-scalable.json"), subscription: "queue", slim: true,
 			segments: [4]http.HandlerFunc{without, answers("2"), answers("0"), answers("1")},
 			want:     []backlog.SubscriptionSample{{Name: "queue", Type: backlog.NoType, BacklogEntries: 3}},
@@ -116,7 +116,13 @@ func TestScalableTopicThatDoesNotExist(t *testing.T) {
 func TestDecodeScalableStatsRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ answer, want string }{
 		"an answer without segments": {`{"subscriptions":{}}`, "segments is missing"},
-		"too many segments":          {`{"segments":{"0":{}` + strings.Repeat(`,"1":{}`, maxSegments) + `}}`, "more than 256 segments"},
+		"an answer without one of the backlogs": {
+			`{"segments":{"0":{}},"subscriptions":{"a":{"msgBacklog":1},"b":{}}}`, "subscription b: msgBacklog is missing",
+		},
+		"a negative backlog": {
+			`{"segments":{"0":{}},"subscriptions":{"a":{"msgBacklog":-1}}}`, "subscription a: msgBacklog is -1",
+		},
+		"too many segments": {`{"segments":{"0":{}` + strings.Repeat(`,"1":{}`, maxSegments) + `}}`, "more than 256 segments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
