@@ -159,7 +159,7 @@ func (s *Source) segmentBacklogs(ctx context.Context, a address, stats scalableS
 // segmentBacklog is the backlog of a subscription on one segment, in entries. A segment that no client uses is not
 // loaded, and one that was drained is gone.
 func (s *Source) segmentBacklog(ctx context.Context, a address, segment, subscription string) (int64, error) {
-	topic, descriptor := strings.TrimPrefix(a.subject, backlog.ScalableDomain), ""
+	topic := strings.TrimPrefix(a.subject, backlog.ScalableDomain)
 	descriptor, found := strings.CutPrefix(segment, segmentDomain+topic+"/")
 	if !found || isStep(descriptor) || strings.Contains(descriptor, "/") {
 		return 0, backlog.Errorf(backlog.ErrPartial, "segment %s is not one of %s", backlog.Quote(segment), a.subject)
