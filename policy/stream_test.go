@@ -34,8 +34,11 @@ func TestStreamScalesByItsBacklog(t *testing.T) {
 		cappedBy   string
 		hold       string
 	}{
-		"a backlog adds replicas":           {ready: 650, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 7},
-		"64 segments have a consumer each":  {ready: 1e6, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 64, cappedBy: policy.CappedByPartitions},
+		"a backlog adds replicas": {ready: 650, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 7},
+		"64 segments have a consumer each": {
+			ready: 1e6, strategies: []v1alpha1.Strategy{backlogStrategy(100)}, want: 64,
+			cappedBy: policy.CappedByPartitions,
+		},
 		"Capacity needs rates":              {ready: 650, want: 2, hold: needed},
 		"RatePerReplica needs arrivals too": {ready: 650, strategies: []v1alpha1.Strategy{rateStrategy("5")}, want: 2, hold: needed},
 	} {

@@ -40,9 +40,9 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	401, not JSON                           ErrUnauthenticated  refusal
 //	401 or 403, JSON                        ErrForbidden        refusal
 //	403, not JSON                           ErrForbidden        refusal: a proxy or a mesh refuses
-//	404, JSON                               ErrTopicNotFound    statusFault
-//	404, "Subscription not found"           ErrSubscriptionNotFound statusFault
-//	404, JSON, of the worker                ErrFunctionNotFound statusFault, by address.absent
+//	404, JSON                               ErrTopicNotFound    absentFault
+//	404, JSON, of the worker                ErrFunctionNotFound absentFault, by address.absent
+//	404, JSON, of a segment                 ErrSubscriptionNotFound or ErrPartial by absentFault
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
@@ -130,10 +130,8 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	switch {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
 		return refusal(a, u, s, shown)
-	case s.status == http.StatusNotFound && strings.HasPrefix(s.reason, "Subscription not found"):
-		return backlog.Errorf(backlog.ErrSubscriptionNotFound, "%s", subject)
 	case s.status == http.StatusNotFound && s.json:
-		return backlog.Errorf(a.absent, "%s: %s", subject, a.remedy)
+		return absentFault(a, s, subject)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
 		return backlog.Errorf(backlog.ErrNoWorker,
 			"%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
@@ -154,6 +152,14 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	default:
 		return backlog.Errorf(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
 	}
+}
+
+// absentFault is the fault for a 404 in Pulsar's JSON.
+func absentFault(a address, s errorAnswer, subject string) error {
+	if strings.HasPrefix(s.reason, "Subscription not found") { // of a segment
+		return backlog.Errorf(backlog.ErrSubscriptionNotFound, "%s", subject)
+	}
+	return backlog.Errorf(a.absent, "%s: %s", subject, a.remedy)
 }
 
 // refusal is the fault for 401 and 403.

@@ -34,8 +34,10 @@ func scalable(broker *fakeBroker, name string) backlog.Topic {
 
 func TestScalableTopic(t *testing.T) {
 	fixtureAnswer := func(name string) http.HandlerFunc { return answers(string(fixture(t, name))) }
-	gone := sends(http.StatusNotFound, "application/json", string(fixture(t, "5.0.0-M1-segment-gone.json")))
-	without := sends(http.StatusNotFound, "application/json", string(fixture(t, "5.0.0-M1-segment-without-subscription.json")))
+	absent := func(name string) http.HandlerFunc {
+		return sends(http.StatusNotFound, "application/json", string(fixture(t, name)))
+	}
+	gone, without := absent("5.0.0-M1-segment-gone.json"), absent("5.0.0-M1-segment-without-subscription.json")
 	segments := []string{"8000-ffff-2", "4000-ffff-5", "0000-1fff-6", "2000-3fff-7"}
 	for name, test := range map[string]struct {
 		stats         http.HandlerFunc
@@ -78,7 +80,8 @@ func TestScalableTopic(t *testing.T) {
 			broker.on("/admin/v2/scalable/public/default/orders/stats", test.stats)
 			for i, answer := range test.segments {
 				if answer != nil {
-					broker.on("/admin/v2/segments/public/default/orders/"+segments[i]+"/subscription/"+test.subscription+"/backlog", answer)
+					broker.on("/admin/v2/segments/public/default/orders/"+segments[i]+"/subscription/"+test.subscription+
+						"/backlog", answer)
 				}
 			}
 			source := newSource(t, Config{}, broker)
@@ -122,7 +125,9 @@ func TestDecodeScalableStatsRefuses(t *testing.T) {
 		"a negative backlog": {
 			`{"segments":{"0":{}},"subscriptions":{"a":{"msgBacklog":-1}}}`, "subscription a: msgBacklog is -1",
 		},
-		"too many segments": {`{"segments":{"0":{}` + strings.Repeat(`,"1":{}`, maxSegments) + `}}`, "more than 256 segments"},
+		"too many segments": {
+			`{"segments":{"0":{}` + strings.Repeat(`,"1":{}`, maxSegments) + `}}`, "more than 256 segments",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)

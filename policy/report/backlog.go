@@ -81,10 +81,10 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 
 // unsupported is why the strategies can never decide by this reading; nil if they can, or there is none.
 func unsupported(o plan.Observed) error {
-	if o.Reading == nil || o.Unknown != nil {
-		return nil
+	if o.Unknown == nil && o.Reading != nil {
+		return policy.Unsupported(policy.Input{Spec: o.Policy.Spec, Reading: *o.Reading})
 	}
-	return policy.Unsupported(policy.Input{Spec: o.Policy.Spec, Reading: *o.Reading})
+	return nil
 }
 
 // partlyKnown reports whether topics are missing, beyond the first answer of new ones.

@@ -50,7 +50,8 @@ func queuesFor(args []string) ([][]step, error) {
 		return distribution.Fetch(ctx, "", progress)
 	})
 	fetched := map[string][]step{
-		"demo": {pulsar}, "test": {pulsar}, "all": {pulsar, of(distribution.FetchPythonInstance), of(distribution.FetchClient), of(browser.Find)},
+		"demo": {pulsar}, "test": {pulsar},
+		"all": {pulsar, of(distribution.FetchPythonInstance), of(distribution.FetchClient), of(browser.Find)},
 	}
 	what := strings.Join(args, " ")
 	if built[what] == nil {
