@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/guide"
 )
 
 // recorder replaces a program: it records its directory and its arguments. As make push it writes dist/images.yaml.
@@ -37,9 +39,8 @@ func recorded() []string {
 }
 
 var (
-	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-	yamlBlock  = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	aChart     = regexp.MustCompile(`^(deploy/chart|pulsar-autoscaler-[0-9.]+\.tgz)$`)
+	yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	aChart    = regexp.MustCompile(`^(deploy/chart|pulsar-autoscaler-[0-9.]+\.tgz)$`)
 )
 
 // call is a call of a program in a directory.
@@ -91,8 +92,8 @@ func follow(t *testing.T, page string) map[string][]call {
 	require.NoError(t, os.Mkdir(filepath.Join(work, "dist"), 0o700))
 
 	var script strings.Builder
-	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
-		script.WriteString(block[1])
+	for _, section := range guide.Sections(page) {
+		script.WriteString(section.Script)
 	}
 	script.WriteString("wait\n")
 	command := exec.CommandContext(t.Context(), "/bin/sh", "-e", "-c", script.String())

@@ -15,7 +15,7 @@ import (
 )
 
 // Tools are the names for Tool.
-func Tools() []string { return []string{"helm", "helm-unittest"} }
+func Tools() []string { return []string{"helm", "helm-unittest", "kubectl"} }
 
 // Tool returns the path of a tool of tools/helm, and builds it unless it is cached.
 func Tool(ctx context.Context, name string) (string, error) {

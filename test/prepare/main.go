@@ -80,7 +80,7 @@ func build(what string, args ...string) step {
 }
 
 func helmTools(ctx context.Context, progress io.Writer) error {
-	return cache.Announce(ctx, progress, "building Helm: about 4 minutes on 2 cores",
+	return cache.Announce(ctx, progress, "building Helm and kubectl: about 4 minutes on 2 cores",
 		func(ctx context.Context, _ *cache.Count) error {
 			for _, name := range helm.Tools() {
 				if _, err := helm.Tool(ctx, name); err != nil {
