@@ -39,8 +39,9 @@ func manifests() fs.FS { return os.DirFS("../../deploy") }
 // ofScaler is the folder of what the scaler needs; the rest is the adapter's.
 const ofScaler = "scaler/"
 
-// Folders without manifests of ours: the chart has templates, and gitops settings of Argo CD.
-const ofChart, ofGitOps = "chart", "gitops"
+// Folders without manifests of ours: the chart has templates, gitops settings of Argo CD, and olm what a release
+// completes.
+const ofChart, ofGitOps, ofOLM = "chart", "gitops", "olm"
 
 // Files for what not every cluster has, and what not every adapter may.
 const (
@@ -77,7 +78,7 @@ func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	require.NoError(t, fs.WalkDir(manifests(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && (name == ofChart || name == ofGitOps) {
+		if err == nil && (name == ofChart || name == ofGitOps || name == ofOLM) {
 			return fs.SkipDir
 		}
 		isManifest := path.Ext(name) == ".yaml" && path.Base(name) != kustomization && name != ofRules && name != ofValues

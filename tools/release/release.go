@@ -70,6 +70,11 @@ func (r release) run(ctx context.Context) (err error) {
 	if documents[packageFile], err = r.artifactHub(binaries[0]); err != nil {
 		return err
 	}
+	name, bundle, err := r.bundle(binaries[0], digests)
+	if err != nil {
+		return err
+	}
+	documents[name] = bundle
 	return r.writeFiles(binaries, documents)
 }
 

@@ -34,6 +34,12 @@ prerelease: false
     pulsar-autoscaler-VERSION.tgz \
 `
 
+// deployed is a Deployment of the program.
+const deployed = `kind: Deployment
+metadata: {name: hello}
+spec: {template: {spec: {serviceAccountName: hello, containers: [{name: hello}]}}}
+`
+
 // checkout is a git repository with one program, committed and tagged v1.2.3. The time of the commit is fixed.
 func checkout(t *testing.T) string {
 	t.Helper()
@@ -59,6 +65,13 @@ func checkout(t *testing.T) string {
 		"deploy/chart/ci/values.yaml":              "a: b\n",
 		"deploy/chart/files/monitoring/rules.yaml": "runbook_url: https://example.com/hello/blob/main/docs/runbook.md#a\n",
 		"deploy/artifacthub/artifacthub-pkg.yml":   packaged,
+		"deploy/kustomization.yaml":                "resources: [hello.yaml]\n",
+		"deploy/hello.yaml":                        deployed,
+		"deploy/olm/annotations.yaml":              "annotations: {}\n",
+		"deploy/olm/clusterserviceversion.yaml":    "kind: ClusterServiceVersion\nmetadata: {annotations: {}}\nspec: {}\n",
+		"deploy/olm/icon.svg":                      "<svg/>\n",
+		"examples/function.yaml":                   "kind: A\n",
+		"examples/autoscalingpolicyset.yaml":       "kind: B\n",
 	} {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -142,7 +155,8 @@ func checkSums(t *testing.T, dist string) {
 	}
 	require.Equal(t, []string{
 		"artifacthub-pkg.yml", "crds.yaml", "hello-image.tar", "hello-linux-amd64", "hello-linux-amd64.cdx.json",
-		"hello-linux-arm64", "hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz", "release-notes.md",
+		"hello-linux-arm64", "hello-linux-arm64.cdx.json", "pulsar-autoscaler-1.2.3.tgz",
+		"pulsar-autoscaler-olm-bundle-1.2.3.tar.gz", "release-notes.md",
 	}, names)
 }
 
