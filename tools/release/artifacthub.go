@@ -27,7 +27,7 @@ func (r release) artifactHub(b binary) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := cmp.Or(r.registry, "example.invalid/pulsar-autoscaler")
+	registry := cmp.Or(r.registry, placeholder)
 	text, err = withLines(file{name: packageFile, data: text}, map[string]string{
 		"version: 0.0.0":                    "version: " + r.chartVersion(),
 		"appVersion: VERSION":               "appVersion: " + r.version,

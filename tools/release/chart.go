@@ -5,16 +5,24 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const chartName = "pulsar-autoscaler"
+
+// placeholder is the registry of deploy/, which does not exist.
+const placeholder = "example.invalid/" + chartName
 
 // chartFile is what Helm calls the archive of the chart.
 func (r release) chartFile() string { return chartName + "-" + r.chartVersion() + ".tgz" }
@@ -23,17 +31,18 @@ func (r release) chartFile() string { return chartName + "-" + r.chartVersion() 
 func (r release) chartVersion() string { return strings.TrimPrefix(r.version, "v") }
 
 // chart is the archive of deploy/chart for this version, with the digests of its images by program.
-func (r release) chart(digests map[string]string) ([]byte, error) {
+func (r release) chart(digests map[string]string, notes string) ([]byte, error) {
 	files, err := r.chartFiles()
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]map[string]string{ // by file: a line, and what takes its place
-		"Chart.yaml":  {"version: 0.0.0": "version: " + r.chartVersion(), "appVersion: VERSION": "appVersion: " + r.version},
-		"values.yaml": {},
+	shown, err := r.shown(digests, notes)
+	if err != nil {
+		return nil, err
 	}
+	set := map[string]map[string]string{"Chart.yaml": shown, "values.yaml": {}} // by file: a line, and what takes its place
 	if r.registry != "" {
-		set["values.yaml"]["  registry: example.invalid/pulsar-autoscaler"] = "  registry: " + r.registry
+		set["values.yaml"]["  registry: "+placeholder] = "  registry: " + r.registry
 	}
 	for program, digest := range digests {
 		set["values.yaml"][fmt.Sprintf("    %s: %q", program, "")] = fmt.Sprintf("    %s: %s", program, digest)
@@ -48,6 +57,30 @@ func (r release) chart(digests map[string]string) ([]byte, error) {
 		}
 	}
 	return compressed(files)
+}
+
+// shown has the lines of Chart.yaml: versions, and for Artifact Hub what is new and the images.
+//
+// Source: https://artifacthub.io/docs/topics/annotations/helm/
+func (r release) shown(digests map[string]string, notes string) (map[string]string, error) {
+	images := []map[string]string{}
+	for _, program := range slices.Sorted(maps.Keys(digests)) {
+		images = append(images, map[string]string{
+			"name": program, "image": cmp.Or(r.registry, placeholder) + "/" + program + "@" + digests[program],
+		})
+	}
+	set := map[string]string{
+		"version: 0.0.0": "version: " + r.chartVersion(), "appVersion: VERSION": "appVersion: " + r.version,
+	}
+	for name, value := range map[string]any{"changes": changes(notes), "images": images} {
+		text, err := yaml.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("writing the %s of the chart: %w", name, err)
+		}
+		line := "  artifacthub.io/" + name + ": "
+		set[line+`""`] = line + "|\n    " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")
+	}
+	return set, nil
 }
 
 // withLines returns the text with other lines in place of those that a release sets.

@@ -44,6 +44,33 @@ func section(changelog, title string) (string, bool) {
 	return found + "\n", found != ""
 }
 
+// notesFile has the notes.
+const notesFile = "release-notes.md"
+
+// changes are the entries of notes as Artifact Hub shows them: plain text, each with the heading that it is below.
+func changes(notes string) (all []map[string]string) {
+	kind := "changed"
+	for line := range strings.Lines(notes) {
+		heading, isHeading := strings.CutPrefix(line, "### ")
+		entry, isEntry := strings.CutPrefix(line, "- ")
+		switch {
+		case isHeading:
+			kind = strings.ToLower(strings.TrimSpace(heading))
+		case isEntry:
+			all = append(all, map[string]string{"kind": kind, "description": strings.TrimSpace(entry)})
+		case strings.HasPrefix(line, "  ") && len(all) > 0:
+			all[len(all)-1]["description"] += " " + strings.TrimSpace(line)
+		}
+	}
+	for _, change := range all {
+		change["description"] = anyLink.ReplaceAllString(change["description"], "$1")
+	}
+	return all
+}
+
+// anyLink is a link of Markdown.
+var anyLink = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
+
 // relativeLink is a link of Markdown to a file of the tree.
 var relativeLink = regexp.MustCompile(`\]\(([^):#][^):]*)\)`)
 

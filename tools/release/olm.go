@@ -179,7 +179,7 @@ func (r release) deployment(all []object, digests map[string]string) (deployment
 		return nil, "", fmt.Errorf("Deployment %s must have one container", nameOf(deployment))
 	}
 	name := fmt.Sprint(c["name"])
-	image = cmp.Or(r.registry, "example.invalid/pulsar-autoscaler") + "/" + name
+	image = cmp.Or(r.registry, placeholder) + "/" + name
 	if digest := digests[name]; digest != "" {
 		image += "@" + digest
 	} else {

@@ -159,8 +159,8 @@ func TestATarballHasItsEnd(t *testing.T) {
 // TestTheChartOfThisCheckoutCanBeReleased: it has the lines that a release sets.
 func TestTheChartOfThisCheckoutCanBeReleased(t *testing.T) {
 	r := release{root: filepath.Join("..", ".."), version: "v1.2.3", registry: "registry.example.org/scaling"}
-	_, err := r.chart(map[string]string{"adapter": "sha256:a", "scaler": "sha256:b"})
+	_, err := r.chart(map[string]string{"adapter": "sha256:a", "scaler": "sha256:b"}, "")
 	require.NoError(t, err)
-	_, err = r.chart(map[string]string{"another": "sha256:c"})
+	_, err = r.chart(map[string]string{"another": "sha256:c"}, "")
 	require.ErrorContains(t, err, "values.yaml must have the line")
 }

@@ -64,7 +64,7 @@ func (r release) run(ctx context.Context) (err error) {
 	if err != nil || r.version == "" {
 		return err
 	}
-	if documents[r.chartFile()], err = r.chart(digests); err != nil {
+	if documents[r.chartFile()], err = r.chart(digests, string(documents[notesFile])); err != nil {
 		return err
 	}
 	if documents[packageFile], err = r.artifactHub(binaries[0]); err != nil {
@@ -108,7 +108,7 @@ func (r release) documents() (map[string][]byte, error) {
 	}
 	text = withAbsoluteLinks(text, "https://"+modfile.ModulePath(module)+"/blob/"+r.version)
 	crds, err := r.crds()
-	return map[string][]byte{"release-notes.md": []byte(text), "crds.yaml": crds}, err
+	return map[string][]byte{notesFile: []byte(text), "crds.yaml": crds}, err
 }
 
 // checkVersion believes the binary, which knows its commit's tag and whether something was changed.

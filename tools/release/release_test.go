@@ -55,11 +55,12 @@ func checkout(t *testing.T) string {
 			`"1.2.0", "integrity": "sha512-AAEC", "license": "MIT"}, "node_modules/b": {"dev": true}}}`,
 		"cmd/internal/x/x.go": "package x\n",
 		"LICENSE":             "a licence\n",
-		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n- Says [hello](docs/hello.md#a).\n",
+		"CHANGELOG.md":        "# Changelog\n\n## Unreleased\n\n## v1.2.3 (2026-11-23)\n\n### Added\n\n- Says\n  [hello](docs/hello.md#a).\n",
 		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
 
-		"deploy/chart/Chart.yaml":                  "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n",
+		"deploy/chart/Chart.yaml":                  "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n" +
+			"annotations:\n  artifacthub.io/changes: \"\"\n  artifacthub.io/images: \"\"\n",
 		"deploy/chart/values.yaml":                 "image:\n  registry: example.invalid/pulsar-autoscaler\n  digests:\n    hello: \"\"\n",
 		"deploy/chart/templates/hello.yaml":        "kind: Deployment\n",
 		"deploy/chart/ci/values.yaml":              "a: b\n",
@@ -114,7 +115,7 @@ func TestReleaseIsTheSameFromTheSameCommit(t *testing.T) {
 
 	t.Run("checksums are those of the files", func(t *testing.T) { checkSums(t, dists[0]) })
 	t.Run("the notes are the version's", func(t *testing.T) {
-		require.Equal(t, "- Says [hello](https://example.com/hello/blob/v1.2.3/docs/hello.md#a).\n",
+		require.Equal(t, "### Added\n\n- Says\n  [hello](https://example.com/hello/blob/v1.2.3/docs/hello.md#a).\n",
 			read(t, dists[0], "release-notes.md"))
 	})
 	t.Run("all CRDs are in one file", func(t *testing.T) {
@@ -175,7 +176,9 @@ func checkChart(t *testing.T, dist, printed string) {
 	}
 	digest := strings.Fields(printed)[2]
 	require.Equal(t, map[string]string{
-		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n",
+		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n" +
+			"annotations:\n  artifacthub.io/changes: |\n    - description: Says hello.\n      kind: added\n" +
+			"  artifacthub.io/images: |\n    - image: x.org/a/hello@" + digest + "\n      name: hello\n",
 		"pulsar-autoscaler/values.yaml":          "image:\n  registry: x.org/a\n  digests:\n    hello: " + digest + "\n",
 		"pulsar-autoscaler/templates/hello.yaml": "kind: Deployment\n",
 		"pulsar-autoscaler/files/a.yaml":         "---\nkind: CustomResourceDefinition\n",
