@@ -110,6 +110,30 @@ func TestStylesAreForSeriesThatThePanelHas(t *testing.T) {
 	})
 }
 
+var aSource = regexp.MustCompile(`"datasource": \{\s*"type": "(.*?)",\s*"uid": "(.*?)"`)
+
+// TestAnImportAsksForNothing: each data source is the variable, which every Grafana with a Prometheus has a value for.
+func TestAnImportAsksForNothing(t *testing.T) {
+	for name := range allDashboards(t) {
+		text, err := os.ReadFile(filepath.Join(dir, name+".json"))
+		require.NoError(t, err)
+		var read struct {
+			Inputs   []any `json:"__inputs"`
+			Requires []struct {
+				Type, ID string
+			} `json:"__requires"`
+		}
+		require.NoError(t, json.Unmarshal(text, &read))
+		require.Equal(t, []any{}, read.Inputs, name)
+		require.Len(t, read.Requires, 2)
+		sources := aSource.FindAllStringSubmatch(string(text), -1)
+		require.Len(t, sources, strings.Count(string(text), `"datasource": `), name)
+		for _, source := range sources {
+			require.Equal(t, []string{read.Requires[1].ID, "${datasource}"}, source[1:], name)
+		}
+	}
+}
+
 func TestQueriesUseVariablesThatExist(t *testing.T) {
 	grafanas := []string{"__range", "__interval", "__rate_interval"}
 	for name, dashboard := range allDashboards(t) {
