@@ -49,6 +49,8 @@ type Config struct {
 type Kubelet struct {
 	manager ctrl.Manager
 	client  client.Client
+	// reader reads Secrets without a watch.
+	reader  client.Reader
 	root    root
 	changed chan event.GenericEvent
 
@@ -85,8 +87,8 @@ func New(c Config) (*Kubelet, error) {
 	}
 	const buffer = 100
 	k := &Kubelet{
-		manager: manager, client: manager.GetClient(), changed: make(chan event.GenericEvent,
-			buffer), pods: map[types.NamespacedName]*pod{},
+		manager: manager, client: manager.GetClient(), reader: manager.GetAPIReader(),
+		changed: make(chan event.GenericEvent, buffer), pods: map[types.NamespacedName]*pod{},
 	}
 	err = ctrl.NewControllerManagedBy(manager).Named("worker-pod").For(&corev1.Pod{}).
 		WatchesRawSource(source.Channel(k.changed, &handler.EnqueueRequestForObject{})).Complete(k)
@@ -187,6 +189,10 @@ func (k *Kubelet) start(ctx context.Context, p *pod, object *corev1.Pod) error {
 	command := object.Spec.Containers[0].Command
 	if len(command) == 0 {
 		return fmt.Errorf("pod %s/%s has no command", object.Namespace, object.Name)
+	}
+	command, err := k.mount(ctx, object, command)
+	if err != nil {
+		return err
 	}
 	ports, err := proc.FreePorts(2)
 	if err != nil {
