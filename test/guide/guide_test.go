@@ -10,7 +10,8 @@ import (
 )
 
 func TestSectionsHaveTheCommandsOfTheirBlocks(t *testing.T) {
-	page := "# Title\n\n```sh\nfirst\n```\n\n## 1. Install\n\ntext\n\n```sh\nsecond \\\n  --flag\n```\n\n```\nshown only\n```\n\n" +
+	page := "# Title\n\n```sh\nfirst\n```\n\n## 1. Install\n\ntext\n\n```sh\nsecond \\\n  --flag\n```\n\n" +
+		"```\nshown only\n```\n\n" +
 		"```sh\napply <<EOF\n## a comment\nEOF\n```\n\n## No commands\n\n## Remove it\n\n```sh\nthird\n```\n"
 	require.Equal(t, []Section{
 		{Script: "first\n"},

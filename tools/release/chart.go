@@ -40,7 +40,8 @@ func (r release) chart(digests map[string]string, notes string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]map[string]string{"Chart.yaml": shown, "values.yaml": {}} // by file: a line, and what takes its place
+	// By file: a line, and what takes its place.
+	set := map[string]map[string]string{"Chart.yaml": shown, "values.yaml": {}}
 	if r.registry != "" {
 		set["values.yaml"]["  registry: "+placeholder] = "  registry: " + r.registry
 	}

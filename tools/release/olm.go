@@ -25,8 +25,8 @@ import (
 // object is an object of Kubernetes, or a part of one.
 type object = map[string]any
 
-// bundle is the OLM bundle of the adapter, made of deploy/kustomization.yaml and deploy/olm: an archive of the version's
-// directory, as catalogs take it.
+// bundle is the OLM bundle of the adapter, made of deploy/kustomization.yaml and deploy/olm: an archive of the directory
+// of the version, as catalogs take it.
 //
 // Source: olm.operatorframework.io, "Operator bundles".
 func (r release) bundle(b binary, digests map[string]string) (name string, packed []byte, err error) {
@@ -196,8 +196,8 @@ func (r release) deployment(all []object, digests map[string]string) (deployment
 	return deployment, image, nil
 }
 
-// clusterRules are those of the ClusterRoles that are bound. Two that Kubernetes has, of every aggregated API server, are
-// spelled out: OLM binds only what a bundle has.
+// clusterRules are those of the ClusterRoles that are bound. The two of Kubernetes, which every aggregated API server
+// needs, are spelled out: OLM binds only what a bundle has.
 func clusterRules(all []object) []any {
 	rule := func(group, resource string, more object) object {
 		o := object{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": []any{"create"}}
@@ -221,7 +221,7 @@ func boundRules(all []object, kind string) (rules []any) {
 	return rules
 }
 
-// kinds are those that the chart shows in Artifact Hub, which has the same fields, with what the adapter creates for them.
+// kinds are those that the chart shows in Artifact Hub, which has the same fields, and what the adapter creates for them.
 func (r release) kinds() (kinds []object, err error) {
 	chart, err := readObjects(filepath.Join(r.root, "deploy", "chart", "Chart.yaml"))
 	if err != nil {

@@ -115,7 +115,8 @@ func TestTheBundleInstallsWhatTheManifestsDo(t *testing.T) {
 	require.Equal(t, "x.org/a/adapter@sha256:"+strings.Repeat("a", 64), container.Image)
 	require.Equal(t, container.Image, csv.Metadata.Annotations["containerImage"])
 	require.Subset(t, container.Args, []string{
-		"--serving-certificate=Self", "--pulsar-admin-url=$(PULSAR_ADMIN_URL)", "--allowed-pulsar-hosts=$(ALLOWED_PULSAR_HOSTS)",
+		"--serving-certificate=Self", "--pulsar-admin-url=$(PULSAR_ADMIN_URL)",
+		"--allowed-pulsar-hosts=$(ALLOWED_PULSAR_HOSTS)",
 	})
 	// What the adapter may: its own Lease and Secret in its namespace, and no Secret elsewhere.
 	require.Equal(t, "adapter", install.Permissions[0].ServiceAccountName)

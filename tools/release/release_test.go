@@ -59,7 +59,7 @@ func checkout(t *testing.T) string {
 		"deploy/crd/a.yaml":   "---\nkind: CustomResourceDefinition\n",
 		"deploy/crd/b.yaml":   "kind: CustomResourceDefinition\n",
 
-		"deploy/chart/Chart.yaml":                  "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n" +
+		"deploy/chart/Chart.yaml": "name: pulsar-autoscaler\nversion: 0.0.0\nappVersion: VERSION\n" +
 			"annotations:\n  artifacthub.io/changes: \"\"\n  artifacthub.io/images: \"\"\n",
 		"deploy/chart/values.yaml":                 "image:\n  registry: example.invalid/pulsar-autoscaler\n  digests:\n    hello: \"\"\n",
 		"deploy/chart/templates/hello.yaml":        "kind: Deployment\n",
@@ -176,7 +176,7 @@ func checkChart(t *testing.T, dist, printed string) {
 	}
 	digest := strings.Fields(printed)[2]
 	require.Equal(t, map[string]string{
-		"pulsar-autoscaler/Chart.yaml":           "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n" +
+		"pulsar-autoscaler/Chart.yaml": "name: pulsar-autoscaler\nversion: 1.2.3\nappVersion: v1.2.3\n" +
 			"annotations:\n  artifacthub.io/changes: |\n    - description: Says hello.\n      kind: added\n" +
 			"  artifacthub.io/images: |\n    - image: x.org/a/hello@" + digest + "\n      name: hello\n",
 		"pulsar-autoscaler/values.yaml":          "image:\n  registry: x.org/a\n  digests:\n    hello: " + digest + "\n",
