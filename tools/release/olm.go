@@ -25,8 +25,8 @@ import (
 // object is an object of Kubernetes, or a part of one.
 type object = map[string]any
 
-// bundle is the OLM bundle of the adapter, made of deploy/kustomization.yaml and deploy/olm: an archive of the directory
-// of the version, as catalogs take it.
+// bundle is the OLM bundle of the adapter, made of deploy/kustomization.yaml and deploy/olm: an archive of the
+// directory of the version, as catalogs take it.
 //
 // Source: olm.operatorframework.io, "Operator bundles".
 func (r release) bundle(b binary, digests map[string]string) (name string, packed []byte, err error) {
@@ -221,7 +221,7 @@ func boundRules(all []object, kind string) (rules []any) {
 	return rules
 }
 
-// kinds are those that the chart shows in Artifact Hub, which has the same fields, and what the adapter creates for them.
+// kinds are those that the chart shows in Artifact Hub, which has the same fields. The adapter creates the resources.
 func (r release) kinds() (kinds []object, err error) {
 	chart, err := readObjects(filepath.Join(r.root, "deploy", "chart", "Chart.yaml"))
 	if err != nil {
