@@ -176,7 +176,7 @@ func (r release) deployment(all []object, digests map[string]string) (deployment
 	containers := at[[]any](deployment, "spec", "template", "spec", "containers")
 	c, isObject := containers[0].(object)
 	if !isObject || len(containers) != 1 {
-		return nil, "", fmt.Errorf("Deployment %s must have one container", nameOf(deployment))
+		return nil, "", fmt.Errorf("reading Deployment %s: it must have one container", nameOf(deployment))
 	}
 	name := fmt.Sprint(c["name"])
 	image = cmp.Or(r.registry, placeholder) + "/" + name
