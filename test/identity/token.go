@@ -40,6 +40,15 @@ func (s *Signer) PublicKey() (string, error) {
 	return "data:;base64," + base64.StdEncoding.EncodeToString(der), nil
 }
 
+// PrivateKey is the key in the form of "pulsar tokens": PKCS #8.
+func (s *Signer) PrivateKey() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(s.key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a private key: %w", err)
+	}
+	return der, nil
+}
+
 // Token signs a token for the role with the given lifetime, which may be negative.
 func (s *Signer) Token(role string, life time.Duration) (string, error) {
 	return s.Sign(map[string]any{"sub": role, "exp": time.Now().Add(life).Unix()})

@@ -21,14 +21,20 @@ import (
 // variableArtifacts is the directory of images and Helm, for the process that runs the tests.
 const variableArtifacts = "PULSAR_AUTOSCALER_TEST_ARTIFACTS"
 
-// artifacts are the images and Helm, by path.
+// artifacts are the images, a checkout and the programs of the guides, by path.
 type artifacts struct{ dir string }
 
 func (a artifacts) image(program string) string {
 	return filepath.Join(a.dir, "dist", "images", program)
 }
 
-func (a artifacts) helm() string { return filepath.Join(a.dir, "helm") }
+func (a artifacts) helm() string { return filepath.Join(a.programs(), "helm") }
+
+// programs is a directory with helm, kubectl, kubectl-pap and an image registry.
+func (a artifacts) programs() string { return filepath.Join(a.dir, "bin") }
+
+// checkout is a copy of this checkout, in which commands may write.
+func (a artifacts) checkout() string { return filepath.Join(a.dir, "checkout") }
 
 func (a artifacts) remove() error {
 	if a.dir == "" {
@@ -37,61 +43,72 @@ func (a artifacts) remove() error {
 	return os.RemoveAll(a.dir)
 }
 
-// buildArtifacts builds Helm and the image of the adapter, or the images of all programs, into a new directory and sets
-// variableArtifacts to it.
+// buildArtifacts builds the artifacts into a new directory and sets variableArtifacts to it. The images are those of all
+// programs, or that of the adapter.
 func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
 		return a, err
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := helm.Checkout()
 	if err != nil {
 		return a, err
 	}
-	tool, err := helm.Tool(ctx, "helm")
-	if err != nil {
+	if err := os.Mkdir(a.programs(), 0o700); err != nil {
 		return a, err
 	}
-	if err := os.Symlink(tool, a.helm()); err != nil {
-		return a, err
+	for _, name := range []string{"helm", "kubectl"} {
+		tool, err := helm.Tool(ctx, name)
+		if err != nil {
+			return a, err
+		}
+		if err := os.Symlink(tool, filepath.Join(a.programs(), name)); err != nil {
+			return a, err
+		}
 	}
-	checkout, err := stamped(ctx, root, filepath.Join(a.dir, "checkout"))
-	if err != nil {
+	if err := copyCheckout(ctx, root, a.checkout()); err != nil {
 		return a, fmt.Errorf("copying the checkout: %w", err)
 	}
+	if _, err := run(ctx, root, "go", "build", "-o", a.programs(), "./cmd/kubectl-pap"); err != nil {
+		return a, fmt.Errorf("building the plugin: %w", err)
+	}
+	release := filepath.Join(root, "tools", "release")
+	if _, err := run(ctx, release, "go", "build", "-o", a.programs(), "./registry"); err != nil {
+		return a, fmt.Errorf("building a registry: %w", err)
+	}
 	args := []string{
-		"run", ".", "-root", checkout, "-out", filepath.Join(a.dir, "dist"), "-platform", "linux-" + runtime.GOARCH,
+		"run", ".", "-root", a.checkout(), "-out", filepath.Join(a.dir, "dist"), "-platform", platform(),
 	}
 	if !all {
 		args = append(args, "-program", "adapter")
 	}
-	if _, err := run(ctx, filepath.Join(root, "tools", "release"), "go", args...); err != nil {
+	if _, err := run(ctx, release, "go", args...); err != nil {
 		return a, fmt.Errorf("building images: %w", err)
 	}
 	return a, os.Setenv(variableArtifacts, a.dir)
 }
 
-// stamped returns a checkout in which the go command finds the commit: root itself, or a copy of it if root is a linked
+// platform is that of the images.
+func platform() string { return "linux-" + runtime.GOARCH }
+
+// copyCheckout copies a checkout with what is not committed, so that the go command finds the commit, also of a linked
 // work tree.
-func stamped(ctx context.Context, root, directory string) (string, error) {
-	if info, err := os.Stat(filepath.Join(root, ".git")); err != nil || info.IsDir() {
-		return root, err
-	}
+func copyCheckout(ctx context.Context, root, directory string) error {
 	if _, err := run(ctx, root, "git", "clone", "-q", "--shared", "--no-checkout", root, directory); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := run(ctx, directory, "git", "reset", "-q"); err != nil {
-		return "", err
+		return err
 	}
 	list, err := run(ctx, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
-		return "", err
+		return err
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
 		if err := copyFile(filepath.Join(directory, name), filepath.Join(root, name)); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return directory, nil
+	return nil
 }
 
 // copyFile copies a file. A deleted one is no error.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -148,5 +147,5 @@ func (s *scene) removeKEDA(t *testing.T, operator *keda.KEDA) {
 	service.SetKind("APIService")
 	service.SetName("v1beta1.external.metrics.k8s.io")
 	require.NoError(t, s.Client.Delete(t.Context(), service))
-	require.NoError(t, s.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "keda"}}))
+	s.removeNamespace(t, "keda")
 }

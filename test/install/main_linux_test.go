@@ -19,7 +19,7 @@ import (
 
 // TestMain runs the tests in the namespaces of a node. Downloads come first: a node has no network.
 func TestMain(m *testing.M) {
-	all := flag.Bool("all", false, "run all tests, not only TestInstallScaleUninstall")
+	all := flag.Bool("all", false, "run all tests, not only TestInstallScaleUninstall and TestTheGuidesWork")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())
@@ -47,10 +47,8 @@ func prepare(ctx context.Context, all bool) (artifacts, error) {
 	if _, err := distribution.Fetch(ctx, "", os.Stderr); err != nil {
 		return artifacts{}, err
 	}
-	if all {
-		if _, err := binaries.BuildKEDA(ctx, os.Stderr); err != nil {
-			return artifacts{}, err
-		}
+	if _, err := binaries.BuildKEDA(ctx, os.Stderr); err != nil {
+		return artifacts{}, err
 	}
 	return buildArtifacts(ctx, all)
 }

@@ -7,13 +7,16 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +27,43 @@ const largestFile = 1 << 30
 type image struct {
 	root   string
 	config imageConfig
+}
+
+// images are the unpacked images of a node.
+type images struct {
+	dir              string
+	byName, byLayout map[string]image
+}
+
+// unpack unpacks an OCI layout for an image name.
+func (i *images) unpack(name, layout string) (err error) {
+	unpacked, done := i.byLayout[layout]
+	if !done {
+		unpacked, err = unpack(layout, filepath.Join(i.dir, fmt.Sprintf("image-%d", len(i.byLayout))))
+		if err != nil {
+			return fmt.Errorf("unpacking image %s: %w", name, err)
+		}
+		i.byLayout[layout] = unpacked
+	}
+	i.byName[name] = unpacked
+	return nil
+}
+
+// find returns the image of a container, and pulls it the first time.
+func (i *images) find(ctx context.Context, name string) (image, error) {
+	found, known := i.byName[name]
+	if known {
+		return found, nil
+	}
+	if !strings.HasPrefix(name, loopback) {
+		return image{}, fmt.Errorf("image %q is none of %s", name, strings.Join(slices.Sorted(maps.Keys(i.byName)), ", "))
+	}
+	layout := filepath.Join(i.dir, fmt.Sprintf("pulled-%d", len(i.byLayout)))
+	if err := pull(ctx, name, layout); err != nil {
+		return image{}, err
+	}
+	err := i.unpack(name, layout)
+	return i.byName[name], err
 }
 
 // imageConfig is the configuration of an image's containers.

@@ -42,7 +42,8 @@ type Config struct {
 	Name string
 	// Namespaces have the pods for this node; it ignores others.
 	Namespaces []string
-	// Images are directories of OCI layouts, by the image name of a container.
+	// Images are directories of OCI layouts, by the image name of a container. Others are pulled if their registry is on
+	// 127.0.0.1.
 	Images map[string]string
 }
 
@@ -53,7 +54,7 @@ type Node struct {
 	proxy  *proxy
 	names  *names
 	dir    string
-	images map[string]image
+	images *images
 
 	mu     sync.Mutex // guards the fields below, and the pods
 	pods   map[types.UID]*pod
@@ -66,7 +67,7 @@ func New(ctx context.Context, config Config) (_ *Node, err error) {
 	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 {
 		return nil, errors.New("node.Config: REST, Name, Namespaces and Images must be set")
 	}
-	n := &Node{config: config, images: map[string]image{}, pods: map[types.UID]*pod{}}
+	n := &Node{config: config, pods: map[types.UID]*pod{}}
 	if n.client, err = kubernetes.NewForConfig(config.REST); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
@@ -86,16 +87,11 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 	if n.names, err = newNames(n.dir); err != nil {
 		return err
 	}
-	unpacked := map[string]image{}
+	n.images = &images{dir: n.dir, byName: map[string]image{}, byLayout: map[string]image{}}
 	for name, layout := range n.config.Images {
-		if _, done := unpacked[layout]; !done {
-			i, err := unpack(layout, filepath.Join(n.dir, fmt.Sprintf("image-%d", len(unpacked))))
-			if err != nil {
-				return fmt.Errorf("unpacking image %s: %w", name, err)
-			}
-			unpacked[layout] = i
+		if err := n.images.unpack(name, layout); err != nil {
+			return err
 		}
-		n.images[name] = unpacked[layout]
 	}
 	_, err = n.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name}},
 		metav1.CreateOptions{})

@@ -32,7 +32,7 @@ const (
 // pod is the state of a pod on this node.
 type pod struct {
 	client  kubernetes.Interface
-	images  map[string]image
+	images  *images
 	object  *corev1.Pod
 	number  int
 	dir     string
@@ -126,10 +126,9 @@ func (p *pod) tryStart(ctx context.Context) (reason string, err error) {
 		return "CreateContainerConfigError", err
 	}
 	c := p.object.Spec.Containers[0]
-	found, known := p.images[c.Image]
-	if !known {
-		return "ErrImagePull", fmt.Errorf("image %q is none of %s", c.Image, strings.Join(
-			slices.Sorted(maps.Keys(p.images)), ", "))
+	found, err := p.images.find(ctx, c.Image)
+	if err != nil {
+		return "ErrImagePull", err
 	}
 	uid, gid, err := identity(p.object, found.config)
 	if err != nil {
