@@ -3,6 +3,6 @@
 
 // Package helm runs the pinned helm on the chart in deploy/chart, for tests and for generated manifests.
 //
-// Layer 3. The tools are those of the module tools/helm, with kubectl. Go builds each on first use, which takes minutes,
-// and caches it.
+// Layer 3. The tools are those of the module tools/helm, with kubectl. Go builds each on first use, which takes
+// minutes, and caches it.
 package helm

@@ -43,8 +43,8 @@ func (a artifacts) remove() error {
 	return os.RemoveAll(a.dir)
 }
 
-// buildArtifacts builds the artifacts into a new directory and sets variableArtifacts to it. The images are those of all
-// programs, or that of the adapter.
+// buildArtifacts builds the artifacts into a new directory and sets variableArtifacts to it. The images are those of
+// all programs, or that of the adapter.
 func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
 		return a, err
