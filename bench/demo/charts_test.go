@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
 // filmed is worked with samples: one replica of 50/s, and then five, under the load.
@@ -26,15 +25,17 @@ func filmed(t *testing.T) outcome {
 			capacity = 250
 		}
 		done = min(done+capacity, published)
-		o.samples = append(o.samples, sample{at: at, published: int64(published), done: int64(done), current: known(1)})
+		o.samples = append(o.samples, sample{
+			at: at, published: int64(published), done: int64(done), current: known(1),
+			wait: at / 8, waitKnown: at > 2*time.Second,
+		})
 	}
 	return o
 }
 
 func TestRatesAreMeansOverAWindow(t *testing.T) {
 	o := filmed(t)
-	p := newPicture(o, summary{})
-	rate := p.rate("published", func(one sample) int64 { return one.published })
+	rate := summarize(o).rate("published", func(one point) int64 { return one.Published })
 	require.Len(t, rate.Seconds, len(o.samples))
 	const near = 2 // seconds
 	up, down := o.scenario.calm.Seconds(), o.scenario.fall().Seconds()
@@ -56,5 +57,5 @@ func TestReplicasAreSteps(t *testing.T) {
 	require.Equal(t, page.Series{
 		Name: "desired", Step: true, Seconds: []float64{0, 25.25, 26, 35, 120, 140, 160},
 		Values: page.Known(1, 5, 5, 5, 2, 1, 1),
-	}, newPicture(o, summary{}).steps("desired", func(one mesh.Sample) int { return one.Desired }))
+	}, summarize(o).steps("desired", func(one step) int { return one.Desired }))
 }

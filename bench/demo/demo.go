@@ -5,9 +5,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -69,7 +71,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	}
 	played.kubernetes = bins.KubernetesVersion
 	s := summarize(played)
-	if err := d.report(s, played); err != nil {
+	if err := d.report(s); err != nil {
 		return s, err
 	}
 	if err := s.verdict(); err != nil {
@@ -150,7 +152,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 }
 
 // report prints the summary, and writes it and the page.
-func (d *demo) report(s summary, o outcome) error {
+func (d *demo) report(s summary) error {
 	d.screen.end()
 	s.print(d.out)
 	path := filepath.Join(d.options.out, "summary.json")
@@ -158,12 +160,32 @@ func (d *demo) report(s summary, o outcome) error {
 	if err != nil {
 		return err
 	}
-	html := filepath.Join(d.options.out, "demo.html")
-	if err := newPicture(o, s).page(s).File(html); err != nil {
+	html, err := d.draw(s)
+	if err != nil {
 		return err
 	}
 	output.Printf(d.out, "  files      %s, %s\n", path, html)
 	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts.\n", html)
 	output.Printf(d.out, "Next, on your own cluster: docs/guides/first-cluster.md, or docs/guides if it has a Pulsar.\n")
 	return nil
+}
+
+// draw writes the page.
+func (d *demo) draw(s summary) (html string, err error) {
+	html = filepath.Join(d.options.out, "demo.html")
+	return html, s.page(d.scenario).File(html)
+}
+
+// redraw writes the page of a run that was recorded.
+func (d *demo) redraw() error {
+	text, err := os.ReadFile(d.options.from)
+	if err != nil {
+		return fmt.Errorf("-from: %w", err)
+	}
+	var s summary
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("-from %s: %w", d.options.from, err)
+	}
+	_, err = d.draw(s)
+	return err
 }

@@ -40,7 +40,12 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		output.Printf(complaints, "demo: %v\n", err)
 		return exitUsage
 	}
-	_, err = newDemo(options, out, cache.IsTerminal(out)).run(ctx)
+	d := newDemo(options, out, cache.IsTerminal(out))
+	if options.from != "" {
+		err = d.redraw()
+	} else {
+		_, err = d.run(ctx)
+	}
 	switch {
 	case err == nil:
 		return 0

@@ -19,6 +19,8 @@ type options struct {
 	short bool
 	// out is the directory of summary.json and demo.html.
 	out string
+	// from is a summary.json to draw again, instead of a run; empty for a run.
+	from string
 }
 
 func parseOptions(args []string, help io.Writer) (options, error) {
@@ -28,6 +30,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.BoolVar(&o.short, "short-run", false, "less load for a shorter time: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"),
 		"`directory` of summary.json and demo.html")
+	flags.StringVar(&o.from, "from", "", "`summary.json` of an earlier run: only draw its demo.html again")
 	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
 	}

@@ -4,19 +4,35 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
+// title is the verdict.
+func (s summary) title() string {
+	if s.verdict() != nil {
+		return "Replicas did not follow the load, or messages were not processed"
+	}
+	return output.Verdict(time.Duration(s.ObjectiveSeconds*float64(time.Second)),
+		float64(s.MessagesLate)/float64(max(1, s.MessagesDone)), s.ReplicaSeconds,
+		float64(s.ReplicasMax)*s.DurationSeconds, strconv.Itoa(s.ReplicasMax)+" replicas all the time")
+}
+
 // page returns the charts with their values, and the summary.
-func (p picture) page(s summary) page.Page {
+func (s summary) page(played scenario) page.Page {
 	reached := page.Verdict{Name: "scale-up", Limit: "after the load has stepped up", Measured: "none"}
 	if s.ReactionSeconds != nil {
 		reached.Measured, reached.Met = "after "+seconds(s.ReactionSeconds), true
 	}
 	return page.Page{
-		Title: p.title, Summary: p.subtitle,
+		Title: s.title(),
+		Summary: fmt.Sprintf("The load of a Pulsar Function is %.0f, %.0f and again %.0f messages/s. The policy adds replicas "+
+			"%s after the step up. Real Pulsar %s, real Kubernetes %s.", played.low, played.high, played.low,
+			seconds(s.ReactionSeconds), s.PulsarVersion, s.KubernetesVersion),
 		Verdicts: []page.Verdict{
 			reached,
 			{
@@ -39,9 +55,9 @@ func (p picture) page(s summary) page.Page {
 				{"most replicas", strconv.Itoa(s.ReplicasMax)},
 			},
 		}},
-		Charts: []page.Chart{p.rates(), p.backlog(), p.replicas()},
+		Charts: s.charts(),
 		Notes: []string{
-			"Messages are counted at the publisher and at the replicas. " + p.scenario.pace(),
+			"Messages are counted at the publisher and at the replicas. " + played.pace(),
 		},
 	}
 }

@@ -15,14 +15,20 @@ import (
 func TestThePageHasWhatTheChartsAndTheSummaryHave(t *testing.T) {
 	o := filmed(t)
 	s := summarize(o)
-	got := newPicture(o, s).page(s)
+	got := s.page(o.scenario)
 	require.Equal(t, []page.Verdict{
 		{Name: "scale-up", Limit: "after the load has stepped up", Measured: "after 5.2 s", Met: true},
 		{Name: "scale-down", Limit: "1 replica at the end", Measured: "1", Met: true},
 		{Name: "messages processed", Limit: "all of 11000", Measured: "11000", Met: true},
 	}, got.Verdicts)
 	require.Equal(t, []string{"p99 latency, from publication to the end of processing", "28.0 s"}, got.Tables[0].Rows[2])
-	require.Len(t, got.Charts, 3)
+	require.Equal(t, "30 s objective met for 99.9% of messages, with 38% fewer replica-hours than 5 replicas all the time",
+		got.Title)
+	require.Len(t, got.Charts, 4)
+	latency := got.Charts[3]
+	require.Equal(t, 30.0, *latency.Objective)
+	require.Nil(t, latency.Series[0].Values[1], "without a message it is unknown")
+	require.Equal(t, 5.0, *latency.Series[0].Values[39])
 	backlog, replicas := got.Charts[1].Series[0], got.Charts[2].Series
 	require.Len(t, backlog.Seconds, len(o.samples))
 	require.Equal(t, 160.0, backlog.Seconds[len(o.samples)-1])
@@ -40,8 +46,8 @@ func TestAPageIsWrittenOfEveryOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := summarize(o)
 			var text bytes.Buffer
-			require.NoError(t, newPicture(o, s).page(s).Write(&text))
-			require.Contains(t, text.String(), newPicture(o, s).title)
+			require.NoError(t, s.page(o.scenario).Write(&text))
+			require.Contains(t, text.String(), s.title())
 		})
 	}
 }
@@ -51,7 +57,8 @@ func TestThePageShowsWhatFailed(t *testing.T) {
 	o.timeline, o.done = o.timeline[:3], 1
 	s := summarize(o)
 	require.Error(t, s.verdict())
-	verdicts := newPicture(o, s).page(s).Verdicts
+	require.Equal(t, "Replicas did not follow the load, or messages were not processed", s.title())
+	verdicts := s.page(o.scenario).Verdicts
 	require.Equal(t, page.Verdict{
 		Name: "scale-up", Limit: "after the load has stepped up", Measured: "none",
 	}, verdicts[0])

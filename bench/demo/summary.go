@@ -51,6 +51,25 @@ type summary struct {
 	PulsarVersion     string   `json:"pulsar_version"`
 	KubernetesVersion string   `json:"kubernetes_version"`
 	DurationSeconds   float64  `json:"duration_seconds"`
+	// Samples and Replicas are the charts of the page, which -from draws again.
+	Samples  []point `json:"samples"`
+	Replicas []step  `json:"replicas"`
+}
+
+// point is what was counted at a time since the start of the load, and the median latency of the messages processed
+// since the one before; null without any.
+type point struct {
+	Seconds        float64  `json:"seconds"`
+	Published      int64    `json:"published"`
+	Done           int64    `json:"done"`
+	LatencySeconds *float64 `json:"latency_p50_seconds"`
+}
+
+// step is the replicas from a time on.
+type step struct {
+	Seconds float64 `json:"seconds"`
+	Desired int     `json:"desired"`
+	Running int     `json:"running"`
 }
 
 func summarize(o outcome) summary {
@@ -68,11 +87,29 @@ func summarize(o outcome) summary {
 		s.ReplicasMax = max(s.ReplicasMax, one.Desired)
 		s.ReplicasLast = one.Desired
 	}
+	for _, one := range o.samples {
+		p := point{Seconds: rounded(one.at), Published: one.published, Done: one.done}
+		if one.waitKnown {
+			p.LatencySeconds = new(rounded(one.wait))
+		}
+		s.Samples = append(s.Samples, p)
+	}
+	for _, one := range testbed.Between(o.timeline, o.begun, o.begun.Add(o.length())) {
+		s.Replicas = append(s.Replicas, step{rounded(one.Time.Sub(o.begun)), one.Desired, one.Ready})
+	}
 	if reaction, rose := reaction(timeline, o.begun.Add(o.scenario.calm)); rose {
 		seconds := rounded(reaction)
 		s.ReactionSeconds = &seconds
 	}
 	return s
+}
+
+// length is that of the time axis.
+func (o outcome) length() time.Duration {
+	if len(o.samples) == 0 {
+		return o.scenario.fall()
+	}
+	return o.samples[len(o.samples)-1].at
 }
 
 // rounded is in seconds with milliseconds.

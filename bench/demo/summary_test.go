@@ -43,6 +43,7 @@ func TestSummarize(t *testing.T) {
 		MessagesPublished: 11000, MessagesDone: 11000, MessagesLate: 11, ObjectiveSeconds: 30, ReplicaSeconds: 500,
 		ReactionSeconds: &reaction, ReplicasMax: 5, ReplicasLast: 1, WaitP50Seconds: &p50, WaitP99Seconds: &p99,
 		PulsarVersion: "4.0.8", KubernetesVersion: "v1.36.3", DurationSeconds: 160,
+		Replicas: []step{{0, 1, 1}, {25.25, 5, 1}, {26, 5, 1}, {35, 5, 5}},
 	}, summarize(worked()), "messages after the end do not count")
 }
 
@@ -110,7 +111,7 @@ func TestWhatIsUnknownIsNullInTheSummary(t *testing.T) {
 		require.Nil(t, fields[name], name)
 	}
 	require.InDelta(t, 1, fields["replicas_max"], 0)
-	require.Len(t, fields, 13)
+	require.Len(t, fields, 15)
 
 	var out strings.Builder
 	s.print(&out)

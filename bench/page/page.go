@@ -18,7 +18,9 @@ type Page struct {
 	Notes    []string
 	Verdicts []Verdict
 	Tables   []Table
-	Charts   []Chart
+	// Scatter is beside the first chart; nil for none.
+	Scatter *Scatter
+	Charts  []Chart
 }
 
 // Verdict is a limit and its measurement, as texts with units.
@@ -46,7 +48,12 @@ type Column struct {
 type Chart struct {
 	Title, Unit string
 	// Start is the time at 0 seconds, shown in UTC. If zero, the axis has the time since the start.
-	Start  time.Time
+	Start time.Time
+	// Objective is the end of a band from 0, in which values should be; nil for none.
+	Objective *float64
+	// Panels has a small chart for each series, with the first one in each; all have the same scale.
+	Panels bool
+	// Series begin with the one in colour. The others are grey.
 	Series []Series
 }
 
@@ -78,6 +85,24 @@ func EachSecond[T int32 | float64](name string, values []T) Series {
 	return s
 }
 
+// Rate is the mean growth of a count each second, over a window in seconds, at the middle of that window. The count is 0
+// at 0 seconds.
+func Rate(name string, seconds, counts []float64, window float64) Series {
+	s := Series{Name: name}
+	seconds, counts = append([]float64{0}, seconds...), append([]float64{0}, counts...)
+	first := 0
+	for i, at := range seconds {
+		for first < i && at-seconds[first+1] >= window {
+			first++
+		}
+		if elapsed := at - seconds[first]; elapsed > 0 {
+			s.Seconds = append(s.Seconds, (at+seconds[first])/2)
+			s.Values = append(s.Values, new((counts[i]-counts[first])/elapsed))
+		}
+	}
+	return s
+}
+
 // check returns what the page cannot show.
 func (p Page) check() error {
 	if p.Title == "" {
@@ -90,6 +115,9 @@ func (p Page) check() error {
 					i+1, table.Caption, len(row), len(table.Columns))
 			}
 		}
+	}
+	if p.Scatter != nil && len(p.Charts) == 0 {
+		return errors.New("a scatter is beside the first chart: add a chart")
 	}
 	for _, chart := range p.Charts {
 		for _, series := range chart.Series {

@@ -5,18 +5,12 @@
 (() => {
   "use strict";
 
-  const colors = 7;
-  const dashes = [{ line: [], border: "solid" }, { line: [8, 4], border: "dashed" }, { line: [2, 3], border: "dotted" }];
-  const height = 260;
-  const paper = 680; // what A4 and Letter have between their margins, so that the browser does not shrink the text
+  const dashes = [[], [], [8, 4], [2, 3]]; // of the grey series
+  const sizes = { screen: { chart: 190, panel: 130 }, print: { chart: 120, panel: 84 } };
   const intervals = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
     43200, 86400, 172800, 604800, 1209600, 2419200];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-  // dash tells series of one color apart, and steps that are equal, of which one would hide the other.
-  const dash = (chart, series) =>
-    dashes[(Math.floor(series / colors) + (chart.series[series].step ? series : 0)) % dashes.length];
-  const ink = (series) => `var(--series-${series % colors})`;
   const charts = JSON.parse(document.getElementById("curves").textContent)
     .filter((chart) => chart.series.some((s) => s.seconds.length > 0));
 
@@ -74,20 +68,91 @@
       return i > 0 && instant(splits[i - 1]).slice(0, 10) === day ? clock : clock + "\n" + day;
     });
 
-  const options = (chart, data, width, onScale) => ({
-    width, height,
+  // scale is the same for all panels, and for each zoom: from 0 to the largest value, with the objective.
+  const scale = (chart) => {
+    const values = chart.series.flatMap((s) => s.values.filter((value) => value !== null));
+    const most = values.reduce((a, b) => Math.max(a, b), chart.objective ?? 0);
+    return uPlot.rangeNum(values.reduce((a, b) => Math.min(a, b), 0), Math.max(most, 1e-9), 0.1, true);
+  };
+
+  const font = () => `${12 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+
+  // write draws a text that stays readable on lines.
+  const write = (u, text, x, y, ink) => {
+    Object.assign(u.ctx, {
+      font: font(), textAlign: "left", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * devicePixelRatio,
+      strokeStyle: color("paper"), fillStyle: ink,
+    });
+    u.ctx.setLineDash([]);
+    u.ctx.strokeText(text, x, y);
+    u.ctx.fillText(text, x, y);
+  };
+
+  // drawBand shows where values should be: below the objective.
+  const drawBand = (chart) => (u) => {
+    if (chart.objective === null) return;
+    const top = u.valToPos(chart.objective, "y", true);
+    u.ctx.fillStyle = color("band");
+    u.ctx.fillRect(u.bbox.left, top, u.bbox.width, u.valToPos(0, "y", true) - top);
+  };
+
+  // drawLabels writes the name of each series where its curve is alone, and that of the band.
+  const drawLabels = (chart, shown) => (u) => {
+    const high = 16 * devicePixelRatio;
+    const { left, top, width: all, height: deep } = u.bbox;
+    u.ctx.save();
+    u.ctx.font = font();
+    const placed = [];
+    const room = (box, curve) => {
+      let least = Infinity;
+      for (let k = 0; k <= 8; k++) {
+        const at = u.posToIdx((box.x + box.width * k / 8 - left) / devicePixelRatio);
+        for (let i = 1; i < u.data.length; i++) {
+          const value = u.data[i][at];
+          if (i === curve || value === null || value === undefined) continue;
+          least = Math.min(least, Math.abs(u.valToPos(value, "y", true) - box.y));
+        }
+      }
+      for (const other of placed) {
+        const apart = Math.max(box.x - other.x - other.width, other.x - box.x - box.width);
+        if (apart < high) least = Math.min(least, Math.max(0, Math.abs(box.y - other.y) - high));
+      }
+      return Math.min(least, 4 * high);
+    };
+    shown.forEach((n, i) => {
+      const name = chart.series[n].name;
+      const width = u.ctx.measureText(name).width;
+      let best = null;
+      for (let k = 0; k < 40; k++) {
+        const x = left + (all - width) * k / 39;
+        const values = [];
+        for (let j = 0; j <= 8; j++) {
+          values.push(u.data[i + 1][u.posToIdx((x + width * j / 8 - left) / devicePixelRatio)]);
+        }
+        if (values.some((value) => value === null || value === undefined)) continue;
+        const edges = values.map((value) => u.valToPos(value, "y", true));
+        for (const y of [Math.min(...edges) - high * 0.7, Math.max(...edges) + high * 0.7]) {
+          if (y < top + high / 2 || y > top + deep - high / 2) continue;
+          const box = { x, y, width };
+          const score = room(box, i + 1) - (Math.max(...edges) - Math.min(...edges)) / 2;
+          if (best === null || score > best.score) best = { score, box };
+        }
+      }
+      if (best === null) return;
+      placed.push(best.box);
+      write(u, name, best.box.x, best.box.y, color(n === 0 ? "first" : "other"));
+    });
+    u.ctx.restore();
+  };
+
+  const options = (chart, shown, data, hooks) => ({
+    width: 100, height: 100, legend: { show: false },
     cursor: {
-      y: false, points: { fill: (u, i) => ink(i - 1), stroke: (u, i) => ink(i - 1) },
-      drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
-      dataIdx: (u, series, at) => (series === 0 || at == null ? at : data.latest[series][at]),
+      y: false, drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
+      points: { fill: (u, i) => color(shown[i - 1] === 0 ? "first" : "other"), stroke: "transparent", size: 7 },
+      dataIdx: (u, series, at) => (series === 0 || at == null ? at : data.latest[shown[series - 1]][at]),
     },
-    legend: {
-      markers: { stroke: (u, i) => ink(i - 1), fill: () => "", dash: (u, i) => dash(chart, i - 1).border },
-    },
-    scales: {
-      x: { time: chart.start !== null },
-      y: { range: (u, low, high) => uPlot.rangeNum(Math.min(0, low ?? 0), Math.max(high ?? 1, 1e-9), 0.1, true) },
-    },
+    scales: { x: { time: chart.start !== null }, y: { range: () => scale(chart) } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     axes: [
       {
@@ -98,20 +163,25 @@
       },
       {
         stroke: () => color("slate"), grid: { stroke: () => color("faint") }, ticks: { stroke: () => color("line") },
-        size: 64,
+        size: 60, space: 24,
       },
     ],
     series: [
-      { label: chart.start === null ? "Time since the start" : "Time", value: (u, x) => (x == null ? "–" : data.time(x)) },
-      ...chart.series.map((s, i) => ({
-        label: s.name, stroke: () => color("series-" + (i % colors)), width: 2,
-        dash: dash(chart, i).line,
-        paths: s.step ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
-        points: { show: s.values.length === 1 },
-        value: (u, value, series, at) => (at == null ? "–" : text(value, "")),
-      })),
+      {},
+      ...shown.map((n) => {
+        const s = chart.series[n];
+        return {
+          label: s.name, width: 2, dash: chart.panels ? [] : dashes[n % dashes.length],
+          stroke: () => color(n === 0 ? "first" : "other"),
+          fill: () => (n === 0 && (shown.length === 1 || !chart.panels) ? color("area") : undefined),
+          paths: s.step ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
+          points: { show: s.values.length === 1 },
+        };
+      }),
     ],
-    hooks: { setScale: [(u, key) => key === "x" && onScale(u)] },
+    hooks: {
+      drawClear: [drawBand(chart)], draw: chart.panels || shown.length === 1 ? [] : [drawLabels(chart, shown)], ...hooks,
+    },
   });
 
   const all = [];
@@ -122,64 +192,87 @@
   }));
 
   // follow zooms the charts of the same start alike.
-  const follow = (key) => (u) => {
+  const follow = (key) => (u, scale) => {
     const { min, max } = u.scales.x;
-    for (const other of all) {
-      const x = other.plot.scales.x;
-      if (other.key === key && other.plot !== u && (x.min !== min || x.max !== max)) {
-        other.plot.setScale("x", { min, max });
-      }
+    for (const other of all.filter((other) => scale === "x" && other.key === key).flatMap((other) => other.plots)) {
+      const x = other.scales.x;
+      if (other !== u && (x.min !== min || x.max !== max)) other.setScale("x", { min, max });
     }
+  };
+
+  // sentence has the values of a chart at a point of its axis.
+  const sentence = ({ chart, data }, at) => {
+    const values = chart.series.map((s, i) => `${s.name} ${text(data.points[i + 1][data.latest[i][at]], chart.unit)}`);
+    return `${data.time(data.points[0][at])}: ${values.join(", ")}`;
+  };
+
+  // panel is the element of a plot, with the name of its series above.
+  const panel = (one, n) => {
+    const box = document.createElement("div");
+    box.className = "panel";
+    if (one.chart.panels) {
+      const label = document.createElement("p");
+      label.textContent = one.chart.series[n].name;
+      label.className = n === 0 ? "first" : "other";
+      box.append(label);
+    }
+    one.element.append(box);
+    return box;
   };
 
   document.querySelectorAll(".plot").forEach((element, n) => {
     const chart = charts[n];
     const points = aligned.get(chart);
-    const data = { latest: points.map(latest), time: chart.start === null ? elapsed : instant };
-    const plot = new uPlot(options(chart, data, element.clientWidth, follow(chart.start)), points, element);
-    all.push({ key: chart.start, chart, element, plot, data, at: null, reading: element.nextElementSibling });
+    const data = { points, latest: points.slice(1).map(latest), time: chart.start === null ? elapsed : instant };
+    const one = { key: chart.start, chart, element, data, at: null, reading: element.nextElementSibling };
+    const every = chart.series.map((s, i) => i);
+    one.plots = (chart.panels ? every.map((i) => (i === 0 ? [0] : [0, i])) : [every]).map((shown, i) => {
+      const hooks = { setScale: [follow(chart.start)] };
+      if (i === 0) {
+        hooks.setCursor = [(u) => {
+          one.reading.textContent = u.cursor.idx == null ? "" : sentence(one, u.cursor.idx);
+        }];
+      }
+      return new uPlot(options(chart, shown, data, hooks), [points[0], ...shown.map((k) => points[k + 1])], panel(one, i));
+    });
+    all.push(one);
   });
 
-  const whole = (one) => {
-    const x = one.plot.data[0];
-    return { min: x[0], max: x[x.length - 1] };
-  };
+  const whole = ({ data: { points: [x] } }) => ({ min: x[0], max: x[x.length - 1] });
 
-  const zoomOut = (one) => one.plot.setScale("x", whole(one));
+  const zoomOut = (one) => one.plots.forEach((plot) => plot.setScale("x", whole(one)));
 
   // zoom keeps what the cursor is on, else the middle.
   const zoom = (one, factor) => {
-    const { min, max } = one.plot.scales.x;
+    const { min, max } = one.plots[0].scales.x;
     const { min: first, max: last } = whole(one);
-    const on = one.at === null ? min : one.plot.data[0][one.at];
+    const on = one.at === null ? min : one.data.points[0][one.at];
     const center = on > min && on < max ? on : (min + max) / 2;
     const length = Math.min(Math.max((max - min) * factor, 0.1), last - first);
     const from = Math.min(Math.max(center - length / 2, first), last - length);
-    one.plot.setScale("x", { min: from, max: from + length });
+    one.plots.forEach((plot) => plot.setScale("x", { min: from, max: from + length }));
   };
 
   // read moves the cursor to a point, and says its values.
   const read = (one, at) => {
-    const { plot, chart, data } = one;
+    const [plot] = one.plots;
     const { min, max } = plot.scales.x;
-    const x = plot.data[0];
+    const [x] = one.data.points;
     const first = x.findIndex((v) => v >= min);
     let last = x.length - 1;
     while (last > first && x[last] > max) last--;
     one.at = Math.min(Math.max(at, first), last);
-    plot.setCursor({ left: plot.valToPos(x[one.at], "x"), top: 10 });
-    const values = chart.series.map((s, i) =>
-      `${s.name} ${text(plot.data[i + 1][data.latest[i + 1][one.at]], chart.unit)}`);
-    one.reading.textContent = `${data.time(x[one.at])}: ${values.join(", ")}`;
+    one.plots.forEach((other) => other.setCursor({ left: other.valToPos(x[one.at], "x"), top: 10 }));
+    one.reading.textContent = sentence(one, one.at);
   };
 
   const stride = (one) => {
-    const { min, max } = one.plot.scales.x;
-    return Math.max(1, Math.round(one.plot.data[0].filter((x) => x >= min && x <= max).length / 100));
+    const { min, max } = one.plots[0].scales.x;
+    return Math.max(1, Math.round(one.data.points[0].filter((x) => x >= min && x <= max).length / 100));
   };
 
   const press = (one, event) => {
-    const end = one.plot.data[0].length - 1;
+    const end = one.data.points[0].length - 1;
     const from = one.at;
     const fast = event.shiftKey ? 10 : 1;
     const keys = {
@@ -194,39 +287,26 @@
     keys[event.key]();
   };
 
-  // A legend's entry is a button that hides its series.
-  const makeButtons = (one) => {
-    one.plot.root.querySelectorAll(".u-series").forEach((row, i) => {
-      if (i === 0) return;
-      const label = row.querySelector("th");
-      const told = () => label.setAttribute("aria-pressed", String(one.plot.series[i].show));
-      label.tabIndex = 0;
-      label.setAttribute("role", "button");
-      label.addEventListener("click", told);
-      label.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        one.plot.setSeries(i, { show: !one.plot.series[i].show });
-        told();
-      });
-      told();
-    });
+  // fit draws with the size that the page has on the screen or on paper.
+  const fit = (one) => {
+    const size = sizes[document.documentElement.classList.contains("print") ? "print" : "screen"];
+    for (const plot of one.plots) {
+      plot.setSize({ width: plot.root.parentElement.clientWidth, height: size[one.chart.panels ? "panel" : "chart"] });
+    }
   };
 
   for (const one of all) {
+    fit(one);
     zoomOut(one);
-    makeButtons(one);
     one.element.addEventListener("keydown", (event) => press(one, event));
-    one.plot.over.addEventListener("dblclick", () => zoomOut(one));
-    new ResizeObserver(() => one.plot.setSize({ width: one.element.clientWidth, height })).observe(one.element);
+    one.plots.forEach((plot) => plot.over.addEventListener("dblclick", () => zoomOut(one)));
+    new ResizeObserver(() => fit(one)).observe(one.element);
   }
 
-  const redraw = () => all.forEach((one) => one.plot.redraw(false));
+  const redraw = () => all.flatMap((one) => one.plots).forEach((plot) => plot.redraw(false));
   const print = (on) => {
     document.documentElement.classList.toggle("print", on);
-    for (const { plot, element } of all) {
-      plot.setSize({ width: on ? Math.min(paper, element.clientWidth) : element.clientWidth, height });
-    }
+    all.forEach(fit);
     redraw();
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

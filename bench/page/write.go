@@ -23,6 +23,7 @@ var assets embed.FS
 type document struct {
 	Page
 	Charts []figure
+	Plot   *plot
 	// Policy allows Library, Script and Style by their checksums.
 	Library, Script template.JS
 	Style           template.CSS
@@ -31,9 +32,10 @@ type document struct {
 	Curves template.JS
 }
 
-// figure is a chart and its values as a table.
+// figure is a chart, the text of its band, and its values as a table.
 type figure struct {
 	Chart
+	Band   string
 	Values values
 }
 
@@ -85,7 +87,14 @@ func newDocument(p Page) (document, error) {
 			checksum(library), checksum(texts["page.js"]), checksum(style)),
 	}
 	for _, chart := range p.Charts {
-		d.Charts = append(d.Charts, figure{Chart: chart, Values: newValues(chart)})
+		f := figure{Chart: chart, Values: newValues(chart)}
+		if chart.Objective != nil {
+			f.Band = "objective " + number(*chart.Objective) + " " + chart.Unit
+		}
+		d.Charts = append(d.Charts, f)
+	}
+	if p.Scatter != nil {
+		d.Plot = newPlot(*p.Scatter)
 	}
 	return d, nil
 }
@@ -115,17 +124,21 @@ type curve struct {
 
 // curves is a Chart for page.js. Start is in seconds of Unix time; null is a chart of the time since the start.
 type curves struct {
-	Title  string   `json:"title"`
-	Unit   string   `json:"unit"`
-	Start  *float64 `json:"start"`
-	Series []curve  `json:"series"`
+	Title     string   `json:"title"`
+	Unit      string   `json:"unit"`
+	Start     *float64 `json:"start"`
+	Objective *float64 `json:"objective"`
+	Panels    bool     `json:"panels"`
+	Series    []curve  `json:"series"`
 }
 
 // encode escapes <, > and &, so that no text ends the script element that holds the JSON.
 func encode(charts []Chart) ([]byte, error) {
 	all := make([]curves, 0, len(charts))
 	for _, chart := range charts {
-		one := curves{Title: chart.Title, Unit: chart.Unit, Series: []curve{}}
+		one := curves{
+			Title: chart.Title, Unit: chart.Unit, Objective: chart.Objective, Panels: chart.Panels, Series: []curve{},
+		}
 		if !chart.Start.IsZero() {
 			start := float64(chart.Start.UnixMilli()) / 1000
 			one.Start = &start

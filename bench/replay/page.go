@@ -26,8 +26,8 @@ func (r result) page() page.Page {
 				page.EachSecond("real", t.RealBacklog), page.EachSecond("simulated, mean", t.SimBacklog),
 			}},
 			{Title: "Replicas", Series: []page.Series{
-				page.EachSecond("simulated, most", t.SimHigh), page.EachSecond("least", t.SimLow),
-				page.EachSecond("mean", t.Sim), page.EachSecond("real", t.Real),
+				page.EachSecond("real", t.Real), page.EachSecond("simulated, mean", t.Sim),
+				page.EachSecond("least", t.SimLow), page.EachSecond("most", t.SimHigh),
 			}},
 		},
 	}

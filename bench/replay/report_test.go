@@ -169,8 +169,8 @@ func TestAPageIsWrittenOfEveryResult(t *testing.T) {
 			charts := r.page().Charts
 			require.Len(t, charts, 3)
 			require.Equal(t, page.EachSecond("real", r.Trace.RealBacklog), charts[1].Series[0])
-			require.Equal(t, page.EachSecond("least", r.Trace.SimLow), charts[2].Series[1])
-			require.Equal(t, page.EachSecond("real", r.Trace.Real), charts[2].Series[3])
+			require.Equal(t, page.EachSecond("least", r.Trace.SimLow), charts[2].Series[2])
+			require.Equal(t, page.EachSecond("real", r.Trace.Real), charts[2].Series[0])
 		})
 	}
 }

@@ -3,12 +3,20 @@
 
 package run
 
-import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+)
+
+// rateWindow in seconds averages out the jitter of a busy machine.
+const rateWindow = 3
 
 // Page returns the result as an HTML page.
 func (r Result) Page() page.Page {
 	p := page.Page{
-		Title: "Benchmark " + r.Scenario, Summary: r.summary() + ". Verdict: " + r.Verdict.Text() + ".", Notes: r.notes(),
+		Title: r.title(), Summary: r.summary() + ". Verdict: " + r.Verdict.Text() + ".", Notes: r.notes(),
 		Tables: []page.Table{r.figures()},
 	}
 	for _, check := range r.Verdict.Checks {
@@ -21,23 +29,70 @@ func (r Result) Page() page.Page {
 	for _, c := range r.Contenders {
 		p.Notes = append(p.Notes, c.Name+": "+c.Setting)
 	}
-	p.Charts = []page.Chart{
-		r.chart("Replicas in the spec", "replicas", func(s Sample) *float64 { return number(s.SpecReplicas) }),
-		r.chart("Ready replicas", "replicas", func(s Sample) *float64 { return number(s.ReadyReplicas) }),
-		r.chart("Published messages without a result", "messages", func(s Sample) *float64 {
+	if len(r.Contenders) > 1 {
+		p.Scatter = &page.Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+		for _, c := range r.Contenders {
+			p.Scatter.Points = append(p.Scatter.Points, page.Point{
+				Name: c.Name, X: c.Usage.ReplicaHours, Y: 100 * c.Messages.LateRatio,
+			})
+		}
+	}
+	p.Charts = r.charts()
+	return p
+}
+
+// title is the verdict, beside the second contender.
+func (r Result) title() string {
+	if r.Verdict.Outcome == NotMeasured {
+		return "Nothing was measured: " + r.Verdict.Reason
+	}
+	ours := r.Contenders[0]
+	var others float64
+	var than string
+	if len(r.Contenders) > 1 {
+		others, than = r.Contenders[1].Usage.ReplicaHours, r.Contenders[1].Name
+	}
+	objective := time.Duration(r.LatencyObjectiveSeconds * float64(time.Second))
+	return output.Verdict(objective, ours.Messages.LateRatio, ours.Usage.ReplicaHours, others, than)
+}
+
+func (r Result) charts() []page.Chart {
+	charts := []page.Chart{
+		r.load(),
+		r.chart("Ready replicas", "", func(s Sample) *float64 { return number(s.ReadyReplicas) }),
+		r.chart("Replicas in the spec", "", func(s Sample) *float64 { return number(s.SpecReplicas) }),
+		r.chart("Median latency of each second", "s", func(s Sample) *float64 { return s.P50Seconds }),
+		r.chart("Backlog: published without a result", "messages", func(s Sample) *float64 {
 			if s.Done == nil {
 				return nil
 			}
 			return new(float64(max(0, s.Published-*s.Done)))
 		}),
-		r.chart("Median latency of each second", "s", func(s Sample) *float64 { return s.P50Seconds }),
 	}
-	for i := range p.Charts[:2] {
-		for j := range p.Charts[i].Series {
-			p.Charts[i].Series[j].Step = true
+	charts[3].Objective = &r.LatencyObjectiveSeconds
+	for _, chart := range charts[1:3] {
+		for j := range chart.Series {
+			chart.Series[j].Step = true
 		}
 	}
-	return p
+	return charts
+}
+
+// load is what was published, the same for all contenders, and what the first one processed.
+func (r Result) load() page.Chart {
+	var seconds, published, known, done []float64
+	for _, s := range r.Contenders[0].Samples {
+		seconds, published = append(seconds, s.Seconds), append(published, float64(s.Published))
+		if s.Done != nil {
+			known, done = append(known, s.Seconds), append(done, float64(*s.Done))
+		}
+	}
+	chart := page.Chart{Title: "Load", Unit: "messages/s"}
+	if len(done) > 0 {
+		chart.Series = append(chart.Series, page.Rate("processed, "+r.Contenders[0].Name, known, done, rateWindow))
+	}
+	chart.Series = append(chart.Series, page.Rate("published", seconds, published, rateWindow))
+	return chart
 }
 
 func number(value *int) *float64 {
@@ -58,7 +113,7 @@ func (r Result) figures() page.Table {
 
 // chart has a curve for each contender over the time since its load began.
 func (r Result) chart(title, unit string, value func(Sample) *float64) page.Chart {
-	chart := page.Chart{Title: title, Unit: unit}
+	chart := page.Chart{Title: title, Unit: unit, Panels: len(r.Contenders) > 1}
 	for _, c := range r.Contenders {
 		series := page.Series{Name: c.Name}
 		for _, s := range c.Samples {

@@ -6,8 +6,10 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
+	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
@@ -40,38 +42,58 @@ func plotSet(s set, runs []outcome, o options) error {
 	return nil
 }
 
+// page begins with ours, or else with the first run.
 func (p picture) page() page.Page {
-	late := make([]string, len(p.runs))
-	replicas := page.Chart{Title: "Replicas", Series: []page.Series{page.EachSecond("load / capacity", p.need())}}
-	ages := page.Chart{Title: "Age of the oldest message", Unit: "s"}
-	for i, r := range p.runs {
-		late[i] = r.controller + " " + r.lateShare.percent().text("%.2f") + " %"
-		requested := page.EachSecond(r.controller, r.replicas)
-		requested.Step = true
-		replicas.Series = append(replicas.Series, requested)
-		ages.Series = append(ages.Series, page.EachSecond(r.controller, r.oldest))
-	}
+	runs := slices.Clone(p.runs)
+	slices.SortStableFunc(runs, func(a, b outcome) int { return rank(a) - rank(b) })
 	s := p.scenario
 	objective := s.Objective.Seconds()
-	ages.Series = append(ages.Series, page.Series{
-		Name: "objective", Seconds: []float64{0, float64(s.Seconds)}, Values: page.Known(objective, objective),
-	})
+	load := make([]float64, s.Seconds+1)
+	for second := range load {
+		load[second] = max(0, s.Rate(float64(second)))
+	}
+	charts := []page.Chart{
+		{Title: "Load", Unit: "messages/s", Series: []page.Series{page.EachSecond("arrivals", load)}},
+		{Title: "Replicas", Panels: true},
+		{Title: "Age of the oldest message", Unit: "s", Panels: true, Objective: &objective},
+		{Title: "Backlog", Unit: "messages", Panels: true},
+	}
+	scatter := &page.Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+	for _, r := range runs {
+		requested := page.EachSecond(r.controller, r.replicas)
+		requested.Step = true
+		charts[1].Series = append(charts[1].Series, requested)
+		charts[2].Series = append(charts[2].Series, page.EachSecond(r.controller, r.oldest))
+		charts[3].Series = append(charts[3].Series, page.EachSecond(r.controller, r.backlog))
+		if r.lateShare.known { // there were messages
+			scatter.Points = append(scatter.Points, page.Point{
+				Name: r.controller, X: r.replicaSeconds / time.Hour.Seconds(), Y: r.lateShare.percent().value,
+			})
+		}
+	}
+	ours, last := runs[0], runs[len(runs)-1]
+	verdict := "no messages"
+	if ours.lateShare.known && len(runs) > 1 {
+		verdict = output.Verdict(s.Objective, ours.lateShare.value, ours.replicaSeconds, last.replicaSeconds,
+			last.controller)
+	} else if ours.lateShare.known {
+		verdict = output.Verdict(s.Objective, ours.lateShare.value, ours.replicaSeconds, 0, "")
+	}
 	return page.Page{
-		Title: s.Name + ": replicas and how long messages wait",
-		Summary: fmt.Sprintf(
-			"A replica processes %.4g messages/s and starts in %.0f s. Messages later than %.0f s: %s. One run of luck.",
-			s.Capacity(0), s.Start.Seconds(), objective, strings.Join(late, ", ")),
-		Charts: []page.Chart{replicas, ages},
+		Title: s.Name + ": " + verdict, Scatter: scatter, Charts: charts,
+		Summary: fmt.Sprintf("A replica processes %.4g messages/s and starts in %.0f s. One run of luck, simulated.",
+			s.Capacity(0), s.Start.Seconds()),
 	}
 }
 
-// need is the number of replicas that the load keeps busy in each second. Beyond the maximum of the scenario, to which
-// it is cut, it would only flatten the other curves.
-func (p picture) need() []float64 {
-	need := make([]float64, p.scenario.Seconds+1)
-	for second := range need {
-		at := float64(second)
-		need[second] = min(float64(p.scenario.Max), max(0, p.scenario.Rate(at))/p.scenario.Capacity(at))
+// rank is the place of a run on the page: ours, the measure, and what ours is compared with.
+func rank(r outcome) int {
+	switch r.controller {
+	case capacityName:
+		return 0
+	case oracleName:
+		return 1
+	default:
+		return 2
 	}
-	return need
 }

@@ -37,8 +37,9 @@ type outcome struct {
 	// falseCeilings were drawn while more replicas would have processed more; unknown for controllers without ceilings.
 	falseCeilings quantity
 	settles       []settle
-	// replicas of every second, and the age of the oldest message in seconds; only of the first seed, for plots.
-	replicas, oldest []int32
+	// replicas of every second, the age of the oldest message in seconds, and the messages that wait; only of the first
+	// seed, for plots.
+	replicas, oldest, backlog []int32
 }
 
 // settle follows a step of the load: how long until replicas stayed at their final number (unknown if they did not),
@@ -142,6 +143,6 @@ func (o *outcome) fill(score model.Score, s suite.Scenario) {
 		o.settles = append(o.settles, settle{of(seconds), steps})
 	}
 	if o.seed == 0 {
-		o.replicas, o.oldest = score.Trace, score.Oldest
+		o.replicas, o.oldest, o.backlog = score.Trace, score.Oldest, score.Backlog
 	}
 }

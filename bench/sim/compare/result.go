@@ -67,8 +67,9 @@ type Outcome struct {
 	// Cost is null without a cost per replica and hour.
 	Cost *Range `json:"cost"`
 
-	// replicas and oldest are the expected case, second by second: replicas and the age of the oldest message.
-	replicas, oldest []int32
+	// replicas, oldest and backlog are the expected case, second by second: replicas, the age of the oldest message, and
+	// the messages that wait.
+	replicas, oldest, backlog []int32
 	// hours and late of each plan, to compare contenders plan by plan.
 	hours, late []float64
 }
@@ -112,7 +113,10 @@ func (c Config) result(contenders []contender, scores [][]model.Score) Result {
 }
 
 func (c Config) outcome(one contender, scores []model.Score) Outcome {
-	o := Outcome{Name: one.name, Setting: one.setting, replicas: scores[0].Trace, oldest: scores[0].Oldest}
+	expected := scores[0]
+	o := Outcome{
+		Name: one.name, Setting: one.setting, replicas: expected.Trace, oldest: expected.Oldest, backlog: expected.Backlog,
+	}
 	var changes []float64
 	for _, score := range scores {
 		o.hours = append(o.hours, score.ReplicaSeconds/hour)

@@ -77,7 +77,7 @@ func simulate(ctx context.Context, runs []run) ([][]model.Score, error) {
 			group.Go(func() (err error) {
 				scores[i][j], err = one.simulate(running, one.contender, p)
 				if j > 0 { // the expected case is drawn
-					scores[i][j].Trace, scores[i][j].Oldest = nil, nil
+					scores[i][j].Trace, scores[i][j].Oldest, scores[i][j].Backlog = nil, nil, nil
 				}
 				return err
 			})

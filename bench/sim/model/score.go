@@ -23,8 +23,8 @@ type Score struct {
 	// Ended counts removed replicas and ended containers, and Redelivered the messages that these held.
 	Ended       int
 	Redelivered float64
-	// Trace has the replicas of every second, and Oldest the age of the oldest message.
-	Trace, Oldest []int32
+	// Trace has the replicas of every second, Oldest the age of the oldest message, and Backlog the messages that wait.
+	Trace, Oldest, Backlog []int32
 
 	lastDown, lastLimited int
 	changes               []int
@@ -73,6 +73,7 @@ func (s *Score) account(system *System) {
 	}
 	s.Trace = append(s.Trace, int32(replicas)) //nolint:gosec // bounded by maxReplicas
 	s.Oldest = append(s.Oldest, int32(age))
+	s.Backlog = append(s.Backlog, int32(min(system.subscription.queued(), math.MaxInt32)))
 }
 
 // LateShare of the messages, from 0 to 1.

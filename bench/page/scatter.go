@@ -1,0 +1,137 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Scatter compares by two numbers of which less is better. The first point is in colour, the others are grey.
+type Scatter struct {
+	// Title is a heading, and X and Y name the numbers with their units.
+	Title, X, Y string
+	Points      []Point
+}
+
+// Point is one of a Scatter. Values are not negative.
+type Point struct {
+	Name string
+	X, Y float64
+}
+
+// The area of the points: a share of the width in percent, and pixels from the top.
+const (
+	areaLeft, areaRight = 11.0, 94.0
+	areaTop, areaBottom = 26.0, 224.0
+	// lineHeight is that of a name, and nameWidth what one takes at most, in percent, on a telephone.
+	lineHeight, nameWidth = 15.0, 40.0
+	// beside a point, in pixels.
+	nameShift = 10
+)
+
+// plot is a Scatter for page.html.
+type plot struct {
+	Scatter
+	Left, Right, Top, Bottom float64
+	XTicks, YTicks           []tick
+	Dots                     []dot
+}
+
+type tick struct {
+	At   float64
+	Text string
+}
+
+// dot is a point with its name, which is left of it in the right half.
+type dot struct {
+	Name, Title, Anchor string
+	X, Y, LabelY        float64
+	Shift               int
+	First, Leader       bool
+}
+
+func newPlot(s Scatter) *plot {
+	p := &plot{Scatter: s, Left: areaLeft, Right: areaRight, Top: areaTop, Bottom: areaBottom}
+	var mostX, mostY float64
+	for _, point := range s.Points {
+		mostX, mostY = max(mostX, point.X), max(mostY, point.Y)
+	}
+	stepX, endX := axis(mostX)
+	stepY, endY := axis(mostY)
+	atX := func(x float64) float64 { return placed(areaLeft + (areaRight-areaLeft)*x/endX) }
+	atY := func(y float64) float64 { return placed(areaBottom - (areaBottom-areaTop)*y/endY) }
+	for n := 0.0; n*stepX <= endX*(1+1e-9); n++ {
+		p.XTicks = append(p.XTicks, tick{atX(n * stepX), number(n * stepX)})
+	}
+	for n := 0.0; n*stepY <= endY*(1+1e-9); n++ {
+		p.YTicks = append(p.YTicks, tick{atY(n * stepY), number(n * stepY)})
+	}
+	for i, point := range s.Points {
+		d := dot{
+			Name: point.Name, Title: point.Name + ": " + number(point.X) + " " + s.X + ", " + number(point.Y) + " " + s.Y,
+			Anchor: "start", X: atX(point.X), Y: atY(point.Y), Shift: nameShift, First: i == 0,
+		}
+		if d.X > (areaLeft+areaRight)/2 {
+			d.Anchor, d.Shift = "end", -nameShift
+		}
+		p.Dots = append(p.Dots, d)
+	}
+	p.label()
+	return p
+}
+
+// label moves names up until none is on another.
+func (p *plot) label() {
+	order := make([]*dot, len(p.Dots))
+	for i := range p.Dots {
+		order[i] = &p.Dots[i]
+	}
+	slices.SortStableFunc(order, func(a, b *dot) int { return cmp.Compare(b.Y, a.Y) })
+	for i, d := range order {
+		d.LabelY = d.Y
+		for j := 0; j < i; j++ {
+			if other := order[j]; math.Abs(other.LabelY-d.LabelY) < lineHeight && d.near(*other) {
+				d.LabelY, j = placed(other.LabelY-lineHeight), -1 // look at all again
+			}
+		}
+		d.Leader = d.Y-d.LabelY >= lineHeight
+	}
+}
+
+// near reports whether two names at the same height may be on each other.
+func (d dot) near(other dot) bool {
+	left, right := d, other
+	if left.X > right.X {
+		left, right = right, left
+	}
+	apart := right.X - left.X
+	if left.Anchor == "end" && right.Anchor == "start" {
+		return false
+	}
+	if left.Anchor == "start" && right.Anchor == "end" {
+		return apart < 2*nameWidth
+	}
+	return apart < nameWidth
+}
+
+// axis has ticks at each step, up to an end that is at least the largest value.
+func axis(most float64) (step, end float64) {
+	const ticks = 4
+	if most <= 0 {
+		return 1, 1
+	}
+	step = math.Pow(10, math.Floor(math.Log10(most/ticks)))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if step*factor*ticks >= most*(1-1e-9) {
+			step *= factor
+			break
+		}
+	}
+	return step, step * math.Ceil(most/step-1e-9)
+}
+
+// placed has tenths, which are enough on a screen.
+func placed(at float64) float64 { return math.Round(10*at) / 10 }
