@@ -233,8 +233,19 @@ manifests: ## Render the manifests of deploy/ from the chart, and write the char
 	$(GO) test -run TestTheManifestsAreRenderedFromTheChart ./test/deploy -update
 	$(GO) test -run TestTheReadmeHasEveryValue ./test/chart -update
 
+# A test compares the headings of the pages with those of the pictures. The demo is the recorded one of the tree.
+drawn = bench/out/pictures
 .PHONY: pictures
-pictures: ## Draw docs/architecture.svg of its source (needs npx)
+pictures: ## Draw all pictures of docs again: charts of their pages with the browser of the tests, and docs/architecture.svg (needs npx)
+	$(GO) run ./cmd/kubectl-pap simulate -f examples/function.yaml --trace examples/simulate/load.csv --capacity 40-60 \
+	  --start-time 20s-40s --cost-per-replica-hour 0.05 --html $(drawn)/simulate.html
+	$(GO) run ./bench/sim -seed 7 -held-out 0 -scenario '^step$$' -controller '^(keda-default10|capacity)$$' \
+	  -plot '^(oracle|keda-default10|capacity)$$' -plots $(drawn)/step
+	$(GO) run ./bench/sim -seed 7 -seeds 1 -patterns 2 -held-out 0 -scenario '^cron-10m-01' -controller '^capacity$$' \
+	  -ablate pulses -plot '^(oracle|capacity)' -plots $(drawn)/forecast
+	$(GO) run ./test/picture/draw $(drawn)/simulate.html docs/page.png
+	$(GO) run ./test/picture/draw $(drawn)/step/*.html docs/algorithm.png
+	$(GO) run ./test/picture/draw $(drawn)/forecast/*.html docs/forecast.png
 	npx --yes @hpcc-js/wasm-graphviz-cli@1.11.2 -T svg docs/architecture.dot > docs/architecture.svg
 
 # Not a part of generate, which must not need npm's registry: a test compares checksums of sources and dashboards.

@@ -5,10 +5,13 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
@@ -63,4 +66,20 @@ func TestThePageShowsWhatFailed(t *testing.T) {
 		Name: "scale-up", Limit: "after the load has stepped up", Measured: "none",
 	}, verdicts[0])
 	require.False(t, verdicts[2].Met)
+}
+
+func TestAPageIsDrawnAgain(t *testing.T) {
+	dir := t.TempDir()
+	recorded := filepath.Join(dir, "summary.json")
+	s := summarize(filmed(t))
+	require.NoError(t, output.JSON(recorded, s))
+	var out, complaints bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"-from", recorded, "-out", dir}, &out, &complaints), complaints.String())
+	got, err := os.ReadFile(filepath.Join(dir, "demo.html"))
+	require.NoError(t, err)
+	var want bytes.Buffer
+	require.NoError(t, s.page(full()).Write(&want))
+	require.Equal(t, want.String(), string(got))
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-from", dir}, &out, &complaints))
+	require.Contains(t, complaints.String(), "demo: -from: ")
 }

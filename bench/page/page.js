@@ -6,7 +6,7 @@
   "use strict";
 
   const dashes = [[], [], [8, 4], [2, 3]]; // of the grey series
-  const sizes = { screen: { chart: 190, panel: 130 }, print: { chart: 120, panel: 84 } };
+  const sizes = { screen: { chart: 200, panel: 150 }, print: { chart: 120, panel: 92 } };
   const intervals = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
     43200, 86400, 172800, 604800, 1209600, 2419200];
 
@@ -226,7 +226,7 @@
     const data = { points, latest: points.slice(1).map(latest), time: chart.start === null ? elapsed : instant };
     const one = { key: chart.start, chart, element, data, at: null, reading: element.nextElementSibling };
     const every = chart.series.map((s, i) => i);
-    one.plots = (chart.panels ? every.map((i) => (i === 0 ? [0] : [0, i])) : [every]).map((shown, i) => {
+    one.plots = (chart.panels ? every.map((i) => (i === 0 ? [0] : [i, 0])) : [every]).map((shown, i) => {
       const hooks = { setScale: [follow(chart.start)] };
       if (i === 0) {
         hooks.setCursor = [(u) => {

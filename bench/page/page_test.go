@@ -40,6 +40,9 @@ func whole() Page {
 			Columns: []Column{{Name: "controller"}, {Name: "late", Unit: "%", Numeric: true}},
 			Rows:    [][]string{{"ours", "0.2"}, {"KEDA <default>", "0.9"}},
 		}},
+		Scatter: &Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %", Points: []Point{
+			{"ours", 1, 0}, {"KEDA <default>", 3, 0.9}, {"fixed", 3, 0}, {"as good", 1, 0},
+		}},
 		Charts: []Chart{
 			{Title: "Load", Unit: "messages/s", Series: []Series{
 				{Name: "published", Seconds: []float64{0, 1, 2, 3}, Values: Known(5, 150, 150.25, 5)},
@@ -49,6 +52,9 @@ func whole() Page {
 				Title: "Replicas", Start: time.Date(2026, 11, 23, 9, 0, 0, 0, time.FixedZone("", 3600)),
 				Series: []Series{{Name: "running", Seconds: []float64{0, 120}, Values: Known(1, 3), Step: true}},
 			},
+			{Title: "Age", Unit: "s", Panels: true, Objective: new(60.0), Series: []Series{
+				{Name: "ours", Seconds: []float64{0}, Values: Known(5)}, {Name: "KEDA", Seconds: []float64{0}, Values: Known(9)},
+			}},
 			{Title: "Backlog", Unit: "messages", Series: []Series{{Name: "not sampled"}}},
 		},
 	}
@@ -85,6 +91,7 @@ func TestTextsStayTexts(t *testing.T) {
 		{Name: "met", Met: true, Measured: hostile},
 	}
 	p.Tables[0].Caption, p.Tables[0].Columns[0].Name, p.Tables[0].Rows[0][0] = hostile, hostile, hostile
+	p.Scatter.Title, p.Scatter.X, p.Scatter.Y, p.Scatter.Points[1].Name = hostile, hostile, hostile, hostile
 	p.Charts[0].Title, p.Charts[0].Unit, p.Charts[0].Series[0].Name = hostile, hostile, hostile
 	got := written(t, p)
 	for _, part := range []string{"<script", "</script", "<!--", "<img"} {
@@ -108,6 +115,9 @@ func TestAnInvalidPageIsNotWritten(t *testing.T) {
 		page Page
 		want string
 	}{
+		"a scatter alone": {
+			Page{Title: "t", Scatter: &Scatter{}}, "a scatter is beside the first chart: add a chart",
+		},
 		"no title": {Page{}, "the page has no title: set Title"},
 		"a row without a cell": {
 			Page{Title: "t", Tables: []Table{{Caption: "c", Columns: make([]Column, 2), Rows: [][]string{{"a"}}}}},

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
 )
 
 // decoded has the fields that external readers use.
@@ -138,10 +139,33 @@ func TestPlotsAreOfTheSuiteByDefault(t *testing.T) {
 				names = append(names, f.Name())
 				text, err := os.ReadFile(filepath.Join(dir, f.Name()))
 				require.NoError(t, err)
-				require.Contains(t, string(text), "replicas and how long messages wait")
+				require.Contains(t, string(text), " s objective met for ")
 				require.Contains(t, string(text), `{"name":"simple","seconds":[0,1,`)
 			}
 			require.Equal(t, tt.want, names)
+		})
+	}
+}
+
+func TestThePicturesShowThePages(t *testing.T) {
+	for name, file := range map[string]string{"algorithm.md": "algorithm.png", "forecast.md": "forecast.png"} {
+		t.Run(name, func(t *testing.T) {
+			docs := filepath.Join("..", "..", "docs")
+			text, err := os.ReadFile(filepath.Join(docs, name))
+			require.NoError(t, err)
+			_, command, found := strings.Cut(strings.Join(strings.Fields(string(text)), " "), "go run ./bench/sim ")
+			require.True(t, found)
+			command, _, found = strings.Cut(command, " -plots ")
+			require.True(t, found)
+			dir := t.TempDir()
+			args := append(strings.Fields(strings.ReplaceAll(command, "'", "")), "-plots", dir)
+			require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
+			pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
+			require.NoError(t, err)
+			require.Len(t, pages, 1)
+			page, err := os.ReadFile(pages[0])
+			require.NoError(t, err)
+			picture.Shows(t, filepath.Join(docs, file), page)
 		})
 	}
 }

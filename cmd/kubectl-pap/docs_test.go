@@ -6,6 +6,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md, and the output in docs/simulate.md")
@@ -33,8 +35,12 @@ func TestThePageShowsTheRealOutput(t *testing.T) {
 	for i := range args {
 		args[i] = strings.Replace(args[i], "examples/", "../../examples/", 1)
 	}
-	out, err := kubectlPap(t, "", args...)
+	html := filepath.Join(t.TempDir(), "simulate.html")
+	out, err := kubectlPap(t, "", append(args, "--html", html)...)
 	require.NoError(t, err)
+	drawn, err := os.ReadFile(html)
+	require.NoError(t, err)
+	picture.Shows(t, "../../docs/page.png", drawn)
 	if *update {
 		text := before + "\n$ kubectl pap " + shown + "0.05\n" + out + "```" + after
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o600))

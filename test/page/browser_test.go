@@ -38,13 +38,8 @@ func start(t *testing.T) context.Context {
 	require.NoError(t, err)
 	deadline, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.WindowSize(width, height), chromedp.DisableGPU,
-		chromedp.NoSandbox) // root cannot have one, nor others where user namespaces are restricted; the pages are ours
-	allocator, cancel := chromedp.NewExecAllocator(deadline, options...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
+	ctx, end := browser.Launch(deadline, path, width, height)
+	t.Cleanup(end)
 	require.NoError(t, chromedp.Do(ctx))
 	return ctx
 }
@@ -124,14 +119,7 @@ func (o tab) hover(chart, share string) {
 	o.settle()
 }
 
-// legend is what a chart's legend shows.
-func (o tab) legend(chart string) string {
-	o.t.Helper()
-	return o.text("[...document.querySelectorAll('.u-legend')[" + chart + "].querySelectorAll('tr')]" +
-		".map((row) => [...row.children].map((cell) => cell.textContent).join(' ')).join(', ')")
-}
-
-// reading is what a screen reader says of a chart.
+// reading is the line below a chart, which a screen reader says.
 func (o tab) reading(chart string) string {
 	o.t.Helper()
 	return o.text("document.querySelectorAll('.reading')[" + chart + "].textContent")

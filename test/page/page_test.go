@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,7 +46,24 @@ func sampled() page.Page {
 			Caption: "Contenders",
 			Columns: []page.Column{{Name: "autoscaler"}, {Name: "late", Unit: "%", Numeric: true}},
 			Rows:    [][]string{{"pulsar-autoscaler", "0.2"}, {hostile, "0.9"}},
+		}, {
+			Caption: "Settings",
+			Columns: []page.Column{
+				{Name: "CONTENDER"}, {Name: "REPLICA-HOURS", Numeric: true}, {Name: "LATE", Numeric: true},
+				{Name: "CHANGES", Numeric: true}, {Name: "COST", Numeric: true}, {Name: "BEATS POLICY IN"}, {Name: "SETTING"},
+			},
+			Rows: [][]string{{
+				"pulsar-autoscaler", "143.2 (134.1 to 144.5)", "7.20% (1.87% to 13.13%)", "375 (347 to 375)",
+				"7.16 (6.71 to 7.23)", "replica-hours", "msgBacklogThreshold 735 = capacity * objective / 2",
+			}},
 		}},
+		Scatter: &page.Scatter{
+			Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %",
+			Points: []page.Point{
+				{Name: "pulsar-autoscaler", X: 10, Y: 0}, {Name: "keda-default", X: 100, Y: 7.2}, {Name: "fixed", X: 100},
+				{Name: "keda-with-its-own-limits", X: 90, Y: 7.1}, {Name: "hpa", X: 1},
+			},
+		},
 		Charts: []page.Chart{
 			{Title: "Load", Unit: "messages/s", Series: []page.Series{
 				{Name: "published", Seconds: seconds, Values: page.Known(published...)},
@@ -58,6 +76,11 @@ func sampled() page.Page {
 			}},
 			{Title: "Last week", Unit: "messages/s", Start: time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), Series: []page.Series{
 				{Name: "arrived", Seconds: []float64{0, 86400, 7 * 86400}, Values: page.Known(100, 300, 50)},
+			}},
+			{Title: "Age of the oldest message", Unit: "s", Panels: true, Objective: new(60.0), Series: []page.Series{
+				{Name: "pulsar-autoscaler", Seconds: seconds, Values: page.Known(done...)},
+				{Name: "keda-default", Seconds: seconds, Values: page.Known(published...)},
+				{Name: "unscaled", Seconds: []float64{0, 160}, Values: page.Known(1, 300)},
 			}},
 			{Title: "Not sampled"},
 		},
@@ -73,13 +96,14 @@ func TestThePageInABrowser(t *testing.T) {
 		"reads and zooms by keyboard":       followsTheKeyboard,
 		"follows the light and dark scheme": followsTheScheme,
 		"prints all charts on light paper":  prints,
+		"cuts nothing off at any width":     cutsNothingOff,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, sampled())) })
 	}
 }
 
 func opensWithoutComplaints(t *testing.T, one tab) {
-	require.Equal(t, float64(3), one.number("document.querySelectorAll('.plot canvas').length"))
+	require.Equal(t, float64(6), one.number("document.querySelectorAll('.plot canvas').length"))
 	require.Zero(t, one.number("performance.getEntriesByType('resource').length"), "it loads nothing")
 	require.Equal(t, "undefined", one.text("typeof window.broken"), "texts are no scripts")
 	require.Empty(t, one.complaints())
@@ -106,25 +130,26 @@ func loadsNothing(t *testing.T, one tab) {
 
 func followsTheMouse(t *testing.T, one tab) {
 	one.hover("0", "0.5")
-	require.Equal(t, "Time since the start 1:20, published 80, done 72", one.legend("0"))
-	require.Contains(t, one.legend("1"), "1:20, desired 5, running 5", "charts of the same start share the cursor")
-	require.NotContains(t, one.legend("2"), "2026", "others do not")
+	require.Equal(t, "1:20: published 80 messages/s, done 72 messages/s", one.reading("0"))
+	require.Contains(t, one.reading("1"), "1:20: desired 5, running 5", "charts of the same start share the cursor")
+	require.Contains(t, one.reading("3"), "1:20: pulsar-autoscaler 72 s, keda-default 80 s", "with all panels")
+	require.NotContains(t, one.reading("2"), "2026", "others do not")
 	one.hover("0", "0.28125")
-	require.Contains(t, one.legend("0"), "published 45, done unknown")
+	require.Contains(t, one.reading("0"), "published 45 messages/s, done unknown")
 
 	fromX, y := one.point("0", "0.25")
 	toX, _ := one.point("0", "0.5")
 	one.do(chromedp.DragAndDropXY(fromX, y, toX, y))
 	one.hover("0", "0.5")
-	require.Contains(t, one.legend("0"), "published 60", "from 40 s to 80 s")
+	require.Contains(t, one.reading("0"), "published 60", "from 40 s to 80 s")
 	one.hover("1", "0.95")
-	require.Contains(t, one.legend("1"), "1:18", "charts of the same start share the zoom")
+	require.Contains(t, one.reading("1"), "1:18", "charts of the same start share the zoom")
 	one.screenshot("zoomed.png")
 
 	x, y := one.point("1", "0.5")
 	one.do(chromedp.MouseClickXY(x, y, chromedp.ClickCount(2)))
 	one.hover("0", "0.5")
-	require.Contains(t, one.legend("0"), "published 80", "a double click shows all")
+	require.Contains(t, one.reading("0"), "published 80", "a double click shows all")
 	require.Empty(t, one.complaints())
 }
 
@@ -156,12 +181,6 @@ func followsTheKeyboard(t *testing.T, one tab) {
 	press(kb.ArrowRight, "2:01: published 121 messages/s, done 108.9 messages/s")
 	one.do(chromedp.KeyEvent(kb.Escape))
 	press(kb.Home, "0:00: published 0 messages/s, done 0 messages/s")
-
-	one.do(run("document.querySelector('.u-legend [role=button]').focus()"), chromedp.KeyEvent(kb.Enter))
-	const pressed = "document.activeElement.textContent + ' ' + document.activeElement.ariaPressed"
-	require.Equal(t, "published false", one.text(pressed), "the Enter key hides a series")
-	one.do(chromedp.KeyEvent(kb.Enter))
-	require.Equal(t, "published true", one.text(pressed))
 
 	one.do(run("document.querySelector('details summary').focus()"), chromedp.KeyEvent(kb.Enter))
 	require.Contains(t, one.text("document.querySelector('details').innerText"), "1:20\t80\t72")
@@ -196,9 +215,32 @@ func followsTheScheme(t *testing.T, one tab) {
 		one.hover("0", "0.6")
 		one.screenshot(scheme.name + ".png")
 	}
-	one.resize(380)
-	require.LessOrEqual(t, one.number("document.documentElement.scrollWidth"), 380.0, "nothing is wider than a telephone")
-	one.screenshot("narrow.png")
+	require.Empty(t, one.complaints())
+}
+
+// cut lists what is wider than the window, or than the element that has it: texts of the page, and of pictures.
+const cut = `(() => {
+	const wide = document.documentElement.clientWidth
+	const out = [...document.querySelectorAll('main *')].filter((one) => {
+		const box = one.getBoundingClientRect()
+		if (box.width === 0 || one.closest('details, .uplot')) return false
+		const around = one.closest('svg')?.getBoundingClientRect() ?? { left: 0, right: wide }
+		return box.left < around.left - 1 || box.right > Math.min(around.right, wide) + 1 ||
+			(getComputedStyle(one).overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1)
+	}).map((one) => one.tagName + ' ' + one.textContent.trim().slice(0, 40))
+	if (document.documentElement.scrollWidth > wide) out.push('the page')
+	return out.join('; ')
+})()`
+
+func cutsNothingOff(t *testing.T, one tab) {
+	for _, scheme := range []string{"light", "dark"} {
+		one.scheme(scheme)
+		for _, width := range []int64{390, 1280, 1600} {
+			one.resize(width)
+			one.screenshot(scheme + "-" + strconv.FormatInt(width, 10) + ".png")
+			require.Empty(t, one.text(cut), "%d pixels, %s", width, scheme)
+		}
+	}
 	require.Empty(t, one.complaints())
 }
 
@@ -211,7 +253,10 @@ func prints(t *testing.T, one tab) {
 	pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
 	require.NoError(t, err)
 	one.keep("page.pdf", pdf)
-	require.Equal(t, 3, grids(t, pdf), "all charts are in the PDF")
+	require.Equal(t, 7, grids(t, pdf), "all charts are in the PDF, and the scatter")
+	sheets := bytes.Count(pdf, []byte("/Type /Page\n"))
+	require.Positive(t, sheets)
+	require.LessOrEqual(t, sheets, 2)
 	require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
 	require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
 	one.scheme("dark")

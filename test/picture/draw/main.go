@@ -1,0 +1,67 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/browser"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
+)
+
+const (
+	width, height = 1000, 800
+	// patience is for a busy machine.
+	patience = 5 * time.Minute
+	// still removes what only helps to use the page, and the tables.
+	still = `document.querySelectorAll('details, .keys, .reading, section').forEach((one) => one.remove())`
+)
+
+func main() {
+	ctx, _ := command.Context() // it ends with the process
+	if err := draw(ctx, os.Args[1:]); err != nil {
+		output.Printf(os.Stderr, "draw: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func draw(ctx context.Context, args []string) error {
+	if len(args) != 2 { //nolint:mnd // the page and the picture
+		return errors.New("name an HTML page and the PNG file to write")
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	page, err := os.ReadFile(args[0])
+	if err != nil {
+		return fmt.Errorf("reading the page: %w", err)
+	}
+	file, err := filepath.Abs(args[0])
+	if err != nil {
+		return fmt.Errorf("finding the page: %w", err)
+	}
+	path, err := browser.Find(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	chromium, end := browser.Launch(ctx, path, width, height)
+	defer end()
+	if err := chromedp.Do(chromium, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+file),
+		chromedp.Evaluate[chromedp.Void](still+"; undefined")); err != nil {
+		return fmt.Errorf("opening the page: %w", err)
+	}
+	png, err := chromedp.Run(chromium, chromedp.FullScreenshot(100)) // of quality 100 it is a PNG
+	if err != nil {
+		return fmt.Errorf("drawing the page: %w", err)
+	}
+	return output.File(args[1], picture.Mark(png, picture.Headings(page)))
+}
