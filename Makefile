@@ -233,7 +233,7 @@ manifests: ## Render the manifests of deploy/ from the chart, and write the char
 	$(GO) test -run TestTheManifestsAreRenderedFromTheChart ./test/deploy -update
 	$(GO) test -run TestTheReadmeHasEveryValue ./test/chart -update
 
-# A test compares the headings of the pages with those of the pictures. The demo is the recorded one of the tree.
+# A test compares the headings of the pages with those of the pictures.
 drawn = bench/out/pictures
 .PHONY: pictures
 pictures: ## Draw all pictures of docs again: charts of their pages with the browser of the tests, and docs/architecture.svg (needs npx)

@@ -147,6 +147,7 @@
 
   const options = (chart, shown, data, hooks) => ({
     width: 100, height: 100, legend: { show: false },
+    padding: [null, chart.start === null ? null : 40, null, null], // half a day's name
     cursor: {
       y: false, drag: { x: true, y: false, dist: 4 }, sync: { key: String(chart.start) },
       points: { fill: (u, i) => color(shown[i - 1] === 0 ? "first" : "other"), stroke: "transparent", size: 7 },

@@ -86,7 +86,7 @@ func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
 	golden.JSON(t, *update, "result.json", r)
 	var html bytes.Buffer
 	require.NoError(t, r.Page().Write(&html))
-	require.Contains(t, html.String(), "Benchmark step")
+	require.Contains(t, html.String(), "Scenario step, run ")
 }
 
 func TestUsageCountsPodsFromSampleToSample(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/manifest"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
@@ -141,4 +144,22 @@ func remove(ctx context.Context, kube client.Client, p *v1alpha1.AutoscalingPoli
 		return fmt.Errorf("deleting the policy: %w: run kubectl -n %s delete pap %s", err, p.Namespace, p.Name)
 	}
 	return nil
+}
+
+// readPolicy reads a policy from a file, or from standard input for "-".
+func readPolicy(ctx context.Context, path string, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
+	from := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return v1alpha1.AutoscalingPolicy{}, fmt.Errorf("--filename: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // nothing was written
+		from = file
+	}
+	policy, err := manifest.Policy(ctx, from)
+	if err != nil {
+		return policy, fmt.Errorf("reading policy %s: %w", path, err)
+	}
+	return policy, nil
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/manifest"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
@@ -30,8 +29,8 @@ import (
 const simulateLong = `Simulate a policy with a recorded load. Nothing is changed in a cluster.
 
 The load is read from Prometheus, or is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per
-second) and optionally replicas; or with the columns timestamp (RFC 3339 or Unix time) and messages, the count from
-that row until the next. The policy is evaluated every second by the code of the adapter, on a model of Pulsar and the
+second) and optionally replicas; or with the columns timestamp (RFC 3339, as psql prints it, or Unix time in seconds or
+milliseconds) and messages, the count from that row until the next. The policy is evaluated every second by the code of the adapter, on a model of Pulsar and the
 replicas. The same model runs KEDA's pulsar scaler (default and tuned threshold), a HorizontalPodAutoscaler on CPU,
 fixed replicas, and the recorded replicas.
 
@@ -54,8 +53,18 @@ const simulateExample = `  # The last week of the topics in the policy, with the
   # Without a policy: bounds and objective by flags
   kubectl pap simulate --trace load.csv --capacity 50 --max-replicas 20 --latency-objective 30s
 
+  # What the policy would do with more replicas and a shorter objective
+  kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 --max-replicas 40 --latency-objective 15s
+
   # The cost of each contender, and a page with charts
   kubectl pap simulate -f policy.yaml --trace load.csv --capacity 50 --cost-per-replica-hour 0.05 --html result.html`
+
+// Flags that change a policy.
+const (
+	minReplicasFlag = "min-replicas"
+	maxReplicasFlag = "max-replicas"
+	objectiveFlag   = "latency-objective"
+)
 
 // simulateOptions are the flags of kubectl pap simulate.
 type simulateOptions struct {
@@ -115,9 +124,9 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	f := command.Flags()
 	f.StringVarP(&o.policyFile, "filename", "f", "", "File with an AutoscalingPolicy; - is standard input.")
-	f.Int32Var(&o.minReplicas, "min-replicas", 1, "minReplicas without a policy file.")
-	f.Int32Var(&o.maxReplicas, "max-replicas", 100, "maxReplicas without a policy file.")
-	f.DurationVar(&o.objective, "latency-objective", time.Minute, "latencyObjective without a policy file.")
+	f.Int32Var(&o.minReplicas, minReplicasFlag, 1, "minReplicas, in place of that in the policy file.")
+	f.Int32Var(&o.maxReplicas, maxReplicasFlag, 100, "maxReplicas, in place of that in the policy file.")
+	f.DurationVar(&o.objective, objectiveFlag, time.Minute, "latencyObjective, in place of that in the policy file.")
 	f.StringVar(&o.trace, "trace", "", "CSV file of the load: columns time and rate, or timestamp and messages, and "+
 		"optionally replicas.")
 	f.IntVar(&o.cpuPercent, "cpu-percent", 100,
@@ -131,9 +140,6 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 		"Namespace of the workload and the policy. Default: that of the policy file.")
 	command.MarkFlagsOneRequired("trace", "prometheus")
 	command.MarkFlagsMutuallyExclusive("trace", "prometheus")
-	for _, name := range []string{"min-replicas", "max-replicas", "latency-objective"} {
-		command.MarkFlagsMutuallyExclusive("filename", name)
-	}
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = command.MarkFlagFilename("trace", "csv")
 	return command
@@ -143,7 +149,7 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 	if o.output != "" && o.output != "json" {
 		return fmt.Errorf("--output is %q: it must be json, or empty for a table", o.output)
 	}
-	policy, err := o.policy(ctx, streams.In)
+	policy, err := o.policy(ctx, flags, streams.In)
 	if err != nil {
 		return err
 	}
@@ -220,35 +226,30 @@ func (o *modelOptions) source() string {
 	return "Prometheus"
 }
 
-// policy returns the policy of the file or of the flags.
-func (o *simulateOptions) policy(ctx context.Context, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
-	if o.policyFile == "" {
-		if o.objective < time.Second || o.objective > 24*time.Hour {
-			return v1alpha1.AutoscalingPolicy{},
-				fmt.Errorf("--latency-objective is %s: it must be from 1s to 24h", o.objective)
-		}
-		return v1alpha1.AutoscalingPolicy{Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
-			MinReplicas: &o.minReplicas, MaxReplicas: o.maxReplicas,
-			LatencyObjective: metav1.Duration{Duration: o.objective},
-		}}}, nil
+// policy returns the policy of the file, if any, with what the flags change.
+func (o *simulateOptions) policy(ctx context.Context, flags *pflag.FlagSet,
+	stdin io.Reader,
+) (v1alpha1.AutoscalingPolicy, error) {
+	if o.objective < time.Second || o.objective > 24*time.Hour {
+		return v1alpha1.AutoscalingPolicy{},
+			fmt.Errorf("--latency-objective is %s: it must be from 1s to 24h", o.objective)
 	}
-	return readPolicy(ctx, o.policyFile, stdin)
-}
-
-// readPolicy reads a policy from a file, or from standard input for "-".
-func readPolicy(ctx context.Context, path string, stdin io.Reader) (v1alpha1.AutoscalingPolicy, error) {
-	from := stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return v1alpha1.AutoscalingPolicy{}, fmt.Errorf("--filename: %w", err)
+	var policy v1alpha1.AutoscalingPolicy
+	if o.policyFile != "" {
+		var err error
+		if policy, err = readPolicy(ctx, o.policyFile, stdin); err != nil {
+			return policy, err
 		}
-		defer file.Close() //nolint:errcheck // nothing was written
-		from = file
 	}
-	policy, err := manifest.Policy(ctx, from)
-	if err != nil {
-		return policy, fmt.Errorf("reading policy %s: %w", path, err)
+	sets := func(name string) bool { return o.policyFile == "" || flags.Changed(name) }
+	if sets(minReplicasFlag) {
+		policy.Spec.MinReplicas = &o.minReplicas
+	}
+	if sets(maxReplicasFlag) {
+		policy.Spec.MaxReplicas = o.maxReplicas
+	}
+	if sets(objectiveFlag) {
+		policy.Spec.LatencyObjective = metav1.Duration{Duration: o.objective}
 	}
 	return policy, nil
 }

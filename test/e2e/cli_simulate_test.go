@@ -126,6 +126,19 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	require.Equal(t, []string{"pulsar-autoscaler", "keda", "keda-tuned", "hpa-cpu", "fixed", "recorded"}, ours.names())
 	require.FileExists(t, page)
 
+	readCluster := func(args ...string) string {
+		args = append(args, "-n", stage.Namespace, "--prometheus", fromAdapter.URL, "--kubeconfig", scene.Cluster.Kubeconfig())
+		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	plan := readCluster("plan", name, "--since", "40s", "--step", "5s")
+	require.Regexp(t, `\n\S+ \(now\) +\d`, plan)
+	require.Regexp(t, `\nmaxReplicas +\d+ +\d`, plan)
+	until := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339) // whole 5 minutes have now in them
+	report := readCluster("report", "--since", "10m", "--until", until, "-o", "json")
+	require.Regexp(t, `(?s)"name": "`+stage.Namespace+`/`+name+`",.*?"replicaHours": 0\.\d*[1-9]`, report)
+
 	pulsars := simulate(t, path, "--prometheus", fromBroker.URL, "--topic", f.Topic, "--capacity", "40-60")
 	require.InDelta(t, rate, pulsars.Load.Messages/pulsars.Load.Seconds, rate/4, "as published")
 	require.NotContains(t, pulsars.names(), "recorded", "the broker knows no replicas")

@@ -65,9 +65,9 @@ func TestReadReportsProblemsWithTheirLine(t *testing.T) {
 		"dates after seconds":         {"time,rate\n0,10\n2026-03-01T09:00:00Z,20\n", "line 3"},
 		"one row":                     {"time,rate\n0,10\n", "there are 1 rows below the header"},
 		"two rows in the same second": {"time,rate\n0,10\n0.5,10\n", "at least two, a second apart"},
-		"seconds since another time":  {"timestamp,messages\n0,10\n", `line 2: timestamp "0" must be seconds of Unix time`},
-		"milliseconds": {
-			"timestamp,messages\n1700000000000,10\n", `timestamp "1700000000000" must be seconds`,
+		"seconds since another time":  {"timestamp,messages\n0,10\n", `line 2: timestamp "0" must be seconds or milliseconds of Unix time`},
+		"microseconds": {
+			"timestamp,messages\n1700000000000000,10\n", `timestamp "1700000000000000" must be seconds or milliseconds`,
 		},
 		"less than no message": {"timestamp,messages\n1700000000,-1\n", `line 2: messages "-1" must be a number`},
 		"a timestamp without messages": {
@@ -114,10 +114,14 @@ func TestReadKnowsReplicasAndStart(t *testing.T) {
 
 func TestReadSpreadsMessagesUntilTheNextRow(t *testing.T) {
 	for name, text := range map[string]string{
-		"RFC 3339":    "timestamp,messages\n2026-03-01T09:00:00Z,600\n2026-03-01T09:01:00Z,0\n2026-03-01T09:03:00Z,1200\n",
-		"Unix time":   "messages,timestamp\n600,1772355600\n0,1772355660\n1200,1772355780\n",
-		"replicas":    "timestamp,messages,replicas\n1772355600,600,3\n1772355660,0,\n1772355780,1200,1\n",
-		"spreadsheet": "\ufefftimestamp,messages\r\n1772355600,600\r\n1772355660,0\r\n1772355780,1200\r\n",
+		"RFC 3339":     "timestamp,messages\n2026-03-01T09:00:00Z,600\n2026-03-01T09:01:00Z,0\n2026-03-01T09:03:00Z,1200\n",
+		"Unix time":    "messages,timestamp\n600,1772355600\n0,1772355660\n1200,1772355780\n",
+		"milliseconds": "timestamp,messages\n1772355600000,600\n1772355660000,0\n1772355780000,1200\n",
+		"psql": "timestamp,messages\n2026-03-01 09:00:00+00,600\n2026-03-01 10:01:00+01,0\n" +
+			"2026-03-01 14:33:00+05:30,1200\n",
+		"psql without a zone": "timestamp,messages\n2026-03-01 09:00:00,600\n2026-03-01 09:01:00,0\n2026-03-01 09:03:00,1200\n",
+		"replicas":            "timestamp,messages,replicas\n1772355600,600,3\n1772355660,0,\n1772355780,1200,1\n",
+		"spreadsheet":         "\ufefftimestamp,messages\r\n1772355600,600\r\n1772355660,0\r\n1772355780,1200\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			load, err := Read(strings.NewReader(text), time.Hour)

@@ -23,8 +23,9 @@ const (
 	width, height = 1000, 800
 	// patience is for a busy machine.
 	patience = 5 * time.Minute
-	// still removes what only helps to use the page, and the tables.
-	still = `document.querySelectorAll('details, .keys, .reading, section').forEach((one) => one.remove())`
+	// still removes what only helps to use the page, and the tables, and waits until the page is laid out again.
+	still = `document.querySelectorAll('details, .keys, .reading, section').forEach((one) => one.remove());
+		new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))`
 )
 
 func main() {
@@ -55,9 +56,12 @@ func draw(ctx context.Context, args []string) error {
 	}
 	chromium, end := browser.Launch(ctx, path, width, height)
 	defer end()
-	if err := chromedp.Do(chromium, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+file),
-		chromedp.Evaluate[chromedp.Void](still+"; undefined")); err != nil {
+	err = chromedp.Do(chromium, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+file))
+	if err != nil {
 		return fmt.Errorf("opening the page: %w", err)
+	}
+	if _, err := chromedp.Run(chromium, chromedp.Evaluate[string](still, chromedp.EvalAwaitPromise)); err != nil {
+		return fmt.Errorf("removing the tables: %w", err)
 	}
 	png, err := chromedp.Run(chromium, chromedp.FullScreenshot(100)) // of quality 100 it is a PNG
 	if err != nil {
