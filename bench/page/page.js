@@ -97,7 +97,11 @@
   };
 
   // drawLabels writes the name of each series where its curve is alone, and that of the band.
-  const drawLabels = (chart, shown) => (u) => {
+  const drawLabels = (chart, shown, data) => (u) => {
+    const value = (i, x) => {
+      const at = u.posToIdx((x - u.bbox.left) / devicePixelRatio);
+      return u.data[i + 1][data.latest[shown[i]][at]];
+    };
     const high = 16 * devicePixelRatio;
     const { left, top, width: all, height: deep } = u.bbox;
     u.ctx.save();
@@ -106,12 +110,11 @@
     const room = (box, curve) => {
       let least = Infinity;
       for (let k = 0; k <= 8; k++) {
-        const at = u.posToIdx((box.x + box.width * k / 8 - left) / devicePixelRatio);
-        for (let i = 1; i < u.data.length; i++) {
-          const value = u.data[i][at];
-          if (i === curve || value === null || value === undefined) continue;
-          least = Math.min(least, Math.abs(u.valToPos(value, "y", true) - box.y));
-        }
+        shown.forEach((n, i) => {
+          const near = value(i, box.x + box.width * k / 8);
+          if (i === curve || near === null || near === undefined) return;
+          least = Math.min(least, Math.abs(u.valToPos(near, "y", true) - box.y));
+        });
       }
       for (const other of placed) {
         const apart = Math.max(box.x - other.x - other.width, other.x - box.x - box.width);
@@ -126,15 +129,13 @@
       for (let k = 0; k < 40; k++) {
         const x = left + (all - width) * k / 39;
         const values = [];
-        for (let j = 0; j <= 8; j++) {
-          values.push(u.data[i + 1][u.posToIdx((x + width * j / 8 - left) / devicePixelRatio)]);
-        }
-        if (values.some((value) => value === null || value === undefined)) continue;
-        const edges = values.map((value) => u.valToPos(value, "y", true));
+        for (let j = 0; j <= 8; j++) values.push(value(i, x + width * j / 8));
+        if (values.some((one) => one === null || one === undefined)) continue;
+        const edges = values.map((one) => u.valToPos(one, "y", true));
         for (const y of [Math.min(...edges) - high * 0.7, Math.max(...edges) + high * 0.7]) {
           if (y < top + high / 2 || y > top + deep - high / 2) continue;
           const box = { x, y, width };
-          const score = room(box, i + 1) - (Math.max(...edges) - Math.min(...edges)) / 2;
+          const score = room(box, i) - (Math.max(...edges) - Math.min(...edges)) / 2;
           if (best === null || score > best.score) best = { score, box };
         }
       }
@@ -172,7 +173,7 @@
       ...shown.map((n) => {
         const s = chart.series[n];
         return {
-          label: s.name, width: 2, dash: chart.panels ? [] : dashes[n % dashes.length],
+          label: s.name, width: 2, dash: chart.panels ? [] : dashes[(n > 0 && s.step ? n + 1 : n) % dashes.length],
           stroke: () => color(n === 0 ? "first" : "other"),
           fill: () => (n === 0 && (shown.length === 1 || !chart.panels) ? color("area") : undefined),
           paths: s.step ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
@@ -181,7 +182,7 @@
       }),
     ],
     hooks: {
-      drawClear: [drawBand(chart)], draw: chart.panels || shown.length === 1 ? [] : [drawLabels(chart, shown)], ...hooks,
+      drawClear: [drawBand(chart)], draw: chart.panels || shown.length === 1 ? [] : [drawLabels(chart, shown, data)], ...hooks,
     },
   });
 

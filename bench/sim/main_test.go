@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
+	pictures "github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
 )
 
 // decoded has the fields that external readers use.
@@ -165,7 +165,7 @@ func TestThePicturesShowThePages(t *testing.T) {
 			require.Len(t, pages, 1)
 			page, err := os.ReadFile(pages[0])
 			require.NoError(t, err)
-			picture.Shows(t, filepath.Join(docs, file), page)
+			pictures.Shows(t, filepath.Join(docs, file), page)
 		})
 	}
 }

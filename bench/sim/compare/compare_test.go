@@ -197,7 +197,7 @@ func TestPageShowsAllContendersAndTheBetterOnes(t *testing.T) {
 	result.Better = []string{"fixed has fewer late messages"}
 	p := result.Page()
 	require.Contains(t, p.Summary, "Better than the policy: fixed has fewer late messages.")
-	require.Regexp(t, `^30 s objective met for .*% of messages, with \d+% (fewer|more) replica-hours than today$`, p.Title)
+	require.Equal(t, "60 s objective met for 100% of messages, with 47% fewer replica-hours than today", p.Title)
 	require.Len(t, p.Scatter.Points, 6)
 	require.Len(t, p.Charts, 4)
 	require.InDelta(t, result.Function.ObjectiveSeconds, *p.Charts[2].Objective, 0)
