@@ -30,8 +30,8 @@ func (s summary) page(played scenario) page.Page {
 	}
 	return page.Page{
 		Title: s.title(),
-		Summary: fmt.Sprintf("The load of a Pulsar Function is %.0f, %.0f and again %.0f messages/s. The policy adds replicas "+
-			"%s after the step up. Real Pulsar %s, real Kubernetes %s.", played.low, played.high, played.low,
+		Summary: fmt.Sprintf("The load of a Pulsar Function is %.0f, %.0f and again %.0f messages/s. The policy adds "+
+			"replicas %s after the step up. Real Pulsar %s, real Kubernetes %s.", played.low, played.high, played.low,
 			seconds(s.ReactionSeconds), s.PulsarVersion, s.KubernetesVersion),
 		Verdicts: []page.Verdict{
 			reached,

@@ -85,8 +85,8 @@ func EachSecond[T int32 | float64](name string, values []T) Series {
 	return s
 }
 
-// Rate is the mean growth of a count each second, over a window in seconds, at the middle of that window. The count is 0
-// at 0 seconds.
+// Rate is the mean growth of a count each second, over a window in seconds, at the middle of that window. The count is
+// 0 at 0 seconds.
 func Rate(name string, seconds, counts []float64, window float64) Series {
 	s := Series{Name: name}
 	seconds, counts = append([]float64{0}, seconds...), append([]float64{0}, counts...)

@@ -30,9 +30,9 @@ const simulateLong = `Simulate a policy with a recorded load. Nothing is changed
 
 The load is read from Prometheus, or is a CSV file with the columns time (RFC 3339 or seconds), rate (messages per
 second) and optionally replicas; or with the columns timestamp (RFC 3339, as psql prints it, or Unix time in seconds or
-milliseconds) and messages, the count from that row until the next. The policy is evaluated every second by the code of the adapter, on a model of Pulsar and the
-replicas. The same model runs KEDA's pulsar scaler (default and tuned threshold), a HorizontalPodAutoscaler on CPU,
-fixed replicas, and the recorded replicas.
+milliseconds) and messages, the count from that row until the next. The policy is evaluated every second by the code of
+the adapter, on a model of Pulsar and the replicas. The same model runs KEDA's pulsar scaler (default and tuned
+threshold), a HorizontalPodAutoscaler on CPU, fixed replicas, and the recorded replicas.
 
 The capacity of a replica is its process rate while it always has messages. Prometheus often has it; otherwise set
 --capacity. Both ends of its range are simulated too, so that every result is a range.

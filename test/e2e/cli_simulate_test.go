@@ -127,7 +127,8 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	require.FileExists(t, page)
 
 	readCluster := func(args ...string) string {
-		args = append(args, "-n", stage.Namespace, "--prometheus", fromAdapter.URL, "--kubeconfig", scene.Cluster.Kubeconfig())
+		args = append(args, "-n", stage.Namespace, "--prometheus", fromAdapter.URL,
+			"--kubeconfig", scene.Cluster.Kubeconfig())
 		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)

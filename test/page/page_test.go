@@ -49,8 +49,13 @@ func sampled() page.Page {
 		}, {
 			Caption: "Settings",
 			Columns: []page.Column{
-				{Name: "CONTENDER"}, {Name: "REPLICA-HOURS", Numeric: true}, {Name: "LATE", Numeric: true},
-				{Name: "CHANGES", Numeric: true}, {Name: "COST", Numeric: true}, {Name: "BEATS POLICY IN"}, {Name: "SETTING"},
+				{Name: "CONTENDER"},
+				{Name: "REPLICA-HOURS", Numeric: true},
+				{Name: "LATE", Numeric: true},
+				{Name: "CHANGES", Numeric: true},
+				{Name: "COST", Numeric: true},
+				{Name: "BEATS POLICY IN"},
+				{Name: "SETTING"},
 			},
 			Rows: [][]string{{
 				"pulsar-autoscaler", "143.2 (134.1 to 144.5)", "7.20% (1.87% to 13.13%)", "375 (347 to 375)",
@@ -60,8 +65,11 @@ func sampled() page.Page {
 		Scatter: &page.Scatter{
 			Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %",
 			Points: []page.Point{
-				{Name: "pulsar-autoscaler", X: 10, Y: 0}, {Name: "keda-default", X: 100, Y: 7.2}, {Name: "fixed", X: 100},
-				{Name: "keda-with-its-own-limits", X: 90, Y: 7.1}, {Name: "hpa", X: 1},
+				{Name: "pulsar-autoscaler", X: 10, Y: 0},
+				{Name: "keda-default", X: 100, Y: 7.2},
+				{Name: "fixed", X: 100},
+				{Name: "keda-with-its-own-limits", X: 90, Y: 7.1},
+				{Name: "hpa", X: 1},
 			},
 		},
 		Charts: []page.Chart{
@@ -246,7 +254,7 @@ func cutsNothingOff(t *testing.T, one tab) {
 
 func prints(t *testing.T, one tab) {
 	one.scheme("dark")
-	const width = "document.querySelector('.uplot').clientWidth"
+	const width = "document.querySelectorAll('.uplot')[1].clientWidth" // the first is beside the scatter
 	before := one.number(width)
 	one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
 		"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))

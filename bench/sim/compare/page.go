@@ -14,9 +14,9 @@ import (
 // Page is the result as a document. Charts show the expected course.
 func (r Result) Page() page.Page {
 	f := r.Function
-	summary := fmt.Sprintf("Load: %s. A replica processes %s messages/s (%s) and starts in %s s (%s). %d to %d replicas. %s",
-		r.Load, f.MessagesPerSecond.text("%.4g"), f.MessagesPerSecond.Source, f.StartSeconds.text("%.3g"),
-		f.StartSeconds.Source, f.MinReplicas, f.MaxReplicas, r.verdict())
+	summary := fmt.Sprintf("Load: %s. A replica processes %s messages/s (%s) and starts in %s s (%s). "+
+		"%d to %d replicas. %s", r.Load, f.MessagesPerSecond.text("%.4g"), f.MessagesPerSecond.Source,
+		f.StartSeconds.text("%.3g"), f.StartSeconds.Source, f.MinReplicas, f.MaxReplicas, r.verdict())
 	for _, better := range r.Better {
 		summary += " " + better + "."
 	}
@@ -27,8 +27,8 @@ func (r Result) Page() page.Page {
 		p.Notes = append(p.Notes, text)
 	}
 	p.Notes = append(p.Notes, r.Notes...)
-	p.Notes = append(p.Notes, "A policy on a recorded load, simulated. The model does not include bursts within a step of "+
-		"the recording, pods that wait for a node, and messages that take longer than others.")
+	p.Notes = append(p.Notes, "A policy on a recorded load, simulated. The model does not include bursts within a step "+
+		"of the recording, pods that wait for a node, and messages that take longer than others.")
 	return p
 }
 

@@ -151,3 +151,13 @@ func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
+
+// parseTime also takes what psql prints. A time without a zone is in UTC.
+func parseTime(at string) (moment time.Time, err error) {
+	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateTime + "Z07", time.DateTime + "Z07:00"} {
+		if moment, err = time.Parse(layout, at); err == nil {
+			break
+		}
+	}
+	return moment.UTC(), err //nolint:wrapcheck // the caller has a better one
+}

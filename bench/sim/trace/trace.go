@@ -256,26 +256,17 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, maxLength.Seconds()*1000) * float64(time.Second)).Round(time.Second)
 }
 
-// parseTime also takes what psql prints. A time without a zone is in UTC.
-func parseTime(at string) (moment time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateTime + "Z07", time.DateTime + "Z07:00"} {
-		if moment, err = time.Parse(layout, at); err == nil {
-			return moment.UTC(), nil
-		}
-	}
-	return time.Time{}, err //nolint:wrapcheck // the caller has a better one
-}
-
 // second since the first row.
 func (d *decoder) second(at string) (float64, error) {
 	begins := len(d.load.at) == 0
 	if value, err := strconv.ParseFloat(at, 64); err == nil && !math.IsNaN(value) && !math.IsInf(value, 0) {
-		if value >= leastEpoch*1000 && value <= mostEpoch*1000 {
-			value /= 1000 // milliseconds
+		if value >= leastEpoch*1000 && value <= mostEpoch*1000 { // milliseconds
+			value /= 1000
 		}
 		isEpoch := value >= leastEpoch && value <= mostEpoch
 		if d.counted && !isEpoch {
-			return 0, fmt.Errorf("timestamp %q must be seconds or milliseconds of Unix time, or RFC 3339 such as 2026-03-01T09:00:00Z", at)
+			return 0, fmt.Errorf("timestamp %q must be seconds or milliseconds of Unix time, or RFC 3339 such as "+
+				"2026-03-01T09:00:00Z", at)
 		}
 		if begins {
 			d.firstSeconds = value

@@ -65,7 +65,9 @@ func TestReadReportsProblemsWithTheirLine(t *testing.T) {
 		"dates after seconds":         {"time,rate\n0,10\n2026-03-01T09:00:00Z,20\n", "line 3"},
 		"one row":                     {"time,rate\n0,10\n", "there are 1 rows below the header"},
 		"two rows in the same second": {"time,rate\n0,10\n0.5,10\n", "at least two, a second apart"},
-		"seconds since another time":  {"timestamp,messages\n0,10\n", `line 2: timestamp "0" must be seconds or milliseconds of Unix time`},
+		"seconds since another time": {
+			"timestamp,messages\n0,10\n", `line 2: timestamp "0" must be seconds or milliseconds of Unix time`,
+		},
 		"microseconds": {
 			"timestamp,messages\n1700000000000000,10\n", `timestamp "1700000000000000" must be seconds or milliseconds`,
 		},
