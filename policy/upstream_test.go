@@ -139,5 +139,6 @@ func TestTheOutlookIsUnknown(t *testing.T) {
 func TestTwoFunctionsBeforeAreAddedUp(t *testing.T) {
 	one := policy.Outlook{Processed: 10, Expected: 50, From: noon(), Stages: 1}
 	other := policy.Outlook{Processed: 20, Expected: 20, From: noon().Add(time.Minute), Stages: 3}
-	require.Equal(t, policy.Outlook{Processed: 30, Expected: 70, From: noon().Add(time.Minute), Stages: 3}, one.Plus(other))
+	sum := policy.Outlook{Processed: 30, Expected: 70, From: noon().Add(time.Minute), Stages: 3}
+	require.Equal(t, sum, one.Plus(other))
 }

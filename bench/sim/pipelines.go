@@ -17,7 +17,7 @@ func (o options) pipelines() []suite.Scenario {
 			continue
 		}
 		for i, next := range stages[1:] {
-			one = baseline.After(one, next, o.seed+uint64(i)) //nolint:gosec // a few stages
+			one = baseline.After(one, next, o.seed+uint64(i))
 		}
 		last = append(last, suite.Scenario{Scenario: one})
 	}
