@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,6 +109,10 @@ func TestCLIBench(t *testing.T) {
 	t.Run("cleans up after an interrupt", func(t *testing.T) { testBenchInterrupted(t, path) })
 }
 
+// verdictOfTwo is the title of the page.
+var verdictOfTwo = regexp.MustCompile(
+	`<h1>\S+ s objective met for [0-9.]+% of messages, with .* replica-hours (than|as) fixed</h1>`)
+
 func testBenchOnACluster(t *testing.T, plugin string) {
 	t.Helper()
 	require.Empty(t, benchLeftovers(t))
@@ -131,7 +136,8 @@ limits: {maxLateRatio: 0.01, maxP99: 10s, maxDuplicates: 0}
 	require.Equal(t, 2, b.result.Contenders[1].Usage.MostReplicas)
 	page, err := os.ReadFile(html)
 	require.NoError(t, err)
-	require.Contains(t, string(page), "Benchmark test")
+	require.True(t, verdictOfTwo.Match(page), "its title compares the two")
+	require.Contains(t, string(page), "Scenario test, run ")
 	require.Empty(t, benchLeftovers(t))
 }
 
