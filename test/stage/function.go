@@ -137,7 +137,7 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 		deployment, err := s.deployment(f, config)
 		return f, deployment, err
 	}
-	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()),
+	pulsarConfig := mesh.PulsarConfig(Namespace, pulsarConfigOf(config.Name), cmp.Or(config.AdminURL, s.Broker.AdminURL()),
 		s.Broker.ServiceURL())
 	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
 		return nil, nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
@@ -155,6 +155,8 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 	}
 	return f, function, nil
 }
+
+func pulsarConfigOf(function string) string { return function + "-pulsar" }
 
 // pollEvery is the interval of the stage's waits.
 const pollEvery = 100 * time.Millisecond
@@ -210,6 +212,7 @@ func (f *Function) Remove(ctx context.Context) error {
 	err := errors.Join(
 		client.IgnoreNotFound(f.stage.Client.Delete(ctx, p)),
 		client.IgnoreNotFound(f.stage.Client.Delete(ctx, function)),
+		client.IgnoreNotFound(f.stage.Client.Delete(ctx, mesh.PulsarConfig(Namespace, pulsarConfigOf(f.Name), "", ""))),
 	)
 	if err != nil {
 		return fmt.Errorf("deleting %s %s: %w", f.kind, f.Name, err)
