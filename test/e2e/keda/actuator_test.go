@@ -34,9 +34,10 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	addPolicy(t, p)
 	o := scene.ScaledObject(plan.AutoscalerName(name))
 	awaitScaledObject(t, o, true)
-	f.AwaitReplicas(t, 0, 0)
 	f.AwaitConditions(t, "Ready=True/ScaledToZero")
 	awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
+	awaitCondition(t, o, "Active", metav1.ConditionFalse, "ScalerNotActive") // else KEDA may activate it once more
+	f.AwaitReplicas(t, 0, 0)
 
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
