@@ -7,9 +7,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
-// rateWindow in seconds averages out the jitter of a busy machine.
-const rateWindow = 3
-
 func (s summary) charts() []page.Chart {
 	backlog := page.Series{Name: "published and not processed"}
 	latency := page.Series{Name: "median latency"}
@@ -40,7 +37,7 @@ func (s summary) rate(name string, pick func(point) int64) page.Series {
 	for _, one := range s.Samples {
 		seconds, counts = append(seconds, one.Seconds), append(counts, float64(pick(one)))
 	}
-	return page.Rate(name, seconds, counts, rateWindow)
+	return page.Rate(name, seconds, counts)
 }
 
 // steps is the history of a number of replicas up to the end of the time axis.

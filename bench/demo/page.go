@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
@@ -17,7 +16,7 @@ func (s summary) title() string {
 	if s.verdict() != nil {
 		return "Replicas did not follow the load, or messages were not processed"
 	}
-	return output.Verdict(time.Duration(s.ObjectiveSeconds*float64(time.Second)),
+	return output.Verdict(s.ObjectiveSeconds,
 		float64(s.MessagesLate)/float64(max(1, s.MessagesDone)), s.ReplicaSeconds,
 		float64(s.ReplicasMax)*s.DurationSeconds, strconv.Itoa(s.ReplicasMax)+" replicas all the time")
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
@@ -174,17 +175,12 @@ func (g *group) row(name string, price *float64) Row {
 	return row
 }
 
-// met is the share of the known time in percent; nil if none is known. It is 100 only if nothing was late.
+// met is the share of the known time in percent; nil if none is known.
 func met(o history.Outcome) *float64 {
-	const almost = 99.99
-	switch percent := rounded(100 * (1 - o.LateSeconds/o.KnownSeconds)); {
-	case o.KnownSeconds == 0:
+	if o.KnownSeconds == 0 {
 		return nil
-	case o.LateSeconds > 0:
-		return new(min(almost, percent))
-	default:
-		return &percent
 	}
+	return new(output.MetPercent(o.LateSeconds / o.KnownSeconds))
 }
 
 // rounded has two decimals: what is between two samples is not known better.

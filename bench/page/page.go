@@ -85,14 +85,17 @@ func EachSecond[T int32 | float64](name string, values []T) Series {
 	return s
 }
 
-// Rate is the mean growth of a count each second, over a window in seconds, at the middle of that window. The count is
-// 0 at 0 seconds.
-func Rate(name string, seconds, counts []float64, window float64) Series {
+// rateWindow in seconds averages out the jitter of a busy machine.
+const rateWindow = 3
+
+// Rate is the mean growth of a count each second, over some seconds, at the middle of those. The count is 0 at 0
+// seconds.
+func Rate(name string, seconds, counts []float64) Series {
 	s := Series{Name: name}
 	seconds, counts = append([]float64{0}, seconds...), append([]float64{0}, counts...)
 	first := 0
 	for i, at := range seconds {
-		for first < i && at-seconds[first+1] >= window {
+		for first < i && at-seconds[first+1] >= rateWindow {
 			first++
 		}
 		if elapsed := at - seconds[first]; elapsed > 0 {

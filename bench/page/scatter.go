@@ -22,6 +22,16 @@ type Point struct {
 	X, Y float64
 }
 
+// Costs compares contenders by their replica-hours and late messages.
+func Costs() *Scatter {
+	return &Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+}
+
+// Add adds one of Costs, where late is the share of its messages.
+func (s *Scatter) Add(name string, replicaHours, late float64) {
+	s.Points = append(s.Points, Point{Name: name, X: replicaHours, Y: 100 * late})
+}
+
 // The area of the points: a share of the width in percent, and pixels from the top.
 const (
 	areaLeft, areaRight = 11.0, 94.0

@@ -4,14 +4,9 @@
 package run
 
 import (
-	"time"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
-
-// rateWindow in seconds averages out the jitter of a busy machine.
-const rateWindow = 3
 
 // Page returns the result as an HTML page.
 func (r Result) Page() page.Page {
@@ -30,11 +25,9 @@ func (r Result) Page() page.Page {
 		p.Notes = append(p.Notes, c.Name+": "+c.Setting)
 	}
 	if len(r.Contenders) > 1 {
-		p.Scatter = &page.Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+		p.Scatter = page.Costs()
 		for _, c := range r.Contenders {
-			p.Scatter.Points = append(p.Scatter.Points, page.Point{
-				Name: c.Name, X: c.Usage.ReplicaHours, Y: 100 * c.Messages.LateRatio,
-			})
+			p.Scatter.Add(c.Name, c.Usage.ReplicaHours, c.Messages.LateRatio)
 		}
 	}
 	p.Charts = r.charts()
@@ -52,8 +45,7 @@ func (r Result) title() string {
 	if len(r.Contenders) > 1 {
 		others, than = r.Contenders[1].Usage.ReplicaHours, r.Contenders[1].Name
 	}
-	objective := time.Duration(r.LatencyObjectiveSeconds * float64(time.Second))
-	return output.Verdict(objective, ours.Messages.LateRatio, ours.Usage.ReplicaHours, others, than)
+	return output.Verdict(r.LatencyObjectiveSeconds, ours.Messages.LateRatio, ours.Usage.ReplicaHours, others, than)
 }
 
 func (r Result) charts() []page.Chart {
@@ -89,9 +81,9 @@ func (r Result) load() page.Chart {
 	}
 	chart := page.Chart{Title: "Load", Unit: "messages/s"}
 	if len(done) > 0 {
-		chart.Series = append(chart.Series, page.Rate("processed, "+r.Contenders[0].Name, known, done, rateWindow))
+		chart.Series = append(chart.Series, page.Rate("processed, "+r.Contenders[0].Name, known, done))
 	}
-	chart.Series = append(chart.Series, page.Rate("published", seconds, published, rateWindow))
+	chart.Series = append(chart.Series, page.Rate("published", seconds, published))
 	return chart
 }
 

@@ -47,40 +47,32 @@ func (p picture) page() page.Page {
 	runs := slices.Clone(p.runs)
 	slices.SortStableFunc(runs, func(a, b outcome) int { return rank(a) - rank(b) })
 	s := p.scenario
-	objective := s.Objective.Seconds()
 	load := make([]float64, s.Seconds+1)
 	for second := range load {
 		load[second] = max(0, s.Rate(float64(second)))
 	}
-	charts := []page.Chart{
-		{Title: "Load", Unit: "messages/s", Series: []page.Series{page.EachSecond("arrivals", load)}},
-		{Title: "Replicas", Panels: true},
-		{Title: "Age of the oldest message", Unit: "s", Panels: true, Objective: &objective},
-		{Title: "Backlog", Unit: "messages", Panels: true},
-	}
-	scatter := &page.Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+	var courses []page.Course
+	scatter := page.Costs()
 	for _, r := range runs {
-		requested := page.EachSecond(r.controller, r.replicas)
-		requested.Step = true
-		charts[1].Series = append(charts[1].Series, requested)
-		charts[2].Series = append(charts[2].Series, page.EachSecond(r.controller, r.oldest))
-		charts[3].Series = append(charts[3].Series, page.EachSecond(r.controller, r.backlog))
+		courses = append(courses, page.Course{
+			Name: r.controller, Replicas: r.replicas, Oldest: r.oldest, Backlog: r.backlog,
+		})
 		if r.lateShare.known { // there were messages
-			scatter.Points = append(scatter.Points, page.Point{
-				Name: r.controller, X: r.replicaSeconds / time.Hour.Seconds(), Y: r.lateShare.percent().value,
-			})
+			scatter.Add(r.controller, r.replicaSeconds/time.Hour.Seconds(), r.lateShare.value)
 		}
 	}
+	objective := s.Objective.Seconds()
 	ours, last := runs[0], runs[len(runs)-1]
 	verdict := "no messages"
 	if ours.lateShare.known && len(runs) > 1 {
-		verdict = output.Verdict(s.Objective, ours.lateShare.value, ours.replicaSeconds, last.replicaSeconds,
+		verdict = output.Verdict(objective, ours.lateShare.value, ours.replicaSeconds, last.replicaSeconds,
 			last.controller)
 	} else if ours.lateShare.known {
-		verdict = output.Verdict(s.Objective, ours.lateShare.value, ours.replicaSeconds, 0, "")
+		verdict = output.Verdict(objective, ours.lateShare.value, ours.replicaSeconds, 0, "")
 	}
 	return page.Page{
-		Title: s.Name + ": " + verdict, Scatter: scatter, Charts: charts,
+		Title: s.Name + ": " + verdict, Scatter: scatter,
+		Charts: page.Courses(time.Time{}, load, objective, courses),
 		Summary: fmt.Sprintf("A replica processes %.4g messages/s and starts in %.0f s. One run of luck, simulated.",
 			s.Capacity(0), s.Start.Seconds()),
 	}

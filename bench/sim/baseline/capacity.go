@@ -152,7 +152,9 @@ func (c *capacity) decide(system *model.System) {
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
-	in.Upstream = upstream(system)
+	if upstream := system.Scenario().Upstream; upstream != nil {
+		in.Upstream = upstream(system.Second())
+	}
 	for _, part := range c.without {
 		if part.hide != nil {
 			part.hide(&in, &c.state)

@@ -25,24 +25,6 @@ func After(before, stage model.Scenario, seed uint64) model.Scenario {
 	last := before.Seconds - 1
 	stage.Seconds, stage.Noise, stage.Exact = before.Seconds, 0, true
 	stage.Rate = func(second float64) float64 { return finished[min(max(0, int(second)), last)] }
-	stage.Upstream = func(second int) (now model.Outlook, known bool) {
-		o := outlooks[min(second, last)]
-		if o == nil {
-			return model.Outlook{}, false
-		}
-		return model.Outlook{Processed: o.Processed, Expected: o.Expected, From: o.From, Stages: o.Stages}, true
-	}
+	stage.Upstream = func(second int) *policy.Outlook { return outlooks[min(second, last)] }
 	return stage
-}
-
-// upstream is what the controller knows of the stage before.
-func upstream(system *model.System) *policy.Outlook {
-	if system.Scenario().Upstream == nil {
-		return nil
-	}
-	o, known := system.Scenario().Upstream(system.Second())
-	if !known {
-		return nil
-	}
-	return &policy.Outlook{Processed: o.Processed, Expected: o.Expected, From: o.From, Stages: o.Stages}
 }

@@ -38,19 +38,15 @@ func (r Result) title() string {
 	if last := r.Contenders[len(r.Contenders)-1]; last.Name == Recorded {
 		other, than = last, "today"
 	}
-	return output.Verdict(r.objective(), ours.LateRatio.Expected, ours.ReplicaHours.Expected, other.ReplicaHours.Expected,
-		than)
-}
-
-func (r Result) objective() time.Duration {
-	return time.Duration(r.Function.ObjectiveSeconds * float64(time.Second))
+	return output.Verdict(r.Function.ObjectiveSeconds, ours.LateRatio.Expected, ours.ReplicaHours.Expected,
+		other.ReplicaHours.Expected, than)
 }
 
 // scatter has the expected values.
 func (r Result) scatter() *page.Scatter {
-	s := &page.Scatter{Title: "Cost and late messages", X: "replica-hours", Y: "late messages, %"}
+	s := page.Costs()
 	for _, o := range r.Contenders {
-		s.Points = append(s.Points, page.Point{Name: o.Name, X: o.ReplicaHours.Expected, Y: 100 * o.LateRatio.Expected})
+		s.Add(o.Name, o.ReplicaHours.Expected, o.LateRatio.Expected)
 	}
 	return s
 }
@@ -75,21 +71,9 @@ func (r Result) charts() []page.Chart {
 	for at := range arrivals {
 		arrivals[at] = r.rate(float64(at))
 	}
-	charts := []page.Chart{
-		{Title: "Load", Unit: "messages/s", Start: start, Series: []page.Series{page.EachSecond("arrivals", arrivals)}},
-		{Title: "Replicas", Start: start, Panels: true},
-		{
-			Title: "Age of the oldest message", Unit: "s", Start: start, Panels: true,
-			Objective: &r.Function.ObjectiveSeconds,
-		},
-		{Title: "Backlog", Unit: "messages", Start: start, Panels: true},
-	}
+	var courses []page.Course
 	for _, o := range r.Contenders {
-		replicas := page.EachSecond(o.Name, o.replicas)
-		replicas.Step = true
-		charts[1].Series = append(charts[1].Series, replicas)
-		charts[2].Series = append(charts[2].Series, page.EachSecond(o.Name, o.oldest))
-		charts[3].Series = append(charts[3].Series, page.EachSecond(o.Name, o.backlog))
+		courses = append(courses, page.Course{Name: o.Name, Replicas: o.replicas, Oldest: o.oldest, Backlog: o.backlog})
 	}
-	return charts
+	return page.Courses(start, arrivals, r.Function.ObjectiveSeconds, courses)
 }

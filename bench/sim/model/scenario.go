@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // Curve is a number that changes over time, given in seconds since the start.
@@ -114,8 +115,8 @@ type Scenario struct {
 	// differs from the truth by what is new.
 	Falsify func(second int, answer *backlog.TopicSample)
 	Lies    Spans
-	// Upstream is what the Function before this one processes and expects to, if that is known; nil without one.
-	Upstream func(second int) (now Outlook, known bool)
+	// Upstream is what the Function before this one processes and expects to, nil while that is unknown; nil without one.
+	Upstream func(second int) *policy.Outlook
 	// Resets: Pulsar's counters restart at 0. Restarts: the controller keeps only its status.
 	Resets, Restarts []int
 }
@@ -181,11 +182,4 @@ func (s Scenario) withDefaults() Scenario {
 	s.Keys = cmp.Or(s.Keys, 1000)
 	s.Initial = max(s.Initial, s.Min)
 	return s
-}
-
-// Outlook is what a Function processes now, and From a time on, in messages per second: derived from so many Stages.
-type Outlook struct {
-	Processed, Expected float64
-	From                time.Time
-	Stages              int
 }
