@@ -125,7 +125,7 @@ func aScalableTopicIsItsSegments(t *testing.T, g *ground) {
 	require.NoError(t, stream.Publish(t.Context(), g.ServiceURL(), topic, 70))
 	r := w.fresh()
 	requireSignal(t, "total", 70, r.Total, 0)
-	require.Equal(t, backlog.NoType, r.Type, "nobody has consumed yet")
+	require.Equal(t, backlog.NoType, r.Type, "there was no consumer yet")
 	_, err = r.PublishRate.Value()
 	require.ErrorIs(t, err, backlog.ErrNotReported)
 

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -42,19 +38,7 @@ type podWorker struct {
 func onPodWorker(t *testing.T) *podWorker {
 	t.Helper()
 	onStage(t)
-	dist, err := distribution.Fetch(t.Context(), distribution.Version, os.Stderr)
-	require.NoError(t, err)
-	jar, err := replica.Jar(t.Context(), dist, os.Stderr)
-	require.NoError(t, err)
-	nodes, err := kubelet.New(kubelet.Config{REST: scene.Cluster.RESTConfig(), Dist: dist, Jar: jar})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return nodes.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, group.Wait())
-	})
+	nodes := kubelet.Start(t, scene.Cluster.RESTConfig())
 	return &podWorker{
 		workerBroker: onWorker(t, broker.Config{
 			JVMFlags: []string{"-Xmx512m"},

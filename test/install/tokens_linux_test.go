@@ -80,23 +80,11 @@ func (s *scene) followTokens(t *testing.T, w *walker) {
 // functions, and the Pulsar namespaces of the guide.
 func (s *scene) startSecured(t *testing.T, signer *identity.Signer, admin string) *broker.Broker {
 	t.Helper()
-	dist, err := distribution.Fetch(t.Context(), distribution.Version, os.Stderr)
-	require.NoError(t, err)
-	jar, err := replica.Jar(t.Context(), dist, os.Stderr)
-	require.NoError(t, err)
-	nodes, err := kubelet.New(kubelet.Config{REST: s.Cluster.RESTConfig(), Dist: dist, Jar: jar})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return nodes.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, group.Wait())
-	})
+	nodes := kubelet.Start(t, s.Cluster.RESTConfig())
 	public, err := signer.PublicKey()
 	require.NoError(t, err)
 	b, err := broker.Start(t.Context(), broker.Config{
-		Version: dist.Version, Token: admin, Progress: os.Stderr, JVMFlags: []string{"-Xmx512m"},
+		Version: distribution.Version, Token: admin, Progress: os.Stderr, JVMFlags: []string{"-Xmx512m"},
 		Settings: map[string]string{
 			"authenticationEnabled": "true", "authorizationEnabled": "true", "superUserRoles": "admin",
 			"authenticationProviders":              "org.apache.pulsar.broker.authentication.AuthenticationProviderToken",
