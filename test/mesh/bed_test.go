@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
 const (
@@ -37,9 +35,6 @@ type bed struct {
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	stop     func() error // ends the operator, once
-
-	mu    sync.Mutex // guards early
-	early []string
 }
 
 func newBed(t *testing.T) *bed {
@@ -61,7 +56,6 @@ func newBed(t *testing.T) *bed {
 		PulsarConfig("default", settings, "http://127.0.0.1:8080", "pulsar://127.0.0.1:6650"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.runner.starting = func(in replica.Instance) error { return b.witness(ctx, in) }
 	b.operator, err = NewOperator(Config{REST: c.RESTConfig(), Runner: b.runner, RestartBackoff: often})
 	require.NoError(t, err)
 	ended := make(chan error, 1)
@@ -69,35 +63,6 @@ func newBed(t *testing.T) *bed {
 	b.stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { require.NoError(t, b.stop()) })
 	return b
-}
-
-// witness records a replica that starts before its Function counts it. One that the spec no longer asks for was
-// counted, and is not any more.
-func (b *bed) witness(ctx context.Context, in replica.Instance) error {
-	f, err := b.functions().Get(ctx, in.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		f, err = b.sinks().Get(ctx, in.Name, metav1.GetOptions{})
-	}
-	if apierrors.IsNotFound(err) {
-		f, err = b.functions().Get(ctx, "m-"+in.Name, metav1.GetOptions{})
-	}
-	if err != nil {
-		return err
-	}
-	now, err := readStatus(f)
-	if err != nil {
-		return err
-	}
-	wanted, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
-	if err != nil {
-		return err
-	}
-	if f.GetAnnotations()[annotationManaged] != "false" && int(now.Replicas) <= in.ID && int(wanted) > in.ID {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.early = append(b.early, fmt.Sprintf("%s-%d at status.replicas %d", in.Name, in.ID, now.Replicas))
-	}
-	return nil
 }
 
 func (b *bed) functions() dynamic.ResourceInterface {
