@@ -223,6 +223,8 @@ bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no p
 .PHONY: generate
 generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
+	@# kubectl explain wraps texts by itself: folded, each paragraph is one line.
+	@for file in deploy/crd/*.yaml; do sed 's/description: |-$$/description: >-/' "$$file" > "$$file.new" && mv "$$file.new" "$$file"; done
 	$$(cd tools/apidocs && $(GO) tool -n crd-ref-docs) --log-level error --config tools/apidocs/config.yaml --templates-dir tools/apidocs \
 	  --renderer markdown --source-path api --output-path docs/api.md
 	$(GO) test -p 1 -run TestThePageHasEverySeries ./cmd/adapter ./cmd/scaler -update

@@ -61,7 +61,9 @@ func explained(t *testing.T, top schema) (seen int) {
 			seen++
 			text := strings.TrimSpace(field.Description)
 			require.NotEmpty(t, text, "%s is not explained", path)
-			require.True(t, strings.HasSuffix(text, "."), "%s does not end like a sentence: %q", path, text)
+			for line := range strings.Lines(text) {
+				require.True(t, strings.HasSuffix(strings.TrimSpace(line), "."), "%s: a line is no sentence: %q", path, line)
+			}
 			require.GreaterOrEqual(t, len(strings.Fields(text)), 3, "%s says nothing: %q", path, text)
 			for _, word := range []string{"kubebuilder", "+optional", "+required", "TODO", "omitempty"} {
 				require.NotContains(t, text, word, path)
