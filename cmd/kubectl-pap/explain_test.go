@@ -50,6 +50,12 @@ DECIDED       12s ago, at 2026-11-21T12:00:00Z
               18.50
   held by     nothing
 
+TO CHANGE IT
+  objective   longer than 30s needs fewer replicas to drain a backlog, and
+              shorter needs more: kubectl pap plan resize compares their costs
+  capacity    fewer replicas are enough if each processes more: look at their
+              CPU, and what they wait for
+
 WRITTEN BY    HPA
   object      HorizontalPodAutoscaler resize
   reason      the first that the cluster supports
@@ -112,6 +118,41 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 	}
 }
 
+func TestExplainNamesWhatWouldChangeTheReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		decision v1alpha1.Decision
+		want     string
+	}{
+		"a limit of the policy": {
+			v1alpha1.Decision{Strategy: v1alpha1.StrategyRatePerReplica, CappedBy: policy.CappedByMax},
+			"  maxReplicas without this limit the load alone decides\n" +
+				"  strategies  fewer replicas with a larger number in the parameters of\n              RatePerReplica\n",
+		},
+		"partitions": {
+			v1alpha1.Decision{Strategy: v1alpha1.StrategyBacklogPerReplica, CappedBy: policy.CappedByPartitions},
+			"  partitions  add partitions: each keeps one replica busy\n",
+		},
+		"a limit of how fast": {
+			v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldScaleDownLimit}},
+			"  behavior    its policies limit how fast replicas change\n",
+		},
+		"a stabilization window": {
+			v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldScaleUpStabilized}},
+			"  behavior    a shorter scaleUp.stabilizationWindowSeconds adds replicas earlier\n",
+		},
+		"another hold": {
+			v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldBlocked}},
+			"  hold        it ends with its cause: Special cases in docs/algorithm.md has all\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := scaledPolicy("resize")
+			p.Status.Decision = &test.decision
+			require.Contains(t, explained(p), "\nTO CHANGE IT\n"+test.want)
+		})
+	}
+}
+
 func TestExplainKeepsUnknownUnknown(t *testing.T) {
 	unmeasured := scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
 		p.Status.Signals.ReadyMessages, p.Status.Signals.PublishRate, p.Status.Signals.Wait = nil, nil, nil
@@ -132,6 +173,7 @@ func TestExplainKeepsUnknownUnknown(t *testing.T) {
 			scaledPolicy("resize", paused),
 			[]string{
 				"MEASURED      nothing\n", "LEARNED       nothing yet\n", "DECIDED       nothing\n",
+				"TO CHANGE IT  there is no decision: see ATTENTION\n",
 				"WRITTEN BY    nothing\n  reason      mode is Paused\n", "in the spec 3\n", "ATTENTION     nothing: ",
 			},
 		},

@@ -23,7 +23,7 @@ type explanation struct {
 }
 
 func (e explanation) sections() []section {
-	return []section{e.head(), e.measured(), e.learned(), e.decided(), e.written(), e.running(), e.attention()}
+	return []section{e.head(), e.measured(), e.learned(), e.decided(), e.changes(), e.written(), e.running(), e.attention()}
 }
 
 func (e explanation) head() section {
@@ -132,6 +132,41 @@ func (e explanation) decided() section {
 		s.add("held by", "%s: %s", d.Hold.Reason, d.Hold.Message)
 	} else {
 		s.add("held by", "nothing")
+	}
+	return s
+}
+
+// changes are what would give another number of replicas.
+func (e explanation) changes() section {
+	s := section{title: "TO CHANGE IT"}
+	d := e.policy.Status.Decision
+	if d == nil {
+		s.note = "there is no decision: see ATTENTION"
+		return s
+	}
+	switch d.CappedBy {
+	case decide.CappedByMax, decide.CappedByMin:
+		s.add(d.CappedBy, "without this limit the load alone decides")
+	case decide.CappedByPartitions:
+		s.add(d.CappedBy, "add partitions: each keeps one replica busy")
+	}
+	if d.Hold != nil {
+		switch d.Hold.Reason {
+		case decide.HoldScaleUpStabilized:
+			s.add("behavior", "a shorter scaleUp.stabilizationWindowSeconds adds replicas earlier")
+		case decide.HoldScaleUpLimit, decide.HoldScaleDownLimit:
+			s.add("behavior", "its policies limit how fast replicas change")
+		default:
+			s.add("hold", "it ends with its cause: Special cases in docs/algorithm.md has all")
+		}
+	}
+	switch d.Strategy {
+	case v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica, v1alpha1.StrategyUtilization:
+		s.add("strategies", "fewer replicas with a larger number in the parameters of %s", d.Strategy)
+	default:
+		s.add("objective", "longer than %s needs fewer replicas to drain a backlog, and shorter needs more: "+
+			"kubectl pap plan %s compares their costs", short(decide.LatencyObjective(e.policy.Spec)), e.policy.Name)
+		s.add("capacity", "fewer replicas are enough if each processes more: look at their CPU, and what they wait for")
 	}
 	return s
 }
