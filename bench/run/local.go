@@ -53,6 +53,7 @@ func StartLocal(ctx context.Context, s scenario.Scenario, progress io.Writer) (_
 		}
 	}()
 	program := filepath.Join(l.dir, "local")
+	_, _ = fmt.Fprintln(progress, "Building bench/local ...")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./bench/local")
 	build.Dir = sources
 	if out, err := build.CombinedOutput(); err != nil {

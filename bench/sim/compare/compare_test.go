@@ -20,6 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
@@ -103,7 +105,11 @@ func TestRunRejectsImpossibleConfigs(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no messages":            {func(c *Config) { c.Load = empty }, "the load has no messages"},
+		"no messages": {func(c *Config) { c.Load = empty }, "the load has no messages"},
+		"an absurd rate": {
+			func(c *Config) { c.Capacity.Range = Exactly(0.03) },
+			"the load has up to 400 messages/s, and one replica processes 0.03/s: it must need at most 10000 replicas",
+		},
 		"no capacity":            {func(c *Config) { c.Capacity.Range = Exactly(0) }, "the capacity of a replica"},
 		"a capacity that is NaN": {func(c *Config) { c.Capacity.Range = Exactly(math.NaN()) }, "the capacity of a replica"},
 		"a range upside down":    {func(c *Config) { c.Start.Range = Range{30, 20, 10} }, "the start time of a replica"},
@@ -124,11 +130,28 @@ func TestRunRejectsImpossibleConfigs(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+// interrupts ends its context at the third step of a simulation.
+type interrupts struct {
+	steps  int
+	cancel func()
+}
+
+func (i *interrupts) Replicas(*model.System) int {
+	if i.steps++; i.steps == 3 {
+		i.cancel()
+	}
+	return 1
+}
+
+func TestASimulationEndsAtTheStepThatEndsItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("interrupted")
-	cancel(reason)
-	_, err := Run(ctx, config(t))
+	one := &interrupts{cancel: func() { cancel(reason) }}
+	c := config(t)
+	_, err := c.simulate(ctx, contender{new: func(model.Scenario) baseline.Controller { return one }}, c.plans()[0])
+	require.ErrorIs(t, err, reason)
+	require.Equal(t, 3, one.steps)
+	_, err = Run(ctx, c)
 	require.ErrorIs(t, err, reason)
 }
 

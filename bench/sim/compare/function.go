@@ -86,6 +86,9 @@ func (c Config) validate() error {
 	switch {
 	case c.messages() < 1:
 		return errors.New("the load has no messages: take a time in which the Function had work")
+	case c.peak() > maxReplicas*c.Capacity.Expected:
+		return fmt.Errorf("the load has up to %g messages/s, and one replica processes %g/s: it must need at most %d "+
+			"replicas; check the units of the rates and of the capacity", c.peak(), c.Capacity.Expected, maxReplicas)
 	case c.Spec.MaxReplicas < 1 || c.least() > int(c.Spec.MaxReplicas) || c.Spec.MaxReplicas > maxReplicas:
 		return fmt.Errorf("the bounds are %d to %d replicas: the lower must not be larger, and the upper from 1 to %d",
 			c.least(), c.Spec.MaxReplicas, maxReplicas)

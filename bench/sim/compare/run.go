@@ -89,9 +89,6 @@ func simulate(ctx context.Context, runs []run) ([][]model.Score, error) {
 	return scores, nil
 }
 
-// lookEvery is the number of simulated seconds between two checks whether the user gave up.
-const lookEvery = 4096
-
 func (c Config) simulate(ctx context.Context, one contender, p plan) (model.Score, error) {
 	scenario := c.scenario(p)
 	if one.initial > 0 {
@@ -99,8 +96,8 @@ func (c Config) simulate(ctx context.Context, one contender, p plan) (model.Scor
 	}
 	system := model.New(scenario, c.Seed)
 	controller := one.new(system.Scenario())
-	for second := range scenario.Seconds {
-		if second%lookEvery == 0 && ctx.Err() != nil {
+	for range scenario.Seconds {
+		if ctx.Err() != nil {
 			return model.Score{}, fmt.Errorf("simulating %s: %w", one.name, context.Cause(ctx))
 		}
 		system.Step()
