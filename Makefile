@@ -122,7 +122,7 @@ test-rest: prepare ## What make test-all adds to make test
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
 	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... | grep -v '/test/api$$')
-	$(MAKE) --no-print-directory e2e-signals VERSIONS='4.2.4 5.0.0-M1'
+	$(MAKE) --no-print-directory -j2 e2e-signals VERSIONS='4.2.4 5.0.0-M1'
 
 .PHONY: prepare
 prepare: ## Fill the cache with what make test-all would fetch or build at its first run, telling how far it is
@@ -142,9 +142,10 @@ e2e-install: ## Helm installs, upgrades and removes the chart on a real control 
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals
-e2e-signals: ## What is read of a subscription compared with the truth, on each version of Pulsar in turn
-	for version in $(VERSIONS); do \
-	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
+e2e-signals: $(VERSIONS:%=e2e-signals-%) ## What is read of a subscription compared with the truth, on each version of Pulsar (-j: at once)
+
+e2e-signals-%:
+	@$(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$*
 
 .PHONY: faults
 faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all: all modes, of which make test has those that show most

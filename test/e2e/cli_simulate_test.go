@@ -100,14 +100,14 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, Replicas: 2})
 	p := newPolicy(name)
 	addPolicy(t, p)
-	begin := time.Now()
 	publish(t, f, load.Constant(rate))
 	path := plugin(t)
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	awaitSample(t, f, `min_over_time(pulsar_autoscaler_policy_capacity_messages_per_second{policy="`+name+`"}[2s])`,
 		func(value float64) bool { return value > 0 })
-	timer := time.NewTimer(time.Until(begin.Add(50 * time.Second)))
-	<-timer.C // measures the load
+	published := `timestamp(pulsar_autoscaler_policy_publish_rate{policy="` + name + `"})`
+	awaitSample(t, f, `time() - min_over_time(`+published+`[5m:2s])`,
+		func(recorded float64) bool { return recorded >= 45 })
 
 	p.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "AutoscalingPolicy"}
 	manifest, err := yaml.Marshal(map[string]any{
@@ -136,6 +136,9 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	plan := readCluster("plan", name, "--since", "40s", "--step", "5s")
 	require.Regexp(t, `\n\S+ \(now\) +\d`, plan)
 	require.Regexp(t, `\nmaxReplicas +\d+ +\d`, plan)
+	explanation := readCluster("explain", name, "--at", "5s")
+	require.Regexp(t, `\nRECORDED +at .*\n  mode +Auto\n  backlog +\d+ messages\n  arriving +[4-7]\d(\.\d+)? messages/s\n`,
+		explanation)
 	until := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339) // whole 5 minutes have now in them
 	report := readCluster("report", "--since", "10m", "--until", until, "-o", "json")
 	require.Regexp(t, `(?s)"name": "`+stage.Namespace+`/`+name+`",.*?"replicaHours": 0\.\d*[1-9]`, report)
