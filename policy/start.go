@@ -24,6 +24,8 @@ type Start struct {
 	Open  bool    `json:"open,omitempty"`
 	From  int32   `json:"from,omitempty"`
 	Least float64 `json:"least,omitempty"`
+	// Most is how many seconds most of the new replicas took, 0 until then.
+	Most float64 `json:"most,omitempty"`
 }
 
 const (
@@ -41,6 +43,8 @@ const (
 	// dipped: a restart shows as fewer than half of the replicas that ran before and after.
 	dipped      = 0.5
 	maxRestarts = 3
+	// mostStarted is the share of the new replicas that a start is measured by: one on a slow node says little.
+	mostStarted = 0.9
 )
 
 // learn learns from a poll.
@@ -57,7 +61,7 @@ func (s Start) learn(in Input) Start {
 			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
 		}
 		after.Changed, after.From = in.Now, s.Replicas
-		after.Open, after.Least = err == nil, consumers
+		after.Open, after.Least, after.Most = err == nil, consumers, 0
 		return after
 	}
 	if err == nil && !s.Open {
@@ -73,6 +77,9 @@ func (s Start) learn(in Input) Start {
 	}
 	after.Least = min(s.Least, consumers)
 	others := max(0, s.Consuming-float64(s.From)) // other consumers of the subscription
+	if most := float64(s.From) + mostStarted*float64(in.CurrentReplicas-s.From); s.Most == 0 && consumers >= most+others {
+		after.Most = took.Seconds()
+	}
 	if consumers < float64(in.CurrentReplicas)+others {
 		return after
 	}
@@ -88,7 +95,7 @@ func (s Start) learn(in Input) Start {
 		}
 		after.Count = min(s.Count, maxInt-1) + 1
 		// Both ends of a start happen half a poll before they are observed, on average.
-		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
+		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (after.Most - after.Seconds)
 	}
 	return after
 }
