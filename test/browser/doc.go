@@ -5,5 +5,5 @@
 //
 // Layer 3. It takes the first that runs: $CHROME, an installed one, the one of a pinned npm package in test/cache, and,
 // as root where there is apt-get, the package of the distribution. npm checks what it downloads and this package checks
-// it again. On a machine without npm, pip brings Node.js for the download. Command test/browser/path prints the path.
+// it again. On a machine without npm, pip brings Node.js for the download.
 package browser

@@ -4,6 +4,5 @@
 // Package dashboards reads the Grafana dashboards of deploy/monitoring/dashboards as Grafana does: panels, variables,
 // and the queries with the variables filled in.
 //
-// Layer 3, used by its own tests, which need no server, and by those that run each query on a real Prometheus. It draws
-// nothing: bench/dashboards does.
+// Layer 3, used by its own tests, which need no server, and by those that run each query on a real Prometheus.
 package dashboards

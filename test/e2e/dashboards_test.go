@@ -5,12 +5,10 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
+	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -24,37 +22,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-var answersDir = flag.String("answers", "", "write what Prometheus answers to the dashboards' queries to this folder, "+
-	"for bench/dashboards to draw")
-
 // chartStep is the time between two points of a panel.
 const chartStep = 2 * time.Second
-
-// charts are the results of a dashboard's queries, in the form that bench/dashboards draws.
-type charts struct {
-	From        int64               `json:"from"`
-	To          int64               `json:"to"`
-	Step        float64             `json:"step"`
-	Variables   map[string]string   `json:"variables"`
-	Panels      map[int]panelAnswer `json:"panels"`
-	Annotations []annotated         `json:"annotations"`
-}
-
-// panelAnswer has the results of a panel by refId.
-type panelAnswer map[string][]answeredSeries
-
-// answeredSeries has pairs of seconds and values.
-type answeredSeries struct {
-	Labels model.Metric `json:"labels"`
-	Values [][2]float64 `json:"values"`
-}
-
-// annotated are the times of marks.
-type annotated struct {
-	Name  string    `json:"name"`
-	Color string    `json:"color"`
-	Times []float64 `json:"times"`
-}
 
 // mayBeEmpty are queries, by panel and legend, that may have no data on the stage, each with the reason.
 func mayBeEmpty() map[string]string {
@@ -106,9 +75,7 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			values := maps.Clone(values)
 			values["namespace"] = stage.Namespace
-			asked, empty := askAll(t, server, dashboard, span{from, to, values})
-			writeCharts(t, file, asked)
-			require.Empty(t, empty, "queries without an answer")
+			require.Empty(t, unanswered(t, server, dashboard, span{from, to, values}), "queries without an answer")
 		})
 	}
 }
@@ -119,82 +86,40 @@ type span struct {
 	values   map[string]string
 }
 
-// askAll runs each query of a dashboard, and logs those without a result.
-func askAll(t *testing.T, server *prometheus.Server, dashboard dashboards.Dashboard, at span,
-) (all charts, empty []string) {
+// unanswered runs each query of a dashboard, and returns those without a result.
+func unanswered(t *testing.T, server *prometheus.Server, dashboard dashboards.Dashboard, at span) []string {
 	t.Helper()
-	all = charts{
-		From: at.from.Unix(), To: at.to.Unix(), Step: chartStep.Seconds(), Variables: map[string]string{},
-		Panels: map[int]panelAnswer{}, Annotations: []annotated{},
-	}
-	for _, variable := range dashboard.Templating.List {
-		if value, known := at.values[variable.Name]; known {
-			all.Variables[variable.Label] = value
-		}
-	}
+	var empty []string
 	for _, panel := range dashboard.Panels {
-		all.Panels[panel.ID] = panelAnswer{}
 		for _, target := range panel.Targets {
 			expression := dashboards.Fill(target.Expression, at.values)
-			answer := evaluate(t, server, expression, target.Instant, at)
-			if _, may := mayBeEmpty()[panel.Title+"/"+target.LegendFormat]; len(answer) == 0 && !may {
+			_, may := mayBeEmpty()[panel.Title+"/"+target.LegendFormat]
+			if !hasSamples(t, server, expression, target.Instant, at) && !may {
 				empty = append(empty, panel.Title+": "+expression)
 			}
-			all.Panels[panel.ID][target.RefID] = answer
 		}
 	}
 	for _, annotation := range dashboard.Annotations.List {
-		marks := annotated{Name: annotation.Name, Color: annotation.IconColor, Times: []float64{}}
-		for _, series := range evaluate(t, server, dashboards.Fill(annotation.Expression, at.values), false, at) {
-			for _, sample := range series.Values {
-				marks.Times = append(marks.Times, sample[0])
-			}
-		}
-		if len(marks.Times) == 0 {
+		if !hasSamples(t, server, dashboards.Fill(annotation.Expression, at.values), false, at) {
 			empty = append(empty, annotation.Name+": "+annotation.Expression)
 		}
-		all.Annotations = append(all.Annotations, marks)
 	}
-	return all, empty
+	return empty
 }
 
-func evaluate(t *testing.T, server *prometheus.Server, expression string, instant bool, at span,
-) []answeredSeries {
+// hasSamples reports whether a query has a sample that a panel shows.
+func hasSamples(t *testing.T, server *prometheus.Server, expression string, instant bool, at span) bool {
 	t.Helper()
-	var found []answeredSeries
 	if instant {
 		vector, err := server.Query(t.Context(), expression)
 		require.NoError(t, err)
-		for _, sample := range vector {
-			pair := [2]float64{unix(sample.Timestamp), float64(sample.Value)}
-			found = append(found, answeredSeries{sample.Metric, [][2]float64{pair}})
-		}
-		return found
+		return len(vector) > 0
 	}
 	matrix, err := server.QueryRange(t.Context(), expression, at.from.Truncate(time.Second), at.to, chartStep)
 	require.NoError(t, err)
-	for _, stream := range matrix {
-		series := answeredSeries{Labels: stream.Metric}
-		for _, sample := range stream.Values {
-			if value := float64(sample.Value); value == value { // a rate of nothing is NaN, which no chart shows
-				series.Values = append(series.Values, [2]float64{unix(sample.Timestamp), value})
-			}
-		}
-		if len(series.Values) > 0 {
-			found = append(found, series)
-		}
-	}
-	return found
-}
-
-func unix(at model.Time) float64 { return float64(at.UnixNano()) / float64(time.Second) }
-
-func writeCharts(t *testing.T, name string, all charts) {
-	t.Helper()
-	if *answersDir == "" {
-		return
-	}
-	content, err := json.Marshal(all)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(*answersDir, name+".json"), content, 0o600))
+	return slices.ContainsFunc(matrix, func(stream *model.SampleStream) bool {
+		return slices.ContainsFunc(stream.Values, func(sample model.SamplePair) bool {
+			return !math.IsNaN(float64(sample.Value)) // a rate of nothing, which no chart shows
+		})
+	})
 }

@@ -5,8 +5,15 @@ package picture
 
 import (
 	"bytes"
+	"html"
 	"image"
 	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,4 +37,38 @@ func TestAMarkedPictureHasItsText(t *testing.T) {
 func TestHeadingsAreTextsOfTheirOwn(t *testing.T) {
 	require.Equal(t, "Load & cost\nReplicas messages/s", Headings([]byte(`<h1>Load &amp; cost</h1><p>no</p>`+
 		`<h2 id="a">Replicas <span class="unit">messages/s</span></h2>`)))
+}
+
+func TestMakePicturesDrawsEveryPictureOfTheDocs(t *testing.T) {
+	root := filepath.Join("..", "..")
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	pictures := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if slices.Contains([]string{".png", ".svg", ".jpg", ".gif"}, filepath.Ext(path)) {
+			pictures++
+			path, err := filepath.Rel(root, path)
+			require.NoError(t, err)
+			require.Contains(t, string(makefile), " "+filepath.ToSlash(path)+"\n")
+		}
+		return err
+	}))
+	require.NotZero(t, pictures)
+}
+
+func TestTheArchitectureShowsItsSource(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	source, err := os.ReadFile(filepath.Join(docs, "architecture.dot"))
+	require.NoError(t, err)
+	drawn, err := os.ReadFile(filepath.Join(docs, "architecture.svg"))
+	require.NoError(t, err)
+	var labels, texts []string
+	for _, label := range regexp.MustCompile(`label="([^"]+)"`).FindAllSubmatch(source, -1) {
+		labels = append(labels, strings.Split(string(label[1]), `\n`)...)
+	}
+	for _, text := range regexp.MustCompile(`<text [^>]*>([^<]*)</text>`).FindAllSubmatch(drawn, -1) {
+		texts = append(texts, html.UnescapeString(string(text[1])))
+	}
+	require.NotEmpty(t, labels)
+	require.ElementsMatch(t, labels, texts, "run make pictures")
 }
