@@ -51,7 +51,7 @@ func TestAFunctionWorkerReceivesNoCredentialsOfTheAdapter(t *testing.T) {
 			refused: "the adapter does not use its own credentials to change what function workers run " +
 				"(--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
 				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter " +
-				"with --worker-credentials=Own",
+				"with --worker-credentials=Own (in adapter.extraArgs of the chart)",
 		},
 		"both have some": {own: target.OwnCredentials{Authenticates: true}, secret: "token"},
 		"the policy's Secret is empty": {

@@ -162,8 +162,8 @@ func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (fl
 	case instances.Asynchronous:
 		return 0, errors.New("the function is asynchronous, so its instances do not measure their utilization: " + fix)
 	case errors.Is(err, backlog.ErrNotRequested):
-		return 0, errors.New("the adapter does not read instance metrics: start it with --instance-metrics=Pods, or " +
-			fix)
+		return 0, errors.New("the adapter does not read instance metrics: start it with --instance-metrics=Pods (value " +
+			"rbac.pods of the chart), or " + fix)
 	case err != nil:
 		return 0, fmt.Errorf("the utilization of the instances is unknown (%w): if this persists, %s", err, fix)
 	}

@@ -124,7 +124,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
 				return in
 			}(),
-			want: 3, hold: policy.HoldLearning, message: "--instance-metrics",
+			want: 3, hold: policy.HoldLearning, message: "--instance-metrics=Pods (value rbac.pods of the chart)",
 		},
 		"holds if instances do not time themselves and names the fix": {
 			in: func() policy.Input {

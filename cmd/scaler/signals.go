@@ -68,7 +68,7 @@ func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL str
 	case p.own == "":
 		return backlog.Cluster{}, "", backlog.Errorf(backlog.ErrUnsupported,
 			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of "+
-				"the scaler")
+				"the scaler (value pulsar.adminURL of the chart)")
 	}
 	address, err := backlog.ParseAdminURL(p.own)
 	return backlog.Cluster{AdminURL: address}, "", err

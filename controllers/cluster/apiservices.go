@@ -163,4 +163,5 @@ func logForbiddenOnce(logger logr.Logger) toolscache.WatchErrorHandlerWithContex
 }
 
 var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all " +
-	"requests: run the adapter without --external-metrics, or point that APIService at the adapter's Service")
+	"requests: run the adapter without --external-metrics (value adapter.externalMetrics of the chart), or point that " +
+	"APIService at the adapter's Service")

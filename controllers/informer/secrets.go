@@ -19,6 +19,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
+// ownToken is in messages about credentials of the adapter.
+const ownToken = "--pulsar-token-file (value pulsar.credentials of the chart)"
+
 // unreadableError is an InvalidError in place of which the adapter's own credentials may be used: the adapter cannot
 // read what is named, but it is not wrong.
 type unreadableError struct{ target.InvalidError }
@@ -78,7 +81,7 @@ func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error
 	case apierrors.IsForbidden(err):
 		return secretContent{}, unreadable(
 			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets (value rbac.secrets of "+
-				"the chart), or give it credentials of its own, such as --pulsar-token-file", read.name, read.field)
+				"the chart), or give it credentials of its own, such as %s", read.name, read.field, ownToken)
 	case err != nil:
 		return secretContent{}, fmt.Errorf("reading Secret %s/%s: %w", read.namespace, read.name, err)
 	}
@@ -106,13 +109,14 @@ func inPodFile(plugin, params string) error {
 	}
 	return unreadable(
 		"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
-			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
-			"--pulsar-token-file", path)
+			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as %s",
+		path, ownToken)
 }
 
 // trustInPod is the error for a file of certificates that only the function's pods have.
 func trustInPod(path string) error {
 	return unreadable(
 		"the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
-			"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter", path)
+			"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter (value "+
+			"pulsar.ca of the chart)", path)
 }

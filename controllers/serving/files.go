@@ -94,7 +94,8 @@ func (f *follower) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("serving")
 	if f.config.APIServices.Insecure {
 		logger.Info("the API server does not verify the adapter's certificate: it accepts metrics from any server at the " +
-			"address of its Service; choose another --serving-certificate for production")
+			"address of its Service; choose another --serving-certificate (value servingCertificate.mode of the chart) for " +
+			"production")
 	}
 	again := time.NewTimer(0)
 	defer again.Stop()

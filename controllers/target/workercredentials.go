@@ -36,7 +36,8 @@ func workerRefusal(config Config) (func(ref v1alpha1.PulsarFunctionRef) string, 
 		}
 		const refused, allow = "the adapter does not use its own credentials to change what function workers run " +
 			"(--worker-credentials=Policy)",
-			"run the adapter with --worker-credentials=Own, which lets a policy of any namespace use them"
+			"run the adapter with --worker-credentials=Own (in adapter.extraArgs of the chart), which lets a policy of any " +
+				"namespace use them"
 		if config.FunctionCredentials == IgnoreFunctionCredentials {
 			return refused + ", and with --function-credentials=Ignore there are no others: " + allow
 		}

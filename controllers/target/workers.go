@@ -187,7 +187,7 @@ func (w *Workers) frozen(component function.Component, run workerState) *policy.
 		return &policy.Hold{
 			Reason: policy.HoldWorkerUpdate,
 			Message: fmt.Sprintf("the last update restarted all instances, and the next one is at least %s later "+
-				"(--worker-update-interval)", w.every),
+				"(--worker-update-interval, in adapter.extraArgs of the chart)", w.every),
 		}
 	default:
 		return nil

@@ -153,8 +153,8 @@ func (d *draft) kedaBounds(origin Origin, spec scaledObjectSpec) {
 // kedaRest names what a policy does not have.
 func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 	if spec.PollingInterval != nil {
-		d.note("pollingInterval %d: it is --poll-interval of the adapter, 10s by default, for all policies.",
-			*spec.PollingInterval)
+		d.note("pollingInterval %d: it is --poll-interval of the adapter (in adapter.extraArgs of the chart), 10s by "+
+			"default, for all policies.", *spec.PollingInterval)
 	}
 	if spec.InitialCooldownPeriod != nil {
 		d.note("initialCooldownPeriod: not needed. A policy scales to zero only once it knows that the backlog is empty.")

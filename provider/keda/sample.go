@@ -197,7 +197,8 @@ func busy(o observed) backlog.Measurement {
 			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
 	case errors.Is(err, backlog.ErrNotRequested):
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
-			"instances are not scraped: start the scaler with --instance-metrics, or %s", fix))
+			"instances are not scraped: start the scaler with --instance-metrics=Pods (value rbac.pods of the chart), or %s",
+			fix))
 	case err != nil:
 		return backlog.Unknown(answer.Errorf(answer.Unknown,
 			"the busy time of instances is unknown (%s): if that persists, %s", err, fix))

@@ -70,7 +70,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 		"the credentials are in /etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
 			"content into the Secret, "+
 			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
-			"--pulsar-token-file", said)
+			"--pulsar-token-file (value pulsar.credentials of the chart)", said)
 	const missing = "grant consume on namespace private/work to the role of the credentials"
 	for _, name := range []string{"ungranted", "overruling"} {
 		said = scene.AwaitConditions(t, name, "BacklogKnown=False/PermissionMissing")

@@ -99,7 +99,8 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 		}
 		return backlog.Cluster{}, "",
 			backlog.Errorf(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
-				"added to --connections-file of the scaler", backlog.Quote(name), namespace, may)
+				"added to --connections-file of the scaler (value scaler.connections of the chart)", backlog.Quote(name),
+			namespace, may)
 	}
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
@@ -147,8 +148,8 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	if !known {
 		return backlog.Credentials{},
 			backlog.Errorf(backlog.ErrUnauthenticated,
-				"the connection has been removed from --connections-file of the scaler, "+
-					"or leads elsewhere now")
+				"the connection has been removed from --connections-file of the scaler (value scaler.connections of the "+
+					"chart), or leads elsewhere now")
 	}
 	credentials := backlog.Credentials{
 		Plugin: found.AuthPlugin, AllowInsecureConnection: found.AllowInsecureConnection,

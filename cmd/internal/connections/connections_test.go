@@ -73,7 +73,7 @@ func TestAConnectionIsForItsNamespaces(t *testing.T) {
 			require.ErrorIs(t, err, backlog.ErrUnsupported)
 			require.EqualError(t, err,
 				`not supported: connection "`+asked+`" is not for namespace billing, which may use east: correct connection, or have `+
-					"it added to --connections-file of the scaler", "it says nothing of what others have")
+					"it added to --connections-file of the scaler (value scaler.connections of the chart)", "it says nothing of what others have")
 		})
 	}
 	require.Equal(t, []string{"http://pulsar.east:8080", "http://worker.east:6750", "https://pulsar.west"}, w.Hosts())
