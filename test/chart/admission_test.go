@@ -83,7 +83,7 @@ func TestAdmissionPoliciesDenyWhatTheySay(t *testing.T) {
 		"own credentials": {spec: fields{"pulsar": fields{"authSecret": "token"}}, want: "authSecret is for members", member: "platform"},
 		"an allowed host": {spec: admin("https://pulsar.example.org")},
 		"another host": {
-			spec: admin("https://elsewhere.example.org"), want: "adminURL must be one of https://pulsar.example.org",
+			spec: admin("https://elsewhere.example.org"), want: "adminURL must be one of https://pulsar.example.org, https://east.example.org/",
 		},
 		"no host, as such": {spec: fields{"pulsar": fields{}}},
 	} {

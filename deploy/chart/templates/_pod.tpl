@@ -119,8 +119,8 @@ strategy:
 {{- with $pulsar.adminURL }}
 - --pulsar-admin-url={{ . }}
 {{- end }}
-{{- with $pulsar.allowedHosts }}
-- --allowed-pulsar-hosts={{ join "," . }}
+{{- with include "pulsar-autoscaler.allowedHosts" . }}
+- --allowed-pulsar-hosts={{ . }}
 {{- end }}
 {{- with $pulsar.allowedOAuth2Issuers }}
 - --allowed-oauth2-issuers={{ join "," . }}
@@ -150,6 +150,17 @@ strategy:
 {{- with .Values.watchNamespaces }}
 - --watch-namespaces={{ join "," . }}
 {{- end }}
+{{- end }}
+
+{{/* Hosts of --allowed-pulsar-hosts. Those that policies may name are for Functions too. Argument: root. */}}
+{{- define "pulsar-autoscaler.allowedHosts" -}}
+{{- $hosts := .Values.pulsar.allowedHosts }}
+{{- with .Values.admissionPolicies.hosts }}
+{{- if .enabled }}
+{{- range .urls }}{{ $hosts = append $hosts (trimSuffix "/" .) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- join "," (uniq $hosts) }}
 {{- end }}
 
 {{/* Not empty where values name authorities for Pulsar. Argument: root. */}}
