@@ -100,7 +100,7 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 		return backlog.Cluster{}, "",
 			backlog.Errorf(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
 				"added to --connections-file of the scaler (value scaler.connections of the chart)", backlog.Quote(name),
-			namespace, may)
+				namespace, may)
 	}
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
