@@ -6,7 +6,10 @@ package outcome
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
@@ -41,8 +45,7 @@ func config() Config {
 	moved := outcomeOf(10)
 	moved.ReplicaSeconds *= 2
 	return Config{
-		From: to.Add(-30 * 24 * time.Hour), To: to,
-		Policies: []history.PolicyOutcome{
+		From: to.Add(-30 * 24 * time.Hour), To: to, Outcomes: history.Outcomes{Policies: []history.PolicyOutcome{
 			{Namespace: "media", Name: "crop", Scaled: punctual},
 			{Namespace: "media", Name: "index", Scaled: gap},
 			{
@@ -52,7 +55,7 @@ func config() Config {
 			{Namespace: "shop", Name: "moved", Scaled: outcomeOf(20), Recommend: moved},
 			{Namespace: "shop", Name: "new"},
 			{Namespace: "shop", Name: "tried", Recommend: outcomeOf(30)},
-		},
+		}},
 	}
 }
 
@@ -120,7 +123,7 @@ func TestTheReportIsWrittenInEachForm(t *testing.T) {
 	golden.Written(t, *update, "report.csv", priced.WriteCSV)
 	require.InDelta(t, 108, *priced.Rows[0].Cost, 0)
 	require.InDelta(t, 72, *priced.Rows[0].SavedCost, 0)
-	var text, page bytes.Buffer
+	var text, html bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
 	documented, err := os.ReadFile("../../docs/report.md")
 	require.NoError(t, err)
@@ -130,13 +133,105 @@ func TestTheReportIsWrittenInEachForm(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, line)
 		}
 	}
-	require.NoError(t, priced.Page().Write(&page))
+	require.NoError(t, priced.Page().Write(&html))
 	for _, want := range []string{
 		"<h1>Latency objectives were met 99.", "fewer replica-hours than at each day&#39;s peak</h1>", "SAVED COST",
-		"TooManyReplicas 5h33m", "No data for 724h of 4320h",
+		"TooManyReplicas 5h33m", "No data for 724h of 4320h", "2 of 6 rows have no point",
 	} {
-		require.Contains(t, page.String(), want)
+		require.Contains(t, html.String(), want)
 	}
+}
+
+// threeDays is a report from noon on: two policies, of which one is late on the last day, and unknown on the second.
+func threeDays() Config {
+	const half = 12 * hour
+	from := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	late, steps := outcomeOf(1), []history.Step{}
+	late.LateSeconds = day / 4
+	for n := range 60 {
+		steps = append(steps, history.Step{Start: from.Add(time.Duration(n) * time.Hour)})
+		if n != 30 {
+			steps[n].Load, steps[n].Backlog, steps[n].WithLoad = new(float64(n)), new(10*float64(n)), new(2.0)
+			steps[n].Replicas, steps[n].Peak, steps[n].Scaled = new(6.0), new(10.0), new(2.0)
+		}
+	}
+	sum := func(days ...history.Outcome) (all history.Outcome) {
+		for _, one := range days {
+			all = all.Plus(one)
+		}
+		return all
+	}
+	crop := []history.Outcome{{KnownSeconds: half}, outcomeOf(1), outcomeOf(1)}
+	resize := []history.Outcome{{KnownSeconds: half}, {}, late}
+	return Config{From: from, To: from.Add(60 * time.Hour), Outcomes: history.Outcomes{
+		Policies: []history.PolicyOutcome{
+			{Namespace: "media", Name: "crop", Scaled: sum(crop...), Days: crop},
+			{Namespace: "media", Name: "resize", Scaled: sum(resize...), Days: resize},
+		},
+		Course: steps,
+	}}
+}
+
+func TestTheChartsAreTrueToTheOutcomes(t *testing.T) {
+	p := New(threeDays()).Page()
+	charts := map[string]page.Chart{}
+	for _, chart := range p.Charts {
+		require.Equal(t, threeDays().From, chart.Start)
+		charts[chart.Title] = chart
+	}
+	require.Equal(t, "Load", p.Charts[0].Title, "the scatter is beside it")
+	load := charts["Load"].Series[0]
+	require.Len(t, load.Values, 60)
+	require.InDelta(t, 29*hour, load.Seconds[29], 0)
+	require.InDelta(t, 29, *load.Values[29], 0)
+	require.Nil(t, load.Values[30], "unknown is a gap")
+	require.InDelta(t, 290, *charts["Backlog"].Series[0].Values[29], 0)
+	require.InDelta(t, 6, *charts["Running replicas"].Series[0].Values[29], 0)
+	require.InDelta(t, 10, *charts["Running replicas"].Series[1].Values[29], 0)
+	require.InDelta(t, 2, *charts["Policies with data"].Series[1].Values[29], 0)
+
+	late := charts["Late time of each day"]
+	require.True(t, late.Panels, "one scale")
+	require.Len(t, late.Series, 3)
+	total, resize, crop := late.Series[0], late.Series[1], late.Series[2]
+	require.Equal(t, []string{"all policies", "media/resize", "media/crop"}, []string{total.Name, resize.Name, crop.Name})
+	require.Equal(t, []float64{0, 12 * hour, 36 * hour}, total.Seconds, "days begin at midnight")
+	require.Equal(t, page.Known(0, 1, 13), total.Values, "the mean of 1 % and 25 % on the last day")
+	require.Equal(t, []*float64{new(0.0), nil, new(25.0)}, resize.Values)
+}
+
+func TestTheScatterHasThePoliciesOfKnownValues(t *testing.T) {
+	p := New(config()).Page()
+	require.Equal(t, []page.Point{
+		{Name: "all policies", X: 60, Y: 0.46}, {Name: "media/resize", X: 60, Y: 1}, {Name: "shop/moved", X: 60, Y: 1},
+		{Name: "media/index", X: 60, Y: 0.01}, {Name: "media/crop", X: 60, Y: 0},
+	}, p.Scatter.Points)
+	require.Equal(t, 6, p.Scatter.Names)
+	c := config()
+	c.Policies = c.Policies[4:]
+	unknown := New(c).Page()
+	require.Nil(t, unknown.Scatter)
+	require.Contains(t, unknown.Notes[0], "2 of 2 rows have no point")
+	require.NoError(t, unknown.Write(io.Discard))
+}
+
+func TestThePageOfAThousandPoliciesIsSmall(t *testing.T) {
+	c := threeDays()
+	c.To = c.From.Add(62 * 24 * time.Hour)
+	one := c.Policies[0]
+	one.Days = slices.Repeat(one.Days, 21)
+	c.Policies, c.Course = nil, slices.Repeat(c.Course[:1], 62*24)
+	for n := range 1200 {
+		one.Name = fmt.Sprintf("policy-with-a-long-name-%d", n)
+		c.Policies = append(c.Policies, one)
+	}
+	p := New(c).Page()
+	require.Len(t, p.Scatter.Points, 1+1000)
+	require.Contains(t, p.Notes[0], "shows the 1000 rows with the most late time, and leaves out 200.")
+	require.Len(t, p.Charts[3].Series, 1+10)
+	var text bytes.Buffer
+	require.NoError(t, p.Write(&text))
+	require.Less(t, text.Len(), 1_500_000)
 }
 
 func TestLengthsAreShort(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
-// Config configures New. Period and Policies are required.
+// Config configures New. Period and Outcomes are required.
 type Config struct {
 	From, To time.Time
-	Policies []history.PolicyOutcome
+	history.Outcomes
 	// Group is the name of a policy's group; nil for a row for each policy. GroupedBy says what the names are.
 	Group     func(history.PolicyOutcome) string
 	GroupedBy string
@@ -34,6 +34,8 @@ type Report struct {
 	Total     Row    `json:"total"`
 	// Rows begin with the most late time.
 	Rows []Row `json:"items"`
+
+	course []history.Step
 }
 
 // Row is a policy, as namespace/name, or a group of them.
@@ -57,6 +59,8 @@ type Row struct {
 	Recommend *Recommend `json:"recommend"`
 	// LateReasons are those of condition ObjectiveMet, the longest first.
 	LateReasons []Reason `json:"lateReasons"`
+
+	days []history.Outcome
 }
 
 // Recommend is what happened in mode Recommend or Paused, when something else scaled.
@@ -86,6 +90,7 @@ type group struct {
 	// noData are seconds, and since the replica-seconds that were saved since mode Recommend, if any policy shows it.
 	noData float64
 	since  *float64
+	days   []history.Outcome
 }
 
 func (g *group) add(p history.PolicyOutcome, seconds float64) {
@@ -96,6 +101,12 @@ func (g *group) add(p history.PolicyOutcome, seconds float64) {
 	}
 	for reason, late := range p.LateReasons {
 		g.reasons[reason] += late
+	}
+	for i, one := range p.Days {
+		if i == len(g.days) {
+			g.days = append(g.days, history.Outcome{})
+		}
+		g.days[i] = g.days[i].Plus(one)
 	}
 	g.noData += max(0, seconds-p.Scaled.Plus(p.Recommend).WholeSeconds)
 	if s, r := p.Scaled, p.Recommend; s.RunningSeconds >= leastRecommend && r.RunningSeconds >= leastRecommend {
@@ -123,7 +134,9 @@ func New(c Config) Report {
 		groups[name].add(p, seconds)
 		total.add(p, seconds)
 	}
-	r := Report{From: c.From, To: c.To, GroupedBy: c.GroupedBy, Total: total.row("total", c.CostPerReplicaHour)}
+	r := Report{
+		From: c.From, To: c.To, GroupedBy: c.GroupedBy, Total: total.row("total", c.CostPerReplicaHour), course: c.Course,
+	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		r.Rows = append(r.Rows, groups[name].row(name, c.CostPerReplicaHour))
 	}
@@ -141,7 +154,9 @@ func (r Row) late() float64 {
 
 func (g *group) row(name string, price *float64) Row {
 	s := g.scaled
-	row := Row{Name: name, Policies: g.policies, NoDataHours: rounded(g.noData / hour), LateReasons: []Reason{}}
+	row := Row{
+		Name: name, Policies: g.policies, NoDataHours: rounded(g.noData / hour), LateReasons: []Reason{}, days: g.days,
+	}
 	if s.KnownSeconds > 0 {
 		row.LateMinutes = new(rounded(s.LateSeconds / minute))
 		row.ObjectiveMetPercent = met(s)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
 
 // mostLate are the late rows with their reasons.
@@ -187,31 +186,6 @@ func (r Report) WriteCSV(to io.Writer) error {
 	}
 	return nil
 }
-
-// Page is the report as a document.
-func (r Report) Page() page.Page {
-	rows := r.cells()
-	table := page.Table{Caption: "Outcome", Rows: rows[1:], Columns: []page.Column{{Name: rows[0][0]}}}
-	for _, name := range rows[0][1:] {
-		table.Columns = append(table.Columns, page.Column{Name: name, Numeric: true})
-	}
-	p := page.Page{
-		Title: r.Verdict(), Summary: r.period() + ".", Tables: []page.Table{table}, Notes: append(r.notes(), method),
-	}
-	if late := r.late(); len(late) > 0 {
-		p.Tables = append(p.Tables, page.Table{
-			Caption: "Most late time", Rows: late,
-			Columns: []page.Column{{Name: rows[0][0]}, {Name: "LATE", Numeric: true}, {Name: "WHY"}},
-		})
-	}
-	return p
-}
-
-// method explains the columns on the page.
-const method = "MET is the share of the known time in which messages met the latency objective, and LATE the rest. " +
-	"SAVED are the replica-hours below the largest number of each day (UTC), if it had run all the time. SINCE compares " +
-	"with the mean replicas in mode Recommend or Paused, of policies that were in each mode for a day or more; the " +
-	"loads may differ."
 
 // length of a time, such as 720h, 2h10m or 45s.
 func length(seconds float64) string {

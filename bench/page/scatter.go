@@ -14,6 +14,8 @@ type Scatter struct {
 	// Title is a heading, and X and Y name the numbers with their units.
 	Title, X, Y string
 	Points      []Point
+	// Names is how many points, from the first on, have their names beside them; 0 for all.
+	Names int
 }
 
 // Point is one of a Scatter. Values are not negative.
@@ -38,8 +40,9 @@ const (
 	areaTop, areaBottom = 26.0, 224.0
 	// lineHeight is that of a name, and nameWidth what one takes at most, in percent, on a telephone.
 	lineHeight, nameWidth = 15.0, 40.0
-	// beside a point, in pixels.
-	nameShift = 10
+	// mostLetters of a name fit in that; beside a point, in pixels.
+	mostLetters = 24
+	nameShift   = 10
 )
 
 // plot is a Scatter for page.html.
@@ -55,11 +58,11 @@ type tick struct {
 	Text string
 }
 
-// dot is a point with its name, which is left of it in the right half.
+// dot is a point with its name, which is left of it in the right half. Without a name it is small.
 type dot struct {
 	Name, Title, Anchor string
 	X, Y, LabelY        float64
-	Shift               int
+	Shift, Radius       int
 	First, Leader       bool
 }
 
@@ -81,8 +84,15 @@ func newPlot(s Scatter) *plot {
 	}
 	for i, point := range s.Points {
 		d := dot{
-			Name: point.Name, Title: point.Name + ": " + number(point.X) + " " + s.X + ", " + number(point.Y) + " " + s.Y,
-			Anchor: "start", X: atX(point.X), Y: atY(point.Y), Shift: nameShift, First: i == 0,
+			Name:  shortened(point.Name),
+			Title: point.Name + ": " + number(point.X) + " " + s.X + ", " + number(point.Y) + " " + s.Y, Anchor: "start",
+			X: atX(point.X), Y: atY(point.Y), Shift: nameShift, Radius: 5, First: i == 0,
+		}
+		switch {
+		case i == 0:
+			d.Radius = 6
+		case s.Names > 0 && i >= s.Names:
+			d.Name, d.Radius = "", 3
 		}
 		if d.X > (areaLeft+areaRight)/2 {
 			d.Anchor, d.Shift = "end", -nameShift
@@ -90,25 +100,50 @@ func newPlot(s Scatter) *plot {
 		p.Dots = append(p.Dots, d)
 	}
 	p.label()
+	slices.Reverse(p.Dots) // the first one is drawn last, above the others
 	return p
 }
 
-// label moves names up until none is on another.
+// shortened keeps the end of a name, such as that of a policy after its namespace.
+func shortened(name string) string {
+	if letters := []rune(name); len(letters) > mostLetters {
+		return "…" + string(letters[len(letters)-mostLetters+1:])
+	}
+	return name
+}
+
+// label moves names up until none is on another, or down where they would leave the picture.
 func (p *plot) label() {
-	order := make([]*dot, len(p.Dots))
+	var order []*dot
 	for i := range p.Dots {
-		order[i] = &p.Dots[i]
+		if p.Dots[i].Name != "" {
+			order = append(order, &p.Dots[i])
+		}
 	}
 	slices.SortStableFunc(order, func(a, b *dot) int { return cmp.Compare(b.Y, a.Y) })
 	for i, d := range order {
-		d.LabelY = d.Y
-		for j := 0; j < i; j++ {
-			if other := order[j]; math.Abs(other.LabelY-d.LabelY) < lineHeight && d.near(*other) {
-				d.LabelY, j = placed(other.LabelY-lineHeight), -1 // look at all again
-			}
+		if d.LabelY = d.free(order[:i], -lineHeight); d.LabelY < lineHeight {
+			d.LabelY = d.free(order[:i], lineHeight)
 		}
-		d.Leader = d.Y-d.LabelY >= lineHeight
+		d.Leader = math.Abs(d.Y-d.LabelY) >= lineHeight
 	}
+}
+
+// free is the height of a name that is on no other one, in steps from its point.
+func (d dot) free(others []*dot, step float64) float64 {
+	d.LabelY = d.Y
+	for i := 0; i < len(others); i++ {
+		if other := others[i]; d.isOn(*other) {
+			d.LabelY, i = placed(other.LabelY+step), -1 // look at all again
+		}
+	}
+	return d.LabelY
+}
+
+// isOn reports whether two names are on each other.
+func (d dot) isOn(other dot) bool {
+	const tenth = 0.1 // the precision of a place
+	return math.Abs(other.LabelY-d.LabelY) < lineHeight-tenth && d.near(other)
 }
 
 // near reports whether two names at the same height may be on each other.

@@ -21,16 +21,37 @@ func TestAnAxisEndsAtARoundNumber(t *testing.T) {
 }
 
 func TestNoNameIsOnAnother(t *testing.T) {
-	p := newPlot(Scatter{Points: []Point{{"a", 1, 0}, {"b", 1, 0}, {"c", 1.1, 0.1}, {"far", 10, 0}, {"high", 1, 9}}})
-	for i, one := range p.Dots {
-		require.LessOrEqual(t, one.LabelY, one.Y)
-		require.Greater(t, one.LabelY, 0.0)
-		for _, other := range p.Dots[:i] {
-			require.False(t, one.near(other) && math.Abs(one.LabelY-other.LabelY) < lineHeight, "%v %v", one, other)
-		}
+	for name, points := range map[string][]Point{
+		"in a corner":          {{"a", 1, 0}, {"b", 1, 0}, {"c", 1.1, 0.1}, {"far", 10, 0}, {"high", 1, 9}},
+		"all at the upper end": {{"a", 6, 9}, {"b", 6, 9}, {"c", 6, 9}, {"d", 6, 9}, {"e", 6, 9}, {"f", 6, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlot(Scatter{Points: points})
+			for i, one := range p.Dots {
+				require.Greater(t, one.LabelY, 0.0)
+				require.Less(t, one.LabelY, areaBottom+1)
+				for _, other := range p.Dots[:i] {
+					require.False(t, one.near(other) && math.Abs(one.LabelY-other.LabelY) < lineHeight-0.1, "%v %v", one, other)
+				}
+			}
+		})
 	}
-	require.True(t, p.Dots[0].First)
-	require.False(t, p.Dots[0].Leader)
+}
+
+func TestThePlotShowsTheFirstPointAboveTheOthers(t *testing.T) {
+	p := newPlot(Scatter{Points: []Point{{"a", 1, 0}, {"b", 1, 0}, {"far", 10, 0}}})
+	require.Equal(t, []string{"far", "b", "a"}, []string{p.Dots[0].Name, p.Dots[1].Name, p.Dots[2].Name})
+	require.True(t, p.Dots[2].First)
+	require.False(t, p.Dots[2].Leader)
 	require.True(t, p.Dots[1].Leader)
-	require.Equal(t, "end", p.Dots[3].Anchor, "a name in the right half is left of its point")
+	require.Equal(t, "end", p.Dots[0].Anchor, "a name in the right half is left of its point")
+}
+
+func TestOnlySomePointsHaveTheirNames(t *testing.T) {
+	p := newPlot(Scatter{Names: 2, Points: []Point{{"total", 1, 1}, {"a-long-namespace/and-its-policy", 2, 2}, {"third", 1, 1}}})
+	require.Equal(t, []string{"", "…amespace/and-its-policy", "total"}, []string{
+		p.Dots[0].Name, p.Dots[1].Name, p.Dots[2].Name,
+	})
+	require.Contains(t, p.Dots[0].Title, "third: 1")
+	require.Contains(t, p.Dots[1].Title, "a-long-namespace/and-its-policy: 2")
 }

@@ -42,6 +42,8 @@ adapter, for which --policy-metrics=Essential (adapter.policyMetrics in the char
   pulsar_autoscaler_policy_late_seconds_total      pulsar_autoscaler_policy_objective_met
   pulsar_autoscaler_policy_replica_seconds_total   pulsar_autoscaler_policy_running_replicas
   pulsar_autoscaler_policy_condition               pulsar_autoscaler_policy_info
+  and for the charts of -o html:
+  pulsar_autoscaler_policy_publish_rate            pulsar_autoscaler_policy_ready_messages
 
 Prometheus keeps 15 days unless --storage.tsdb.retention.time says otherwise. Of several clusters in one Prometheus,
 policies with the same namespace and name are one.
@@ -154,7 +156,8 @@ func (o *reportOptions) run(ctx context.Context, flags *pflag.FlagSet, out io.Wr
 		}
 	}
 	config.From, config.To = c.Period()
-	if config.Policies, err = history.ReadOutcomes(ctx, c); err != nil {
+	c.Load = o.form == formHTML
+	if config.Outcomes, err = history.ReadOutcomes(ctx, c); err != nil {
 		return err
 	}
 	return o.write(out, outcome.New(config))

@@ -110,10 +110,11 @@ func TestARealPrometheusKnowsTheOutcomesOfPolicies(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	found, err := history.ReadOutcomes(t.Context(), history.OutcomeConfig{
+	outcomes, err := history.ReadOutcomes(t.Context(), history.OutcomeConfig{
 		Server: history.Server{URL: s.URL}, Namespace: "media", From: begin, To: begin.Add(2 * day),
 	})
 	require.NoError(t, err)
+	found := outcomes.Policies
 	require.Len(t, found, 1)
 	require.Equal(t, "media/resize", found[0].Namespace+"/"+found[0].Name)
 	require.InDelta(t, want.scaled.LateSeconds, found[0].LateReasons["TooManyReplicas"], 0.02*want.scaled.LateSeconds)

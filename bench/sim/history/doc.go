@@ -11,6 +11,7 @@
 //	estimate.go  capacity and start time, from the same series
 //	history.go   all of it, as a trace
 //	outcome.go   late time and replica-hours of policies
+//	course.go    the same by day, and of all policies by step
 //	moment.go    the series of a policy at a time
 //
 // Layer 3. It never guesses: a signal without samples is unknown, with the series that were queried.

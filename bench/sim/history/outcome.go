@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -44,6 +43,16 @@ type PolicyOutcome struct {
 	Scaled, Recommend Outcome
 	// LateReasons are the seconds in which condition ObjectiveMet was False, by its reason, while the policy scaled.
 	LateReasons map[string]float64
+	// Days has Scaled of each day (UTC) of the period.
+	Days []Outcome
+}
+
+// Outcomes of a period.
+type Outcomes struct {
+	// Policies are ordered by namespace and name.
+	Policies []PolicyOutcome
+	// Course has all steps of the period.
+	Course []Step
 }
 
 // OutcomeConfig configures ReadOutcomes.
@@ -52,6 +61,8 @@ type OutcomeConfig struct {
 	// Namespace of the policies; empty for all.
 	Namespace string
 	From, To  time.Time
+	// Load is whether the course has the load and the backlog, which takes more requests.
+	Load bool
 }
 
 const (
@@ -82,17 +93,19 @@ func (c OutcomeConfig) validate() error {
 	return nil
 }
 
-// ReadOutcomes reads the outcomes of policies, ordered by namespace and name.
-func ReadOutcomes(ctx context.Context, c OutcomeConfig) ([]PolicyOutcome, error) {
+// ReadOutcomes reads the outcomes of policies.
+func ReadOutcomes(ctx context.Context, c OutcomeConfig) (Outcomes, error) {
 	if err := c.validate(); err != nil {
-		return nil, err
+		return Outcomes{}, err
 	}
 	api, err := c.Server.connect()
 	if err != nil {
-		return nil, err
+		return Outcomes{}, err
 	}
 	from, to := c.Period()
-	found := outcomes{}
+	found := outcomes{
+		policies: map[[2]string]PolicyOutcome{}, course: course{}, days: int((to.Sub(from.Truncate(day)) + day - 1) / day),
+	}
 	// A request for each day bounds the answers, and the largest number of replicas is that of a day.
 	for start := from.Truncate(day); start.Before(to); start = start.Add(day) {
 		q := querier{api: api, from: from, to: to, step: c.step(), wait: firstWait}
@@ -104,18 +117,24 @@ func ReadOutcomes(ctx context.Context, c OutcomeConfig) ([]PolicyOutcome, error)
 		}
 		steps, err := c.readSteps(ctx, q)
 		if err != nil {
-			return nil, err
+			return Outcomes{}, err
 		}
-		found.addDay(steps, c.step().Seconds())
+		found.addDay(int(start.Sub(from.Truncate(day))/day), steps, c.step().Seconds())
+		if c.Load {
+			if err := c.readLoad(ctx, q, found.course); err != nil {
+				return Outcomes{}, err
+			}
+		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("finding policies: Prometheus has no series %sobjective_met and %srunning_replicas between "+
+	if len(found.policies) == 0 {
+		return Outcomes{}, fmt.Errorf("finding policies: Prometheus has no series %sobjective_met and %srunning_replicas between "+
 			"%s and %s: let it scrape the adapter, with --policy-metrics=Essential (adapter.policyMetrics in the chart)",
 			policyPrefix, policyPrefix, from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b PolicyOutcome) int {
+	policies := slices.SortedFunc(maps.Values(found.policies), func(a, b PolicyOutcome) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	}), nil
+	})
+	return Outcomes{Policies: policies, Course: found.course.between(from, to, c.step())}, nil
 }
 
 // policyStep is a step of a policy, by its last moment.
@@ -157,12 +176,7 @@ type outcomeQuery struct {
 // when another replica of the adapter takes over. Each counts once, however many jobs scrape it. Of states there is a
 // sample for each minute.
 func outcomeQueries(namespace string, step time.Duration) []outcomeQuery {
-	series := func(name, matchers string) string {
-		if namespace != "" {
-			matchers += "namespace=" + strconv.Quote(namespace)
-		}
-		return policyPrefix + name + "{" + matchers + "}"
-	}
+	series := func(name, matchers string) string { return policySelector(namespace, name, matchers) }
 	over := model.Duration(step).String()
 	sum := func(name string) string {
 		return "sum by (namespace, policy) (max by (namespace, policy, instance) (increase(" + series(name, "") +
@@ -232,50 +246,3 @@ func (c OutcomeConfig) readSteps(ctx context.Context, q querier) (map[policyStep
 
 // mostSum is above that of any step.
 const mostSum = maxReplicas * 3600
-
-// outcomes by namespace and name.
-type outcomes map[[2]string]PolicyOutcome
-
-// addDay adds the steps of a day.
-func (o outcomes) addDay(steps map[policyStep]*totals, seconds float64) {
-	// dayOf is a policy in one of two states.
-	type dayOf struct {
-		policy    [2]string
-		recommend bool
-	}
-	days, peaks := map[dayOf]Outcome{}, map[dayOf]float64{}
-	for _, key := range slices.SortedFunc(maps.Keys(steps), policyStep.compare) {
-		t := steps[key]
-		policy := [2]string{key.namespace, key.name}
-		p, seen := o[policy]
-		if !seen {
-			p = PolicyOutcome{Namespace: key.namespace, Name: key.name, LateReasons: map[string]float64{}}
-		}
-		if !t.recommend {
-			for reason, late := range t.reasons {
-				p.LateReasons[reason] += min(seconds, late)
-			}
-		}
-		o[policy] = p
-		// The two are known at different moments: together they may exceed the step by one.
-		late := min(seconds, t.late)
-		known := min(seconds, late+t.met)
-		running, replicas := t.replicaTime(seconds)
-		one := dayOf{policy, t.recommend}
-		days[one] = days[one].Plus(Outcome{
-			KnownSeconds: known, LateSeconds: late, WholeSeconds: min(known, running),
-			RunningSeconds: running, ReplicaSeconds: replicas,
-		})
-		peaks[one] = max(peaks[one], t.peak)
-	}
-	for one, sum := range days {
-		sum.PeakSeconds = peaks[one] * sum.RunningSeconds
-		p := o[one.policy]
-		if one.recommend {
-			p.Recommend = p.Recommend.Plus(sum)
-		} else {
-			p.Scaled = p.Scaled.Plus(sum)
-		}
-		o[one.policy] = p
-	}
-}

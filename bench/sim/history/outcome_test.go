@@ -22,8 +22,9 @@ import (
 
 // truth is what happened to a policy in each second since begin.
 type truth struct {
-	late     []bool
-	replicas []int32
+	late              []bool
+	replicas, backlog []int32
+	load              []float64
 	// unknown is a second without data, and recommend one in mode Recommend.
 	unknown, recommend func(second int) bool
 }
@@ -51,12 +52,14 @@ func simulatedDays(days int) truth {
 	controller := baseline.Policy(v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
 		MinReplicas: new(int32(1)), MaxReplicas: 4, LatencyObjective: metav1.Duration{Duration: objective},
 	}})(system.Scenario())
-	for range scenario.Seconds {
+	happened := truth{unknown: never, recommend: never}
+	for second := range scenario.Seconds {
 		system.Step()
 		system.Scale(controller.Replicas(system))
+		happened.load = append(happened.load, scenario.Rate(float64(second)))
 	}
 	score := system.Score()
-	happened := truth{replicas: score.Trace, unknown: never, recommend: never}
+	happened.replicas, happened.backlog = score.Trace, score.Backlog
 	for _, age := range score.Oldest {
 		happened.late = append(happened.late, float64(age) > objective.Seconds())
 	}
@@ -116,9 +119,15 @@ func (tr truth) series(name string) map[string]func(int) float64 {
 }
 
 // outcome is the truth about the seconds in mode Recommend, or the others.
-func (tr truth) outcome(recommend bool) (o Outcome) {
+func (tr truth) outcome(recommend bool) Outcome {
+	return tr.days(0, len(tr.late)/daySeconds, recommend)
+}
+
+// days is the truth about the days from one number up to another.
+func (tr truth) days(from, to int, recommend bool) (o Outcome) {
 	known, peaks := map[int]float64{}, map[int]float64{}
-	for second, late := range tr.late {
+	for second := from * daySeconds; second < min(to*daySeconds, len(tr.late)); second++ {
+		late := tr.late[second]
 		if tr.unknown(second) || tr.recommend(second) != recommend {
 			continue
 		}
@@ -135,11 +144,111 @@ func (tr truth) outcome(recommend bool) (o Outcome) {
 	return o
 }
 
+// hour is the mean of the known seconds of an hour.
+func (tr truth) hour(end int, value func(second int) float64) (mean float64, known bool) {
+	seconds, sum := 0, 0.0
+	for second := max(0, end-3600); second < min(end, len(tr.late)); second++ {
+		if !tr.unknown(second) {
+			seconds, sum = seconds+1, sum+value(second)
+		}
+	}
+	return sum / float64(seconds), seconds > 0
+}
+
+// sums are the series that Prometheus would compute of all policies.
+func sums(all []truth) map[string]func(int) float64 {
+	// of has the sum of an hour's figure.
+	of := func(figure func(tr truth, end int) (float64, bool)) func(int) float64 {
+		return func(minute int) float64 {
+			sum, some := 0.0, false
+			for _, tr := range all {
+				if value, known := figure(tr, minute*60); known {
+					sum, some = sum+value, true
+				}
+			}
+			if !some {
+				return math.NaN()
+			}
+			return sum
+		}
+	}
+	load := func(tr truth, end int) (float64, bool) {
+		return tr.hour(end, func(s int) float64 { return tr.load[s] })
+	}
+	return map[string]func(int) float64{
+		"avg_over_time(" + policyPrefix + "publish_rate": of(load),
+		"count_over_time(" + policyPrefix + "publish_rate": of(func(tr truth, end int) (float64, bool) {
+			_, known := load(tr, end)
+			return 1, known
+		}),
+		"max_over_time(sum(max by (namespace, policy) (" + policyPrefix + "ready_messages": func(minute int) float64 {
+			return largestBacklog(all, minute*60)
+		},
+	}
+}
+
+// largestBacklog of all known policies together in an hour.
+func largestBacklog(all []truth, end int) float64 {
+	largest := math.NaN()
+	for second := end - 3600; second < end; second++ {
+		sum, some := 0.0, false
+		for _, tr := range all {
+			if second >= 0 && second < len(tr.backlog) && !tr.unknown(second) {
+				sum, some = sum+float64(tr.backlog[second]), true
+			}
+		}
+		if some && !(sum <= largest) {
+			largest = sum
+		}
+	}
+	return largest
+}
+
+// requireCourse compares the course with the truth in each hour, in some of which a policy is unknown.
+func requireCourse(t *testing.T, all []truth, course []Step) {
+	t.Helper()
+	require.Len(t, course, len(all[0].late)/3600)
+	partly := 0
+	for n, step := range course {
+		require.Equal(t, begin.Add(time.Duration(n)*time.Hour), step.Start)
+		var scaled, replicas, peak, load, withLoad float64
+		for _, tr := range all {
+			mean, known := tr.hour((n+1)*3600, func(s int) float64 { return float64(tr.replicas[s]) })
+			if !known {
+				continue
+			}
+			if !tr.recommend(n * 3600) {
+				day := tr.days(n/24, n/24+1, false)
+				scaled, replicas, peak = scaled+1, replicas+mean, peak+day.PeakSeconds/day.RunningSeconds
+			}
+			rate, _ := tr.hour((n+1)*3600, func(s int) float64 { return tr.load[s] })
+			load, withLoad = load+rate, withLoad+1
+		}
+		if withLoad < float64(len(all)) {
+			partly++
+		}
+		for name, of := range map[string]struct {
+			got  *float64
+			want float64
+		}{
+			"scaled": {step.Scaled, scaled}, "replicas": {step.Replicas, replicas}, "peak": {step.Peak, peak},
+			"load": {step.Load, load}, "with load": {step.WithLoad, withLoad},
+			"backlog": {step.Backlog, largestBacklog(all, (n+1)*3600)},
+		} {
+			require.NotNil(t, of.got, "%s in hour %d", name, n)
+			require.InDelta(t, of.want, *of.got, 1e-6, "%s in hour %d", name, n)
+		}
+	}
+	require.Positive(t, partly)
+}
+
 func TestOutcomesOfASimulatedMonthAreTrue(t *testing.T) {
 	const simulated, days = 3, 30
 	resize := simulatedDays(simulated)
 	resize.late = slices.Repeat(resize.late, days/simulated)
 	resize.replicas = slices.Repeat(resize.replicas, days/simulated)
+	resize.load = slices.Repeat(resize.load, days/simulated)
+	resize.backlog = slices.Repeat(resize.backlog, days/simulated)
 	outage, moved, young := resize, resize, resize
 	outage.unknown = func(second int) bool { // three hours, from half past eleven on
 		return second >= 5*daySeconds+41_400 && second < 5*daySeconds+52_200
@@ -148,13 +257,20 @@ func TestOutcomesOfASimulatedMonthAreTrue(t *testing.T) {
 	young.unknown = func(second int) bool { return second < 20*daySeconds }
 	fake := &fakePrometheus{series: map[string]func(int) float64{}}
 	policies := map[string]truth{"resize": resize, "outage": outage, "moved": moved, "young": young}
+	var all []truth
 	for name, happened := range policies {
 		maps.Copy(fake.series, happened.series(name))
+		all = append(all, happened)
 	}
+	maps.Copy(fake.series, sums(all))
 	end := begin.Add(days*day + 20*time.Minute) // the hour that is not over yet is left out
-	found, err := ReadOutcomes(t.Context(), OutcomeConfig{Server: Server{URL: serve(t, fake)}, From: begin, To: end})
+	c := OutcomeConfig{Server: Server{URL: serve(t, fake)}, From: begin, To: end, Load: true}
+	outcomes, err := ReadOutcomes(t.Context(), c)
 	require.NoError(t, err)
+	found := outcomes.Policies
 	require.LessOrEqual(t, fake.points, 24, "a day at once")
+	require.Len(t, fake.queries, days*10, "however many policies there are")
+	requireCourse(t, all, outcomes.Course)
 	require.Len(t, found, len(policies))
 	episodes := 0
 	for second := 1; second < len(resize.late); second++ {
@@ -174,6 +290,13 @@ func TestOutcomesOfASimulatedMonthAreTrue(t *testing.T) {
 			require.InDelta(t, want.RunningSeconds, got.RunningSeconds, 1e-6, p.Name)
 			require.InDelta(t, want.PeakSeconds, got.PeakSeconds, 1e-6, p.Name)
 			require.InDelta(t, want.KnownSeconds, got.KnownSeconds, 60*float64(episodes), "%s: a minute an episode", p.Name)
+		}
+		require.Len(t, p.Days, days)
+		for number, got := range p.Days {
+			want := policies[p.Name].days(number, number+1, false)
+			require.InDelta(t, want.LateSeconds, got.LateSeconds, 1e-6, "%s on day %d", p.Name, number)
+			require.InDelta(t, want.PeakSeconds, got.PeakSeconds, 1e-6, "%s on day %d", p.Name, number)
+			require.Equal(t, want.KnownSeconds == 0, got.KnownSeconds == 0, "%s on day %d", p.Name, number)
 		}
 		late := p.LateReasons["TooManyReplicas"]
 		require.InDelta(t, p.Scaled.LateSeconds, late, 60*float64(episodes), p.Name)
@@ -213,11 +336,13 @@ func TestOutcomesOfANamespaceAndAShortTime(t *testing.T) {
 		"increase(" + policyPrefix + "replica_seconds_total|namespace=media,policy=resize": constant(600),
 	}}
 	found, err := ReadOutcomes(t.Context(), OutcomeConfig{
-		Server: Server{URL: serve(t, fake)}, Namespace: `me"dia`, From: begin, To: begin.Add(time.Hour),
+		Server: Server{URL: serve(t, fake)}, Namespace: `me"dia`, From: begin, To: begin.Add(time.Hour), Load: true,
 	})
 	require.NoError(t, err)
-	require.InDelta(t, 12*600, found[0].Scaled.ReplicaSeconds, 1e-9, "in steps of 5 minutes")
-	require.Zero(t, found[0].Scaled.KnownSeconds)
+	require.InDelta(t, 12*600, found.Policies[0].Scaled.ReplicaSeconds, 1e-9, "in steps of 5 minutes")
+	require.Zero(t, found.Policies[0].Scaled.KnownSeconds)
+	require.Len(t, found.Course, 12)
+	require.Equal(t, Step{Start: begin.Add(55 * time.Minute)}, found.Course[11], "unknown is not 0")
 	for _, query := range slices.Compact(slices.Sorted(slices.Values(fake.queries))) {
 		require.Contains(t, query, `namespace="me\"dia"}`)
 		require.True(t, strings.Contains(query, "[5m]") || strings.Contains(query, "[5m:1m]"), query)

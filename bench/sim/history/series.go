@@ -91,6 +91,14 @@ func (f Function) topicMatcher() string {
 
 func (f Function) hasTopics() bool { return len(f.Topics) > 0 || f.TopicsPattern != "" }
 
+// policySelector selects a series of the policies of a namespace, or of all if that is empty.
+func policySelector(namespace, name, matchers string) string {
+	if namespace != "" {
+		matchers += "namespace=" + strconv.Quote(namespace)
+	}
+	return policyPrefix + name + "{" + matchers + "}"
+}
+
 // policySeries is one of the adapter's series of the policy; none if its name is unknown.
 func (f Function) policySeries(name string) []string {
 	if f.Policy == "" || f.Namespace == "" {
