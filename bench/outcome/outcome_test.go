@@ -228,7 +228,7 @@ func TestThePageOfAThousandPoliciesIsSmall(t *testing.T) {
 	p := New(c).Page()
 	require.Len(t, p.Scatter.Points, 1+1000)
 	require.Contains(t, p.Notes[0], "shows the 1000 rows with the most late time, and leaves out 200.")
-	require.Len(t, p.Charts[3].Series, 1+10)
+	require.Len(t, p.Charts[3].Series, 1+5)
 	var text bytes.Buffer
 	require.NoError(t, p.Write(&text))
 	require.Less(t, text.Len(), 1_500_000)

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// namedRows have their names in the scatter, and mostPoints bounds its rows: those with the most late time.
+	// namedRows have a panel, and their names in the scatter. mostPoints bounds its rows. Both are those with the most
+	// late time.
 	namedRows, mostPoints = 5, 1000
 	// all is the name of the total in pictures.
 	all = "all policies"
@@ -97,7 +98,7 @@ func (r Row) point(name string) (p page.Point, known bool) {
 func (r Report) charts() []page.Chart {
 	late := page.Chart{Title: "Late time of each day", Unit: "% of the time", Panels: true}
 	late.Series = append(late.Series, r.lateDays(all, r.Total))
-	for _, row := range r.Rows[:min(len(r.Rows), mostLate)] {
+	for _, row := range r.Rows[:min(len(r.Rows), namedRows)] {
 		if row.late() > 0 {
 			late.Series = append(late.Series, r.lateDays(row.Name, row))
 		}

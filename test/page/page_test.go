@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"compress/zlib"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -19,9 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/outcome"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
 )
 
 const hostile = "</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
@@ -106,64 +103,11 @@ func TestThePageInABrowser(t *testing.T) {
 		"reads and zooms by mouse":          followsTheMouse,
 		"reads and zooms by keyboard":       followsTheKeyboard,
 		"follows the light and dark scheme": followsTheScheme,
-		"prints all charts on light paper":  prints(7),
+		"prints all charts on light paper":  prints,
 		"cuts nothing off at any width":     cutsNothingOff,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, sampled())) })
 	}
-}
-
-// report is a month of policies with long names, of which some are late, and one is unknown.
-func report() page.Page {
-	const day, names = 24 * 3600.0, 12
-	from := time.Date(2026, 10, 28, 0, 0, 0, 0, time.UTC)
-	c := outcome.Config{From: from, To: from.Add(30 * 24 * time.Hour), CostPerReplicaHour: new(0.05)}
-	for n := range names {
-		one := history.PolicyOutcome{
-			Namespace: "a-namespace-of-a-team-" + strconv.Itoa(n), Name: "transcode-videos-of-customers",
-			LateReasons: map[string]float64{"TooManyReplicas": float64(n) * 600, "ReplicasHeld": 4000},
-		}
-		for at := range 30 {
-			one.Days = append(one.Days, history.Outcome{
-				KnownSeconds: day, LateSeconds: day * float64(n*(at%7)) / 1000, RunningSeconds: day, WholeSeconds: day,
-				ReplicaSeconds: day * (3 + float64(n)/10), PeakSeconds: day * 5,
-			})
-			one.Scaled = one.Scaled.Plus(one.Days[at])
-		}
-		c.Policies = append(c.Policies, one)
-	}
-	c.Policies = append(c.Policies, history.PolicyOutcome{Namespace: "shop", Name: "new"})
-	for at := range 30 * 24 {
-		step := history.Step{Start: from.Add(time.Duration(at) * time.Hour)}
-		if at < 300 || at > 320 {
-			busy := 1 + math.Sin(float64(at)/24*2*math.Pi)
-			step.Load, step.Backlog, step.WithLoad = new(5000*busy), new(200*busy*busy), new(float64(names))
-			step.Replicas, step.Peak, step.Scaled = new(20+20*busy), new(60.0), new(float64(names))
-		}
-		c.Course = append(c.Course, step)
-	}
-	return outcome.New(c).Page()
-}
-
-func TestTheReportInABrowser(t *testing.T) {
-	chromium := start(t)
-	for name, test := range map[string]func(*testing.T, tab){
-		"draws a panel for each of the latest policies": drawsTheReport,
-		"follows the light and dark scheme":             followsTheScheme,
-		"prints all charts on light paper":              prints(16),
-		"cuts nothing off at any width":                 cutsNothingOff,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, report())) })
-	}
-}
-
-func drawsTheReport(t *testing.T, one tab) {
-	require.Equal(t, float64(4+11), one.number("document.querySelectorAll('.plot canvas').length"))
-	require.Equal(t, float64(13), one.number("document.querySelectorAll('.scatter circle').length"))
-	require.Equal(t, float64(6), one.number("document.querySelectorAll('.scatter .name').length"))
-	one.hover("2", "0.4285") // in the gap
-	require.Contains(t, one.reading("2"), "running unknown, each day's peak unknown")
-	require.Empty(t, one.complaints())
 }
 
 func opensWithoutComplaints(t *testing.T, one tab) {
@@ -308,29 +252,26 @@ func cutsNothingOff(t *testing.T, one tab) {
 	require.Empty(t, one.complaints())
 }
 
-// prints expects a number of drawings on two sheets.
-func prints(drawings int) func(*testing.T, tab) {
-	return func(t *testing.T, one tab) {
-		t.Helper()
-		one.scheme("dark")
-		const width = "document.querySelectorAll('.uplot')[1].clientWidth" // the first is beside the scatter
-		before := one.number(width)
-		one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
-			"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))
-		pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
-		require.NoError(t, err)
-		one.keep("page.pdf", pdf)
-		require.Equal(t, drawings, grids(t, pdf), "all charts are in the PDF, and the scatter")
-		sheets := bytes.Count(pdf, []byte("/Type /Page\n"))
-		require.Positive(t, sheets)
-		require.LessOrEqual(t, sheets, 2)
-		require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
-		require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
-		one.scheme("dark")
-		require.Greater(t, one.number(drawn(darkBlue)), 10.0, "the screen is dark again")
-		require.Equal(t, before, one.number(width), "the screen is wide again")
-		require.Empty(t, one.complaints())
-	}
+func prints(t *testing.T, one tab) {
+	one.scheme("dark")
+	const width = "document.querySelectorAll('.uplot')[1].clientWidth" // the first is beside the scatter
+	before := one.number(width)
+	one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
+		"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))
+	pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
+	require.NoError(t, err)
+	one.keep("page.pdf", pdf)
+	charts := int(one.number("document.querySelectorAll('.uplot').length"))
+	require.Equal(t, charts+1, grids(t, pdf), "all charts are in the PDF, and the scatter")
+	sheets := bytes.Count(pdf, []byte("/Type /Page\n"))
+	require.Positive(t, sheets)
+	require.LessOrEqual(t, sheets, 2)
+	require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
+	require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
+	one.scheme("dark")
+	require.Greater(t, one.number(drawn(darkBlue)), 10.0, "the screen is dark again")
+	require.Equal(t, before, one.number(width), "the screen is wide again")
+	require.Empty(t, one.complaints())
 }
 
 // grids counts the drawings of a PDF with lines in the color of a grid on paper.

@@ -40,6 +40,9 @@ func (r *recording) add(at time.Time, leader, name string, value float64, labels
 	}
 }
 
+// loadAt is a load that rises within each hour.
+func loadAt(since time.Duration) float64 { return (since % time.Hour).Minutes() }
+
 // record records two days: ten hours in mode Recommend, three hours without samples, and after thirty hours another
 // leader, with counters of its own. Messages are late for 7 minutes in 97, and up to 5 replicas run. Twenty minutes of
 // an hour are not scraped, in which nothing is late.
@@ -67,6 +70,8 @@ func record(begin time.Time) recording {
 		}
 		r.add(at, leader, "info", 1, fmt.Sprintf("mode=%q", mode))
 		r.add(at, leader, "running_replicas", replicas)
+		r.add(at, leader, "publish_rate", loadAt(since))
+		r.add(at, leader, "ready_messages", 10*loadAt(since))
 		r.add(at, leader, "late_seconds_total", lateSeconds[leader])
 		r.add(at, leader, "replica_seconds_total", replicaSeconds[leader])
 		outcome.KnownSeconds += elapsed
@@ -111,12 +116,13 @@ func TestARealPrometheusKnowsTheOutcomesOfPolicies(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
 	outcomes, err := history.ReadOutcomes(t.Context(), history.OutcomeConfig{
-		Server: history.Server{URL: s.URL}, Namespace: "media", From: begin, To: begin.Add(2 * day),
+		Server: history.Server{URL: s.URL}, Namespace: "media", From: begin, To: begin.Add(2 * day), Load: true,
 	})
 	require.NoError(t, err)
 	found := outcomes.Policies
 	require.Len(t, found, 1)
 	require.Equal(t, "media/resize", found[0].Namespace+"/"+found[0].Name)
+	requireCourse(t, outcomes.Course)
 	require.InDelta(t, want.scaled.LateSeconds, found[0].LateReasons["TooManyReplicas"], 0.02*want.scaled.LateSeconds)
 	for name, of := range map[string]struct{ want, got history.Outcome }{
 		"scaled": {want.scaled, found[0].Scaled}, "in mode Recommend": {want.recommend, found[0].Recommend},
@@ -132,5 +138,23 @@ func TestARealPrometheusKnowsTheOutcomesOfPolicies(t *testing.T) {
 			require.Positive(t, number.got)
 			require.InEpsilon(t, number.want, number.got, 0.01, "%s: %+v, %+v", name, of.want, of.got)
 		}
+	}
+}
+
+// requireCourse checks an hour of the leader a, one without samples, and one of the leader b.
+func requireCourse(t *testing.T, course []history.Step) {
+	t.Helper()
+	require.Len(t, course, 48)
+	require.Equal(t, history.Step{Start: course[0].Start.Add(21 * time.Hour)}, course[21], "unknown is not 0")
+	require.Nil(t, course[5].Replicas, "it did not scale")
+	for _, hour := range []int{5, 14, 40} {
+		require.InEpsilon(t, 29.9, *course[hour].Load, 0.02)
+		require.InEpsilon(t, 590.0, *course[hour].Backlog, 0.02)
+		require.InDelta(t, 1, *course[hour].WithLoad, 0)
+	}
+	for _, hour := range []int{14, 40} {
+		require.InEpsilon(t, float64(1+hour%5), *course[hour].Replicas, 0.02)
+		require.InDelta(t, 5, *course[hour].Peak, 0)
+		require.InDelta(t, 1, *course[hour].Scaled, 0)
 	}
 }
