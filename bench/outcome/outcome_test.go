@@ -231,7 +231,7 @@ func TestThePageOfAThousandPoliciesIsSmall(t *testing.T) {
 	require.Len(t, p.Charts[3].Series, 1+5)
 	var text bytes.Buffer
 	require.NoError(t, p.Write(&text))
-	require.Less(t, text.Len(), 1_500_000)
+	require.Less(t, text.Len(), 800_000)
 }
 
 func TestLengthsAreShort(t *testing.T) {

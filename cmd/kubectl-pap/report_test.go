@@ -54,6 +54,7 @@ func reported(t *testing.T) string {
 		"late_seconds_total": "36", "objective_met": "59.4", "replica_seconds_total": "10800",
 		"count_over_time(max by (namespace, policy) (pulsar_autoscaler_policy_running_replicas": "60",
 		"max_over_time(pulsar_autoscaler_policy_running_replicas":                               "5",
+		"sum(avg by (namespace, policy) (avg_over_time(pulsar_autoscaler_policy_publish_rate":   "123.5",
 	})
 }
 
@@ -84,6 +85,9 @@ func TestReportWritesEachForm(t *testing.T) {
 	page := report("-A", "-o", "html")
 	require.True(t, strings.HasPrefix(page, "<!doctype html>"))
 	require.Contains(t, page, period)
+	require.Contains(t, page, `"name":"published","seconds":[0,3600,`)
+	require.Contains(t, page, `"values":[123.5,123.5,`)
+	require.Contains(t, page, "media/resize: 60 replica-hours, % of each day&#39;s peak, 1 late, % of the time")
 }
 
 func TestReportGroupsByALabelOfThePolicies(t *testing.T) {

@@ -52,9 +52,9 @@ func TestTheReportInABrowser(t *testing.T) {
 	chromium := start(t)
 	for name, test := range map[string]func(*testing.T, tab){
 		"draws a panel for each of the five latest policies": drawsTheReport,
-		"follows the light and dark scheme":             followsTheScheme,
-		"prints all charts on light paper":              prints,
-		"cuts nothing off at any width":                 cutsNothingOff,
+		"follows the light and dark scheme":                  followsTheScheme,
+		"prints all charts on light paper":                   prints,
+		"cuts nothing off at any width":                      cutsNothingOff,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, report())) })
 	}
