@@ -203,8 +203,11 @@ func TestTheChartsAreTrueToTheOutcomes(t *testing.T) {
 func TestTheScatterHasThePoliciesOfKnownValues(t *testing.T) {
 	p := New(config()).Page()
 	require.Equal(t, []page.Point{
-		{Name: "all policies", X: 60, Y: 0.46}, {Name: "media/resize", X: 60, Y: 1}, {Name: "shop/moved", X: 60, Y: 1},
-		{Name: "media/index", X: 60, Y: 0.01}, {Name: "media/crop", X: 60, Y: 0},
+		{Name: "all policies", X: 60, Y: 0.46},
+		{Name: "media/resize", X: 60, Y: 1},
+		{Name: "shop/moved", X: 60, Y: 1},
+		{Name: "media/index", X: 60, Y: 0.01},
+		{Name: "media/crop", X: 60, Y: 0},
 	}, p.Scatter.Points)
 	require.Equal(t, 6, p.Scatter.Names)
 	c := config()

@@ -43,13 +43,13 @@ func (r Report) Page() page.Page {
 // method explains the columns on the page, and curves its charts.
 const (
 	method = "MET is the share of the known time in which messages met the latency objective, and LATE the rest. " +
-		"SAVED are the replica-hours below the largest number of each day (UTC), if it had run all the time. SINCE compares " +
-		"with the mean replicas in mode Recommend or Paused, of policies that were in each mode for a day or more; the " +
-		"loads may differ."
-	curves = "Load, backlog and replicas are sums of the policies for which they are known, as many as Policies with data " +
-		"shows: a change of that number changes the sums. A gap is time in which none was known. Replicas and late time are " +
-		"those of policies while they scaled. Backlog is the largest of each hour, or of each 5 minutes in a period below a " +
-		"day; load and replicas are the mean."
+		"SAVED are the replica-hours below the largest number of each day (UTC), if it had run all the time. SINCE " +
+		"compares with the mean replicas in mode Recommend or Paused, of policies that were in each mode for a day or " +
+		"more; the loads may differ."
+	curves = "Load, backlog and replicas are sums of the policies for which they are known, as many as Policies with " +
+		"data shows: a change of that number changes the sums. A gap is time in which none was known. Replicas and late " +
+		"time are those of policies while they scaled. Backlog is the largest of each hour, or of each 5 minutes in a " +
+		"period below a day; load and replicas are the mean."
 )
 
 // scatter has the total and the rows, with notes about those that are not in it; nil if none is.

@@ -48,7 +48,9 @@ func TestThePlotShowsTheFirstPointAboveTheOthers(t *testing.T) {
 }
 
 func TestOnlySomePointsHaveTheirNames(t *testing.T) {
-	p := newPlot(Scatter{Names: 2, Points: []Point{{"total", 1, 1}, {"a-long-namespace/and-its-policy", 2, 2}, {"third", 1, 1}}})
+	p := newPlot(Scatter{Names: 2, Points: []Point{
+		{"total", 1, 1}, {"a-long-namespace/and-its-policy", 2, 2}, {"third", 1, 1},
+	}})
 	require.Equal(t, []string{"", "…amespace/and-its-policy", "total"}, []string{
 		p.Dots[0].Name, p.Dots[1].Name, p.Dots[2].Name,
 	})

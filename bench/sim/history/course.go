@@ -110,7 +110,7 @@ func (o outcomes) addDay(number int, steps map[policyStep]*totals, seconds float
 
 // readLoad reads sums of all policies: their number does not change the size of the responses.
 func (c OutcomeConfig) readLoad(ctx context.Context, q querier, to course) error {
-	over := model.Duration(q.step).String()
+	over, each := model.Duration(q.step).String(), model.Duration(sampled).String()
 	load, backlog := policySelector(c.Namespace, "publish_rate", ""), policySelector(c.Namespace, "ready_messages", "")
 	q.from = q.from.Add(q.step)
 	for _, query := range []struct {
@@ -126,7 +126,7 @@ func (c OutcomeConfig) readLoad(ctx context.Context, q querier, to course) error
 			func(s *Step, value *float64) { s.WithLoad = value },
 		},
 		{
-			"max_over_time(sum(max by (namespace, policy) (" + backlog + "))[" + over + ":" + model.Duration(sampled).String() + "])",
+			"max_over_time(sum(max by (namespace, policy) (" + backlog + "))[" + over + ":" + each + "])",
 			func(s *Step, value *float64) { s.Backlog = value },
 		},
 	} {

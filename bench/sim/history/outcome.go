@@ -127,8 +127,8 @@ func ReadOutcomes(ctx context.Context, c OutcomeConfig) (Outcomes, error) {
 		}
 	}
 	if len(found.policies) == 0 {
-		return Outcomes{}, fmt.Errorf("finding policies: Prometheus has no series %sobjective_met and %srunning_replicas between "+
-			"%s and %s: let it scrape the adapter, with --policy-metrics=Essential (adapter.policyMetrics in the chart)",
+		return Outcomes{}, fmt.Errorf("finding policies: Prometheus has no series %sobjective_met and %srunning_replicas "+
+			"between %s and %s: let it scrape the adapter, with --policy-metrics=Essential (adapter.policyMetrics in the chart)",
 			policyPrefix, policyPrefix, from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	policies := slices.SortedFunc(maps.Values(found.policies), func(a, b PolicyOutcome) int {
