@@ -42,7 +42,9 @@ adapter, for which --policy-metrics=Essential (adapter.policyMetrics in the char
   pulsar_autoscaler_policy_late_seconds_total      pulsar_autoscaler_policy_objective_met
   pulsar_autoscaler_policy_replica_seconds_total   pulsar_autoscaler_policy_running_replicas
   pulsar_autoscaler_policy_condition               pulsar_autoscaler_policy_info
-  and for the charts of -o html:
+
+The charts of -o html are of these series as well:
+
   pulsar_autoscaler_policy_publish_rate            pulsar_autoscaler_policy_ready_messages
 
 Prometheus keeps 15 days unless --storage.tsdb.retention.time says otherwise. Of several clusters in one Prometheus,
