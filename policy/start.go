@@ -76,11 +76,8 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	after.Least = min(s.Least, consumers)
-	others := max(0, s.Consuming-float64(s.From)) // other consumers of the subscription
-	if most := float64(s.From) + mostStarted*float64(in.CurrentReplicas-s.From); s.Most == 0 && consumers >= most+others {
-		after.Most = took.Seconds()
-	}
-	if consumers < float64(in.CurrentReplicas)+others {
+	after.Most = s.most(in, consumers, took)
+	if consumers < s.wanted(in, 1) {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
@@ -98,6 +95,19 @@ func (s Start) learn(in Input) Start {
 		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (after.Most - after.Seconds)
 	}
 	return after
+}
+
+// wanted is the number of consumers once a share of the new replicas consumes, beside others of the subscription.
+func (s Start) wanted(in Input, share float64) float64 {
+	return max(s.Consuming, float64(s.From)) + share*float64(in.CurrentReplicas-s.From)
+}
+
+// most is how many seconds most of the new replicas took; 0 until then.
+func (s Start) most(in Input, consumers float64, took time.Duration) float64 {
+	if s.Most == 0 && consumers >= s.wanted(in, mostStarted) {
+		return took.Seconds()
+	}
+	return s.Most
 }
 
 // seconds is how long a replica takes to start.

@@ -23,7 +23,9 @@ type explanation struct {
 }
 
 func (e explanation) sections() []section {
-	return []section{e.head(), e.measured(), e.learned(), e.decided(), e.changes(), e.written(), e.running(), e.attention()}
+	return []section{
+		e.head(), e.measured(), e.learned(), e.decided(), e.changes(), e.written(), e.running(), e.attention(),
+	}
 }
 
 func (e explanation) head() section {

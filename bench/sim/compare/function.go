@@ -79,16 +79,12 @@ func (c Config) validate() error {
 	if err := errors.Join(
 		c.Capacity.check("the capacity of a replica", 1e-6, maxCapacity),
 		c.Start.check("the start time of a replica in seconds", 0, maxStart.Seconds()),
+		c.checkLoad(),
 		c.checkCost(),
 	); err != nil {
 		return err
 	}
 	switch {
-	case c.messages() < 1:
-		return errors.New("the load has no messages: take a time in which the Function had work")
-	case c.peak() > maxReplicas*c.Capacity.Expected:
-		return fmt.Errorf("the load has up to %g messages/s, and one replica processes %g/s: it must need at most %d "+
-			"replicas; check the units of the rates and of the capacity", c.peak(), c.Capacity.Expected, maxReplicas)
 	case c.Spec.MaxReplicas < 1 || c.least() > int(c.Spec.MaxReplicas) || c.Spec.MaxReplicas > maxReplicas:
 		return fmt.Errorf("the bounds are %d to %d replicas: the lower must not be larger, and the upper from 1 to %d",
 			c.least(), c.Spec.MaxReplicas, maxReplicas)
@@ -101,6 +97,18 @@ func (c Config) validate() error {
 	case c.Subscription != backlog.Shared && c.Subscription != backlog.KeyShared && c.Subscription != backlog.Failover:
 		return fmt.Errorf("subscription type %q cannot be simulated: it must be Shared, Key_Shared or Failover",
 			c.Subscription)
+	}
+	return nil
+}
+
+// checkLoad validates the load.
+func (c Config) checkLoad() error {
+	switch {
+	case c.messages() < 1:
+		return errors.New("the load has no messages: take a time in which the Function had work")
+	case c.peak() > maxReplicas*c.Capacity.Expected:
+		return fmt.Errorf("the load has up to %g messages/s, and one replica processes %g/s: it must need at most %d "+
+			"replicas; check the units of the rates and of the capacity", c.peak(), c.Capacity.Expected, maxReplicas)
 	}
 	return nil
 }
