@@ -31,7 +31,7 @@ const (
 // Messages describe what is published.
 type Messages struct {
 	// Bytes of a payload, from 24. Absent: 1024, or those of File.
-	Bytes int `json:"bytes,omitempty"`
+	Bytes int `json:"bytes,omitempty" unit:"bytes"`
 	// File beside the scenario is the payload of each message, which only its properties identify then.
 	File string `json:"file,omitempty"`
 	// Keys of messages. Absent: none.

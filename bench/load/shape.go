@@ -26,7 +26,7 @@ const (
 	waveParts = 64
 )
 
-// Shape is a load over time: exactly one of its six forms. Rates are in messages per second.
+// Shape is a load over time: exactly one of its six forms. Tag unit is that of a number.
 type Shape struct {
 	// Duration of the load. Required, but for Replay, where it is the rest of the recording if absent.
 	Duration metav1.Duration `json:"duration,omitzero"`
@@ -62,14 +62,14 @@ const (
 
 // Constant is one rate.
 type Constant struct {
-	Rate float64 `json:"rate"`
+	Rate float64 `json:"rate" unit:"messages per second"`
 }
 
 // Step is a rate that changes from one value to another at once.
 type Step struct {
 	// From is the rate at first, and To the one after At.
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
+	From float64 `json:"from" unit:"messages per second"`
+	To   float64 `json:"to" unit:"messages per second"`
 	// At is the time of the step since the load began.
 	At metav1.Duration `json:"at"`
 	// Until is the time of the step back. Absent: there is none.
@@ -78,8 +78,8 @@ type Step struct {
 
 // Ramp is a rate that changes linearly.
 type Ramp struct {
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
+	From float64 `json:"from" unit:"messages per second"`
+	To   float64 `json:"to" unit:"messages per second"`
 	// Begin and End of the change since the load began. Absent: those of the load.
 	Begin metav1.Duration `json:"begin,omitzero"`
 	End   metav1.Duration `json:"end,omitzero"`
@@ -87,17 +87,17 @@ type Ramp struct {
 
 // Wave is a rate that rises from Low to High and falls back, as a cosine does, in every period.
 type Wave struct {
-	Low    float64         `json:"low"`
-	High   float64         `json:"high"`
+	Low    float64         `json:"low" unit:"messages per second"`
+	High   float64         `json:"high" unit:"messages per second"`
 	Period metav1.Duration `json:"period"`
 }
 
 // Burst is many messages within a short time, in addition to a constant rate.
 type Burst struct {
 	// Rate before, during and after it.
-	Rate float64 `json:"rate,omitempty"`
+	Rate float64 `json:"rate,omitempty" unit:"messages per second"`
 	// Messages of one burst, and the time Within which they are published. Absent: 1s.
-	Messages float64         `json:"messages"`
+	Messages float64         `json:"messages" unit:"messages"`
 	Within   metav1.Duration `json:"within,omitzero"`
 	// At is when it begins, and Every the period of repeated bursts. Absent: there is one.
 	At    metav1.Duration `json:"at,omitzero"`

@@ -5,12 +5,13 @@ package scenario
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
-	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -31,8 +32,15 @@ func Decode(from io.Reader) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("decoding the scenario: %w", err)
 	}
 	var s Scenario
-	mistakes, err := json.UnmarshalStrict(object, &s) // names the whole path of a key
-	if err = cmp.Or(err, errors.Join(mistakes...)); err != nil {
+	var values any
+	err = json.Unmarshal(object, &values)
+	if err == nil {
+		err = errors.Join(mistakes("", values, reflect.TypeFor[Scenario](), "")...)
+	}
+	if err == nil {
+		err = json.Unmarshal(object, &s)
+	}
+	if err != nil {
 		return Scenario{}, fmt.Errorf("decoding the scenario, see docs/bench.md for its keys: %w", err)
 	}
 	s.setDefaults()

@@ -42,8 +42,41 @@ func TestDefaultsAreSet(t *testing.T) {
 
 func TestDecodeSaysWhatToChange(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
-		"an unknown key":            {"metadata:", "metadat:", `unknown field "metadat"`},
-		"an unknown key of a list":  {"policy: {}", "policy: {polling: 2s}", `unknown field "contenders[0].policy.polling"`},
+		"an unknown key": {
+			"metadata:", "metadat:",
+			`unknown field "metadat": the fields there are apiVersion, kind, metadata, pulsar,`,
+		},
+		"an unknown key of a list": {
+			"policy: {}", "policy: {polling: 2s}",
+			`unknown field "contenders[0].policy.polling": the fields there are actuator`,
+		},
+		"a key in another case": {
+			"policy: {}", "policy: {Actuator: KEDA}",
+			`unknown field "contenders[0].policy.Actuator"`,
+		},
+		"a key that is empty": {"20ms}", "20ms}\nmessages: {'': 1}", `unknown field "messages."`},
+		"a duration without a unit": {
+			"20ms", "20",
+			"function.serviceTime is 20: it must be a duration with its unit, such as",
+		},
+		"a duration that is none": {"20ms", "fast", `function.serviceTime is "fast": it must be a duration`},
+		"a rate with its unit": {
+			"rate: 10", "rate: 10/s",
+			`load.constant.rate is "10/s": it must be a number of messages per second`,
+		},
+		"a part of a byte": {
+			"20ms}", "20ms}\nmessages: {bytes: 25.5}",
+			"messages.bytes is 25.5: it must be a whole number of bytes",
+		},
+		"a number for a name": {"name: step", "name: 7", "metadata.name is 7: it must be text"},
+		"a list of one": {
+			"{duration: 1m, constant: {rate: 10}}", "[]",
+			"load is []: it must be an object with the fields duration,",
+		},
+		"one that is no list": {
+			"function:", "local: {adapterFlags: a}\nfunction:",
+			`local.adapterFlags is "a": it must be a list`,
+		},
 		"another kind":              {"kind: Scenario", "kind: Policy", "they must be"},
 		"a name that is none":       {"name: step", "name: Step", "metadata.name is"},
 		"a service time of days":    {"20ms", "48h", "function.serviceTime is 48h0m0s"},
@@ -60,19 +93,25 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 		"zero replicas and CPU":     {"function:", "minReplicas: 0\nfunction:", "needs at least 1"},
 		"a ratio above one":         {"function:", "limits: {maxLateRatio: 1.5}\nfunction:", "from 0 to 1"},
 		"an unknown order":          {"function:", "order: Mixed\nfunction:", "it must be InTurn or SideBySide"},
-		"a service URL for HTTP":    {"function:", "pulsar: {serviceURL: 'http://a:1'}\nfunction:", "pulsar.serviceURL is"},
-		"a namespace alone":         {"function:", "pulsar: {namespace: a}\nfunction:", "tenant/namespace"},
-		"a Secret alone":            {"function:", "pulsar: {authSecret: a}\nfunction:", "pulsar.authSecret is \"a\""},
-		"an unknown kind":           {"20ms}", "20ms, kind: Job}", "function.kind is \"Job\": it must be Function or"},
-		"a size that is none":       {"20ms}", "20ms, cpu: lots}", "function.cpu is"},
-		"payloads without room":     {"function:", "messages: {bytes: 3}\nfunction:", "messages.bytes is 3"},
+		"a service URL for HTTP": {
+			"function:", "pulsar: {serviceURL: 'http://a:1'}\nfunction:",
+			"pulsar.serviceURL is",
+		},
+		"a namespace alone":     {"function:", "pulsar: {namespace: a}\nfunction:", "tenant/namespace"},
+		"a Secret alone":        {"function:", "pulsar: {authSecret: a}\nfunction:", "pulsar.authSecret is \"a\""},
+		"an unknown kind":       {"20ms}", "20ms, kind: Job}", "function.kind is \"Job\": it must be Function or"},
+		"a size that is none":   {"20ms}", "20ms, cpu: lots}", "function.cpu is"},
+		"payloads without room": {"function:", "messages: {bytes: 3}\nfunction:", "messages.bytes is 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := scenario.Decode(strings.NewReader(strings.Replace(least, test.old, test.new, 1)))
 			require.ErrorContains(t, err, test.want)
 		})
 	}
-	_, err := scenario.Decode(strings.NewReader(strings.Repeat("#", 2<<20)))
+	_, err := scenario.Decode(strings.NewReader(strings.NewReplacer("rate:", "rat:", "20ms", "20").Replace(least)))
+	require.ErrorContains(t, err, "rat")
+	require.ErrorContains(t, err, "function.serviceTime is 20", "all mistakes at once")
+	_, err = scenario.Decode(strings.NewReader(strings.Repeat("#", 2<<20)))
 	require.ErrorContains(t, err, "larger than 1 MiB")
 }
 
