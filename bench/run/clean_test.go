@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,11 +70,16 @@ func clusterWith(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Namespace"), deployments()} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
 	for _, kind := range []schema.GroupVersionKind{policies(), scaledObjects(), functions()} {
 		scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
 		scheme.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
+		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build()
 }
 
 func runNamespace(adminURL string) *corev1.Namespace {

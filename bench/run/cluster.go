@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
 // The kinds of other projects that a run creates.
@@ -51,41 +49,6 @@ func NewClient(config *rest.Config) (client.Client, error) {
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	return kube, nil
-}
-
-// checkCluster fails when the cluster lacks what the scenario needs.
-func checkCluster(kube client.Client, s scenario.Scenario) error {
-	type need struct {
-		kind schema.GroupVersionKind
-		fix  string
-	}
-	var needs []need
-	if s.Function.Kind != scenario.KindDeployment {
-		needs = append(needs, need{
-			functions(), "install Function Mesh, or set function.kind to Deployment and function.image to that of kubectl-pap",
-		})
-	}
-	for _, c := range s.Contenders {
-		switch {
-		case c.Policy != nil:
-			needs = append(needs, need{policies(), "install pulsar-autoscaler"})
-		case c.CPU != nil:
-			needs = append(needs, need{podMetrics(), "install metrics-server, or remove the contender with cpu"})
-		}
-	}
-	if s.NeedsKEDA() {
-		needs = append(needs, need{scaledObjects(), "install KEDA, or remove the contenders that need it"})
-	}
-	for _, n := range needs {
-		_, err := kube.RESTMapper().RESTMapping(n.kind.GroupKind(), n.kind.Version)
-		switch {
-		case meta.IsNoMatchError(err):
-			return fmt.Errorf("the cluster has no %s of %s: %s", n.kind.Kind, n.kind.GroupVersion(), n.fix)
-		case err != nil:
-			return fmt.Errorf("looking for %s: %w", n.kind.Kind, err)
-		}
-	}
-	return nil
 }
 
 // pollEvery is the interval at which waitFor calls done.

@@ -82,7 +82,7 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	if config.Target != (Target{}) {
 		return r.runTarget(ctx, pulsarClient, result)
 	}
-	if err := checkCluster(config.Kube, config.Scenario); err != nil {
+	if err := r.preflight(ctx); err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, r.clean(ctx)) }()
