@@ -39,7 +39,7 @@ func reviewed(t *testing.T, denied ...string) client.Client {
 // ready is a run that nothing keeps from beginning, with contenders that need Function Mesh, KEDA and policies.
 func ready(t *testing.T) *runner {
 	t.Helper()
-	broker, err := net.Listen("tcp", "127.0.0.1:0")
+	broker, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	url, _ := adminService(t, http.StatusNotFound)

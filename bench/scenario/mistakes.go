@@ -25,7 +25,8 @@ func mistakes(path string, value any, of reflect.Type, unit string) []error {
 	if value == nil { // absent
 		return nil
 	}
-	isRight, want := true, ""
+	var isRight bool
+	var want string
 	switch kind := of.Kind(); {
 	case of == reflect.TypeFor[metav1.Duration]():
 		text, _ := value.(string)
