@@ -24,8 +24,6 @@ type Start struct {
 	Open  bool    `json:"open,omitempty"`
 	From  int32   `json:"from,omitempty"`
 	Least float64 `json:"least,omitempty"`
-	// Most is how many seconds most of the new replicas took, 0 until then.
-	Most float64 `json:"most,omitempty"`
 }
 
 const (
@@ -43,8 +41,6 @@ const (
 	// dipped: a restart shows as fewer than half of the replicas that ran before and after.
 	dipped      = 0.5
 	maxRestarts = 3
-	// mostStarted is the share of the new replicas that a start is measured by: one on a slow node says little.
-	mostStarted = 0.9
 )
 
 // learn learns from a poll.
@@ -61,7 +57,7 @@ func (s Start) learn(in Input) Start {
 			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
 		}
 		after.Changed, after.From = in.Now, s.Replicas
-		after.Open, after.Least, after.Most = err == nil, consumers, 0
+		after.Open, after.Least = err == nil, consumers
 		return after
 	}
 	if err == nil && !s.Open {
@@ -76,8 +72,8 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	after.Least = min(s.Least, consumers)
-	after.Most = s.most(in, consumers, took)
-	if consumers < s.wanted(in, 1) {
+	others := max(0, s.Consuming-float64(s.From)) // other consumers of the subscription
+	if consumers < float64(in.CurrentReplicas)+others {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
@@ -92,22 +88,9 @@ func (s Start) learn(in Input) Start {
 		}
 		after.Count = min(s.Count, maxInt-1) + 1
 		// Both ends of a start happen half a poll before they are observed, on average.
-		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (after.Most - after.Seconds)
+		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
 	}
 	return after
-}
-
-// wanted is the number of consumers once a share of the new replicas consumes, beside others of the subscription.
-func (s Start) wanted(in Input, share float64) float64 {
-	return max(s.Consuming, float64(s.From)) + share*float64(in.CurrentReplicas-s.From)
-}
-
-// most is how many seconds most of the new replicas took; 0 until then.
-func (s Start) most(in Input, consumers float64, took time.Duration) float64 {
-	if s.Most == 0 && consumers >= s.wanted(in, mostStarted) {
-		return took.Seconds()
-	}
-	return s.Most
 }
 
 // seconds is how long a replica takes to start.

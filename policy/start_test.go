@@ -52,10 +52,6 @@ func TestStartsAreLearned(t *testing.T) {
 			{4, 3},
 			{4, 4},
 		}, count: 1, least: 40, most: 50},
-		"the time until most consume": {
-			looks: []look{{2, 2}, {12, 2}, {12, 2}, {12, 9}, {12, 10}, {12, 11}, {12, 11}, {12, 11}, {12, 12}}, count: 1,
-			least: 32, most: 33, // half of 25 s, the prior, and of 40 s
-		},
 		"a start that is faster than the prior": {
 			looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10,
 			most: 20,
