@@ -21,17 +21,25 @@ func TestAnAxisEndsAtARoundNumber(t *testing.T) {
 }
 
 func TestNoNameIsOnAnother(t *testing.T) {
-	for name, points := range map[string][]Point{
-		"in a corner":          {{"a", 1, 0}, {"b", 1, 0}, {"c", 1.1, 0.1}, {"far", 10, 0}, {"high", 1, 9}},
-		"all at the upper end": {{"a", 6, 9}, {"b", 6, 9}, {"c", 6, 9}, {"d", 6, 9}, {"e", 6, 9}, {"f", 6, 9}},
+	for name, test := range map[string]struct {
+		points []Point
+		fits   bool // above the points
+	}{
+		"in a corner": {[]Point{{"a", 1, 0}, {"b", 1, 0}, {"c", 1.1, 0.1}, {"far", 10, 0}, {"high", 1, 9}}, true},
+		"all at the upper end": {
+			[]Point{{"a", 6, 9}, {"b", 6, 9}, {"c", 6, 9}, {"d", 6, 9}, {"e", 6, 9}, {"f", 6, 9}}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlot(Scatter{Points: points})
+			p := newPlot(Scatter{Points: test.points})
 			for i, one := range p.Dots {
+				if test.fits {
+					require.LessOrEqual(t, one.LabelY, one.Y)
+				}
 				require.Greater(t, one.LabelY, 0.0)
 				require.Less(t, one.LabelY, areaBottom+1)
 				for _, other := range p.Dots[:i] {
-					require.False(t, one.near(other) && math.Abs(one.LabelY-other.LabelY) < lineHeight-0.1, "%v %v", one, other)
+					require.False(t, one.near(other) && math.Abs(one.LabelY-other.LabelY) < lineHeight-1e-9, "%v %v", one, other)
 				}
 			}
 		})

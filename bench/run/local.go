@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
@@ -53,7 +54,7 @@ func StartLocal(ctx context.Context, s scenario.Scenario, progress io.Writer) (_
 		}
 	}()
 	program := filepath.Join(l.dir, "local")
-	_, _ = fmt.Fprintln(progress, "Building bench/local ...")
+	output.Printf(progress, "Building bench/local ...\n")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./bench/local")
 	build.Dir = sources
 	if out, err := build.CombinedOutput(); err != nil {

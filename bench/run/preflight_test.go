@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// reviewed is a cluster whose user may do all but change the denied resources.
+// reviewed is a cluster with a user who may create everything but the denied resources.
 func reviewed(t *testing.T, denied ...string) client.Client {
 	t.Helper()
 	cluster, isWatched := clusterWith(t).(client.WithWatch)

@@ -45,8 +45,20 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 // ships says whether the file is part of the product.
 func (s source) ships() bool {
+	return slices.Contains(product(), s.top()) && !s.isTest()
+}
+
+// top is the folder below the root that the file is in.
+func (s source) top() string {
 	top, _, _ := strings.Cut(s.path, string(filepath.Separator))
-	return slices.Contains(product(), top) && !s.isTest()
+	return top
+}
+
+func (s source) declarations(t *testing.T) []ast.Decl {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), s.path, s.text, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	return file.Decls
 }
 
 func sources(t *testing.T) (all []source) {
@@ -105,9 +117,7 @@ func TestTypesStaySmall(t *testing.T) {
 		if !s.ships() {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), s.path, s.text, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, declaration := range file.Decls {
+		for _, declaration := range s.declarations(t) {
 			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv != nil {
 				methods[filepath.Dir(s.path)+"."+receiver(function.Recv.List[0].Type)]++
 			}

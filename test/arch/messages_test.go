@@ -5,9 +5,7 @@ package arch_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,24 +31,19 @@ func TestMessagesNameTheValueOfTheChartBesideAFlag(t *testing.T) {
 		flags = append(flags, aFlag.FindAllString(string(help), -1)...)
 	}
 	messages := 0
-	for _, dir := range []string{"backlog", "controllers", "policy", "provider"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			for _, declaration := range file.Decls {
-				text := texts(t, declaration)
-				for _, flag := range aFlag.FindAllString(text, -1) {
-					if slices.Contains(flags, flag) {
-						messages++
-						require.Contains(t, text, "the chart", "%s has a message with %s", path, flag)
-					}
+	for _, s := range sources(t) {
+		if s.isTest() || !slices.Contains([]string{"backlog", "controllers", "policy", "provider"}, s.top()) {
+			continue
+		}
+		for _, declaration := range s.declarations(t) {
+			text := texts(t, declaration)
+			for _, flag := range aFlag.FindAllString(text, -1) {
+				if slices.Contains(flags, flag) {
+					messages++
+					require.Contains(t, text, "the chart", "%s has a message with %s", s.path, flag)
 				}
 			}
-			return nil
-		}))
+		}
 	}
 	require.NotZero(t, messages)
 }

@@ -103,7 +103,7 @@ func TestThePageInABrowser(t *testing.T) {
 		"reads and zooms by mouse":          followsTheMouse,
 		"reads and zooms by keyboard":       followsTheKeyboard,
 		"follows the light and dark scheme": followsTheScheme,
-		"prints all charts on light paper":  prints,
+		"prints all charts on light paper":  prints(7),
 		"cuts nothing off at any width":     cutsNothingOff,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, sampled())) })
@@ -252,26 +252,28 @@ func cutsNothingOff(t *testing.T, one tab) {
 	require.Empty(t, one.complaints())
 }
 
-func prints(t *testing.T, one tab) {
-	one.scheme("dark")
-	const width = "document.querySelectorAll('.uplot')[1].clientWidth" // the first is beside the scatter
-	before := one.number(width)
-	one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
-		"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))
-	pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
-	require.NoError(t, err)
-	one.keep("page.pdf", pdf)
-	charts := int(one.number("document.querySelectorAll('.uplot').length"))
-	require.Equal(t, charts+1, grids(t, pdf), "all charts are in the PDF, and the scatter")
-	sheets := bytes.Count(pdf, []byte("/Type /Page\n"))
-	require.Positive(t, sheets)
-	require.LessOrEqual(t, sheets, 2)
-	require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
-	require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
-	one.scheme("dark")
-	require.Greater(t, one.number(drawn(darkBlue)), 10.0, "the screen is dark again")
-	require.Equal(t, before, one.number(width), "the screen is wide again")
-	require.Empty(t, one.complaints())
+// prints expects drawings: all charts, and the scatter.
+func prints(drawings int) func(t *testing.T, one tab) {
+	return func(t *testing.T, one tab) {
+		one.scheme("dark")
+		const width = "document.querySelectorAll('.uplot')[1].clientWidth" // the first is beside the scatter
+		before := one.number(width)
+		one.do(run("addEventListener('beforeprint', () => queueMicrotask(() => { " +
+			"window.printed = " + drawn(lightBlue) + "; window.printedWidth = " + width + " }))"))
+		pdf, err := chromedp.Run(one.ctx, chromedp.PrintToPDF())
+		require.NoError(t, err)
+		one.keep("page.pdf", pdf)
+		require.Equal(t, drawings, grids(t, pdf), "all charts are in the PDF, and the scatter")
+		sheets := bytes.Count(pdf, []byte("/Type /Page\n"))
+		require.Positive(t, sheets)
+		require.LessOrEqual(t, sheets, 2)
+		require.Greater(t, one.number("window.printed"), 10.0, "paper is light")
+		require.Equal(t, 680.0, one.number("window.printedWidth"), "paper is narrow")
+		one.scheme("dark")
+		require.Greater(t, one.number(drawn(darkBlue)), 10.0, "the screen is dark again")
+		require.Equal(t, before, one.number(width), "the screen is wide again")
+		require.Empty(t, one.complaints())
+	}
 }
 
 // grids counts the drawings of a PDF with lines in the color of a grid on paper.

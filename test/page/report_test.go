@@ -53,7 +53,7 @@ func TestTheReportInABrowser(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, tab){
 		"draws a panel for each of the five latest policies": drawsTheReport,
 		"follows the light and dark scheme":                  followsTheScheme,
-		"prints all charts on light paper":                   prints,
+		"prints all charts on light paper":                   prints(11),
 		"cuts nothing off at any width":                      cutsNothingOff,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(chromium, t, report())) })
