@@ -36,14 +36,14 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		Name: name, ServiceTime: time.Second / each, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
 	})
 	addPolicy(t, newPolicy(name))
-	begun, rate := time.Now(), newDial(t, f, low)
+	rate := newDial(t, f, low)
 	awaitLearned(t, f)
 	f.Await(t, "40 s of calm", func(context.Context) (bool, string, error) {
 		return f.Published() >= 40*low, fmt.Sprint(f.Published()), nil
 	})
-	require.Equal(t, replicas, replicasAt(f, time.Now()), "replicas before the step")
+	f.AwaitReplicas(t, replicas, replicas)
+	before, turned := f.Published(), time.Now()
 	rate.turn(high)
-	before := f.Published()
 	f.AwaitReplicas(t, high/each+1, 20)
 	awaitDrained(t, f, high)
 	// A recommended scale-up stays for 45 s, so that repeated scale-ups show within 75 s.
@@ -51,23 +51,13 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		done, _ := f.Score.Totals()
 		return int64(done) >= before+75*high, fmt.Sprint(done), nil
 	})
-	raises, most := raisesSince(f, begun)
+	raises, most := raisesSince(f, turned)
 	require.Positive(t, raises)
 	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
 	// The rate after a step is known to a tenth, and the backlog after a start needs as much again.
 	require.LessOrEqual(t, most, 2*(high*11/10/each+1)+1)
 	_, late := f.Score.Totals()
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
-}
-
-// replicasAt is spec.replicas at a time.
-func replicasAt(f *stage.Function, at time.Time) (replicas int) {
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
-		if sample.Time.Before(at) {
-			replicas = sample.Desired
-		}
-	}
-	return replicas
 }
 
 func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T) {

@@ -166,21 +166,16 @@ func delayedMessagesAreNotReady(t *testing.T, g *ground) {
 	requireSignal(t, "total after an unload", 200, r.Total, 0)
 }
 
-// seenDelay is a delay that a busy machine does not miss: messages are published, read by the dispatcher and polled
-// within it.
-const seenDelay = 15 * time.Second
+// shortDelay is over soon. No case depends on what is seen before: that messages are delayed is shown with long delays.
+const shortDelay = 3 * time.Second
 
 func delaysThatPassMakeMessagesReady(t *testing.T, g *ground) {
 	topic := g.topic(t, "due", 0)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
-	w.fresh()
-	g.producer(t, topic, 1).sendLater(50, seenDelay)
-	r := w.await("the dispatcher to have read all", func(r backlog.Reading) bool { return is(r.Delayed, 50) })
-	requireSignal(t, "delayed", 50, r.Delayed, 0)
-	requireSignal(t, "ready", 0, r.Ready, 0)
+	g.producer(t, topic, 1).sendLater(50, shortDelay)
 	held := c.take(50)
-	r = w.fresh()
+	r := w.fresh()
 	requireSignal(t, "delayed", 0, r.Delayed, 0)
 	requireSignal(t, "ready", 50, r.Ready, 0)
 	requireSignal(t, "unacked", 50, r.Unacked, 0)
@@ -193,10 +188,8 @@ func delaysThatPassWithoutAConsumerMakeMessagesReady(t *testing.T, g *ground) {
 	topic := g.topic(t, "due-later", 0)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
-	w.fresh()
-	g.producer(t, topic, 1).sendLater(50, seenDelay)
-	w.await("the dispatcher to have read all", func(r backlog.Reading) bool { return is(r.Delayed, 50) && is(r.Ready, 0) })
-	due := time.Now().Add(seenDelay)
+	g.producer(t, topic, 1).sendLater(50, shortDelay)
+	due := time.Now().Add(shortDelay)
 	c.consumer.Close()
 	r := w.await("the delays to pass", func(r backlog.Reading) bool { return r.At.After(due) })
 	requireSignal(t, "ready", 50, r.Ready, 0)
