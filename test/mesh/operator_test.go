@@ -244,6 +244,7 @@ func restarts(t *testing.T, b *bed) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		p, err := b.client.CoreV1().Pods("default").Get(t.Context(), "dying-function-0", metav1.GetOptions{})
 		require.NoError(c, err)
+		require.Len(c, p.Status.ContainerStatuses, 1)
 		require.True(c, p.Status.ContainerStatuses[0].Ready)
 		require.EqualValues(c, 1, p.Status.ContainerStatuses[0].RestartCount)
 	}, patience, often)
@@ -257,6 +258,7 @@ func misconfiguration(t *testing.T, b *bed) {
 		p, err := b.client.CoreV1().Pods("default").Get(t.Context(), "lost-function-0", metav1.GetOptions{})
 		require.NoError(c, err)
 		require.Len(c, p.Status.ContainerStatuses, 1)
+		require.NotNil(c, p.Status.ContainerStatuses[0].State.Waiting)
 		require.Equal(c, "CreateContainerConfigError", p.Status.ContainerStatuses[0].State.Waiting.Reason)
 		require.Contains(c, p.Status.ContainerStatuses[0].State.Waiting.Message, `"missing" not found`)
 	}, patience, often)
