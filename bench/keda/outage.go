@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -98,7 +97,7 @@ func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entra
 		for i := range o.targets {
 			p, err := e.addEntrant(ctx, name, stage.FunctionConfig{
 				Name: fmt.Sprintf("outage-%s-%d", words(name), i), ServiceTime: outageService, Objective: outageObjective,
-				Edit: fetchLittle,
+				ReceiverQueueSize: 10, // so that each replica has messages
 			})
 			if err != nil {
 				return nil, err
@@ -153,18 +152,6 @@ func (e *environment) stagger(ctx context.Context, entrants []entrant, targets i
 		}
 	}
 	return nil
-}
-
-// fetchLittle limits prefetching, so that each replica has messages.
-func fetchLittle(object *unstructured.Unstructured) {
-	const ahead = 10
-	topics, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "input", "topics")
-	sources := map[string]any{}
-	for _, topic := range topics {
-		sources[topic] = map[string]any{"receiverQueueSize": int64(ahead)}
-	}
-	// mesh.Function created the object, so the path exists.
-	_ = unstructured.SetNestedMap(object.Object, sources, "spec", "input", "sourceSpecs")
 }
 
 // publishAll publishes the backlogs.

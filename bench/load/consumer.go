@@ -12,11 +12,13 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 )
 
-// Consumption says what a Consumer does. All fields are required.
+// Consumption says what a Consumer does. All fields but ReceiverQueueSize are required.
 type Consumption struct {
 	// Topic is consumed by a Shared Subscription, and Output gets a copy of each message after ServiceTime.
 	Topic, Subscription, Output string
 	ServiceTime                 time.Duration
+	// ReceiverQueueSize is how many messages are prefetched. 0: 1,000, as clients do.
+	ReceiverQueueSize int
 }
 
 func (c Consumption) validate() error {
@@ -27,8 +29,7 @@ func (c Consumption) validate() error {
 }
 
 // Consume processes one message after another until ctx ends, as the example Function does: it waits for the service
-// time and copies the message. It prefetches as many as clients do by default (1,000). A message is acknowledged when
-// Pulsar has stored its copy.
+// time and copies the message. A message is acknowledged when Pulsar has stored its copy.
 func Consume(ctx context.Context, client pulsar.Client, config Consumption) error {
 	if err := config.validate(); err != nil {
 		return err
@@ -40,7 +41,7 @@ func Consume(ctx context.Context, client pulsar.Client, config Consumption) erro
 	defer producer.Close()
 	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
 		Topic: config.Topic, SubscriptionName: config.Subscription, Type: pulsar.Shared,
-		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, ReceiverQueueSize: config.ReceiverQueueSize,
 	})
 	if err != nil {
 		return fmt.Errorf("subscribing to %s: %w", config.Topic, err)

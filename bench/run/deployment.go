@@ -3,7 +3,11 @@
 
 package run
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // labelContender of pods has the name of their Deployment.
 const labelContender = "bench.pulsar-autoscaler.io/contender"
@@ -39,6 +43,7 @@ func (e entrant) container() map[string]any {
 	args := []any{
 		"bench", "consume", "--service-url", e.scenario.Pulsar.Reached().ServiceURL, "--topic", e.input(),
 		"--subscription", e.function(), "--output-topic", e.output(), "--service-time", f.ServiceTime.Duration.String(),
+		"--receiver-queue-size", strconv.Itoa(f.ReceiverQueueSize),
 	}
 	container := map[string]any{
 		"name": "consumer", "image": f.Image, "args": args,

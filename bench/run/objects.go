@@ -108,10 +108,16 @@ func (e entrant) functionObject() *unstructured.Unstructured {
 	if start := e.scenario.Local.StartTime.Milliseconds(); start > 0 {
 		config["startDelayMillis"] = start
 	}
+	input := map[string]any{"typeClassName": bytes, "topics": []any{e.input()}}
+	if f.ReceiverQueueSize > 0 {
+		input["sourceSpecs"] = map[string]any{
+			e.input(): map[string]any{"receiverQueueSize": int64(f.ReceiverQueueSize)},
+		}
+	}
 	return e.unstructured(functions(), map[string]any{
 		"className": f.ClassName, "image": f.Image,
 		"java":             map[string]any{"jar": f.Jar},
-		"input":            map[string]any{"typeClassName": bytes, "topics": []any{e.input()}},
+		"input":            input,
 		"output":           map[string]any{"typeClassName": bytes, "topic": e.output()},
 		"pulsar":           pulsar,
 		"subscriptionName": e.function(),

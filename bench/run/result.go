@@ -28,8 +28,8 @@ type Result struct {
 	Scenario string    `json:"scenario"`
 	Run      string    `json:"run"`
 	Begun    time.Time `json:"begun"`
-	// Differs are the flags that differ from their shipped defaults; absent on the user's own cluster, where they are
-	// unknown.
+	// Differs are the flags that differ from their shipped defaults, which are unknown on the user's own cluster, and the
+	// receiver queue, if it is not Pulsar's.
 	Differs []string `json:"differs,omitempty"`
 	// LatencyObjectiveSeconds, LoadSeconds and WatchSeconds are those of the scenario.
 	LatencyObjectiveSeconds float64     `json:"latencyObjectiveSeconds"`
@@ -57,10 +57,14 @@ type Contender struct {
 }
 
 func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
+	var differs []string
+	if size := s.Function.ReceiverQueueSize; size > 0 {
+		differs = append(differs, fmt.Sprintf("receiverQueueSize=%d of the Function, where Pulsar has 1000", size))
+	}
 	return Result{
 		APIVersion: scenario.APIVersion, Kind: ResultKind, Scenario: s.Metadata.Name, Run: id,
 		LatencyObjectiveSeconds: s.LatencyObjective.Seconds(), LoadSeconds: schedule.End().Seconds(),
-		WatchSeconds: s.WatchAfter.Seconds(),
+		WatchSeconds: s.WatchAfter.Seconds(), Differs: differs,
 	}
 }
 
@@ -179,7 +183,7 @@ func (r Result) notes() []string {
 			"ended.")
 	}
 	for _, flag := range r.Differs {
-		notes = append(notes, "Differs from the shipped default: "+flag)
+		notes = append(notes, "Differs from the default: "+flag)
 	}
 	for _, c := range r.Contenders {
 		if isEstimated(c) {

@@ -78,7 +78,7 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	}
 	defer pulsarClient.Close()
 	result = newResult(config.Scenario, config.Schedule, r.id)
-	result.Begun, result.Differs = r.begun.UTC(), config.Differs
+	result.Begun, result.Differs = r.begun.UTC(), append(result.Differs, config.Differs...)
 	if config.Target != (Target{}) {
 		return r.runTarget(ctx, pulsarClient, result)
 	}

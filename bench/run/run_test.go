@@ -27,7 +27,7 @@ metadata: {name: step}
 pulsar: {adminURL: 'http://a:8080', serviceURL: 'pulsar://a:6650', inCluster: {serviceURL: 'pulsar://b:6650'}}
 load: {duration: 1m, constant: {rate: 10}}
 partitions: 3
-function: {serviceTime: 20ms}
+function: {serviceTime: 20ms, receiverQueueSize: 40}
 contenders:
 - {name: ours, policy: {actuator: KEDA}}
 - {name: keda, kedaPulsar: {threshold: 50}}
@@ -51,7 +51,8 @@ func sampleResult(t *testing.T) Result {
 	require.NoError(t, err)
 	r := newResult(s, schedule, "3f9a1c")
 	r.Begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	_, r.Differs = localFlags(s)
+	_, differs := localFlags(s)
+	r.Differs = append(r.Differs, differs...)
 	measured := load.Result{
 		Counts: load.Counts{Done: 590, Late: 5, Duplicates: new(int64(1))}, Due: 600, Published: 600, Missing: 10,
 		LateRatio: 0.025, Latencies: load.Latencies{Count: 590, P50: time.Second, P99: 4 * time.Second, Max: 5 * time.Second},

@@ -86,6 +86,8 @@ type Function struct {
 	Jar       string `json:"jar,omitempty"`
 	// ServiceTime is the time to process a message.
 	ServiceTime metav1.Duration `json:"serviceTime,omitzero"`
+	// ReceiverQueueSize is how many messages a replica prefetches. Absent: 1000, as Pulsar's clients do.
+	ReceiverQueueSize int `json:"receiverQueueSize,omitempty" unit:"messages"`
 	// CPU and Memory are requested for each replica. Absent: 200m and 256Mi.
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`

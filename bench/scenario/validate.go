@@ -26,6 +26,7 @@ const (
 	maxReplicas   = 1000
 	maxPartitions = 1000
 	maxContenders = 10
+	maxQueue      = 1_000_000
 	maxName       = 20 // Pulsar and Kubernetes get longer names of it
 	maxWatch      = 24 * time.Hour
 )
@@ -119,6 +120,9 @@ func (p Pulsar) validate() error {
 func (f Function) validate() error {
 	if f.Kind != KindFunction && f.Kind != KindDeployment {
 		return fmt.Errorf("function.kind is %q: it must be %s or %s", f.Kind, KindFunction, KindDeployment)
+	}
+	if f.ReceiverQueueSize < 0 || f.ReceiverQueueSize > maxQueue {
+		return fmt.Errorf("function.receiverQueueSize is %d: it must be from 1 to %d", f.ReceiverQueueSize, maxQueue)
 	}
 	for _, field := range []struct{ name, value string }{{"function.cpu", f.CPU}, {"function.memory", f.Memory}} {
 		if quantity, err := resource.ParseQuantity(field.value); err != nil || quantity.Sign() <= 0 {

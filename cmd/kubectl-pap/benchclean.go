@@ -94,6 +94,7 @@ func newBenchConsume() *cobra.Command {
 	f.StringVar(&config.Subscription, "subscription", "", "Name of the Shared subscription.")
 	f.StringVar(&config.Output, "output-topic", "", "Topic that gets the copies.")
 	f.DurationVar(&config.ServiceTime, "service-time", 0, "Time to process a message.")
+	f.IntVar(&config.ReceiverQueueSize, "receiver-queue-size", 0, "Messages to prefetch. 0: Pulsar's default, 1000.")
 	addAccess(f, &access)
 	return command
 }

@@ -26,6 +26,7 @@ func TestDeploymentFollowsTheLoad(t *testing.T) {
 	t.Parallel()
 	follow(t, stage.FunctionConfig{
 		Name: "orders", Deployment: true, ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second,
+		ReceiverQueueSize: 10,
 	}, 8, 132)
 }
 
@@ -34,6 +35,7 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	const name = "invoices"
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, Deployment: true, ServiceTime: 200 * time.Millisecond, Replicas: 2, Objective: objective,
+		ReceiverQueueSize: 10,
 	})
 	p := f.Consumes(idlePolicy(name, v1alpha1.ActuatorDirect, 3))
 	p.Spec.LatencyObjective.Duration = 10 * time.Second

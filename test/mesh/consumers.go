@@ -25,9 +25,6 @@ const (
 	labelDeployment = "app"
 )
 
-// fetchedAhead limits prefetching: with Pulsar's 1000 the first consumer may take a whole burst, and the others idle.
-const fetchedAhead = 10
-
 // consumer is the consumer of a Deployment's pod.
 type consumer struct {
 	Name         string        `json:"name"`
@@ -36,13 +33,15 @@ type consumer struct {
 	ServiceURL   string        `json:"serviceURL"`
 	ServiceTime  time.Duration `json:"serviceTime"`
 	StartDelay   time.Duration `json:"startDelay"`
+	// ReceiverQueueSize is 0 for Pulsar's 1000.
+	ReceiverQueueSize int `json:"receiverQueueSize"`
 }
 
 // Deployment returns a Deployment with pods that run the instance as plain consumers, without Function Mesh.
 func Deployment(namespace, name string, replicas int32, in replica.Instance) (*appsv1.Deployment, error) {
 	text, err := json.Marshal(consumer{
 		Name: in.Name, Topics: in.Topics, Subscription: in.Subscription, ServiceURL: in.ServiceURL,
-		ServiceTime: in.ServiceTime, StartDelay: in.StartDelay,
+		ServiceTime: in.ServiceTime, StartDelay: in.StartDelay, ReceiverQueueSize: in.ReceiverQueueSize,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the instance of Deployment %s: %w", name, err)
@@ -105,7 +104,7 @@ func (k *kubelet) consume(ctx context.Context, request ctrl.Request, pod *corev1
 	k.fleet.start(ctx, request.NamespacedName, deployment, pod.UID, replica.Instance{
 		Tenant: "public", Namespace: "default", Name: c.Name, Topics: c.Topics, Subscription: c.Subscription,
 		ServiceURL: c.ServiceURL, ServiceTime: c.ServiceTime, StartDelay: c.StartDelay, Plain: true,
-		ReceiverQueueSize: fetchedAhead,
+		ReceiverQueueSize: c.ReceiverQueueSize,
 	})
 	return nil
 }

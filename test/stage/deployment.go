@@ -23,7 +23,7 @@ func (s *Stage) deployment(f *Function, config FunctionConfig) (*unstructured.Un
 	deployment, err := mesh.Deployment(Namespace, config.Name, cmp.Or(config.Replicas, 1), replica.Instance{
 		Tenant: "public", Namespace: "default", Name: config.Name, Topics: []string{f.Topic},
 		Subscription: f.subscription(), ServiceURL: s.Broker.ServiceURL(), ServiceTime: config.ServiceTime,
-		StartDelay: config.StartDelay,
+		StartDelay: config.StartDelay, ReceiverQueueSize: int(config.ReceiverQueueSize),
 	})
 	if err != nil {
 		return nil, err

@@ -48,6 +48,8 @@ type FunctionConfig struct {
 	Kind        Kind
 	ServiceTime time.Duration
 	StartDelay  time.Duration
+	// ReceiverQueueSize is how many messages a replica prefetches; 0 is Pulsar's 1000.
+	ReceiverQueueSize int32
 	// DownstreamRate limits the messages per second of all replicas together, as a shared dependency does; 0 is no limit.
 	// Light only.
 	DownstreamRate float64
@@ -148,7 +150,7 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 	}
 	function := object(Namespace, config.Name, mesh.FunctionConfig{
 		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: cmp.Or(config.Replicas, 1),
-		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
+		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay, ReceiverQueueSize: config.ReceiverQueueSize,
 	})
 	if config.Edit != nil {
 		config.Edit(function)

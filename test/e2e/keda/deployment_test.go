@@ -22,6 +22,7 @@ func TestDeploymentThroughKEDAGoesToZeroAndBack(t *testing.T) {
 	const name = "payments"
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, Deployment: true, ServiceTime: 500 * time.Millisecond, StartDelay: 3 * time.Second,
+		ReceiverQueueSize: 10,
 	})
 	p := f.Consumes(newPolicy(name, v1alpha1.Strategy{
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: perReplica},
