@@ -42,9 +42,6 @@ func TopicOf(function string) string { return "persistent://public/default/" + I
 // InputOf is its name in public/default.
 func InputOf(function string) string { return function + "-in" }
 
-// SubscriptionOf is the name of a Function's subscription.
-func SubscriptionOf(function string) string { return "public/default/" + function }
-
 // ServeHTTP implements http.Handler.
 func (p Pulsar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
