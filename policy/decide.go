@@ -121,6 +121,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	var known bool
 	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.blocksLearning(in.Reading)}
 	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
+	after.Plateau = after.Plateau.slowedDown(in)
 	if known && after.Capacity != nil {
 		after.Capacity = probe(in, after, before.Capacity, saturated)
 		after.Plateau = after.Plateau.observe(in, after, saturated)

@@ -186,6 +186,13 @@ func processRate(r backlog.Reading) (float64, error) {
 	return r.ProcessRate.Value()
 }
 
+// output is what the replicas process; false if that is unknown.
+func output(r backlog.Reading) (now Output, known bool) {
+	processed, err := processRate(r)
+	consumers, missing := r.Consumers.Value()
+	return Output{consumers, processed}, err == nil && missing == nil && consumers >= 1
+}
+
 // busyShare is the share of the time that instances spend in the function. Asynchronous instances do not measure it.
 func busyShare(r backlog.Reading) (busy float64, timed bool) {
 	busy, err := r.Instances.Busy.Value()

@@ -30,6 +30,8 @@ type Plateau struct {
 	Each float64 `json:"each,omitempty"`
 	// Replicas are those that a scale-up asked for first, and the ceiling of Limited and Trying.
 	Replicas int32 `json:"replicas,omitempty"`
+	// Most is the largest output of a poll of Verifying.
+	Most Output `json:"most,omitzero"`
 	// Seen is the output since all replicas consume, in Polls polls. A replica shows none before its first call has ended.
 	Seen Seen `json:"seen,omitzero"`
 	// Doubtful is true while what was seen is too little for a verdict, and looks like a plateau.
@@ -109,10 +111,9 @@ func (p Plateau) Ceiling() int32 {
 // blocksLearning reports whether the capacity cannot be learned now. Until the first new replica consumes, the pool
 // still shows its own capacity.
 func (p Plateau) blocksLearning(r backlog.Reading) bool {
-	consumers, missing := r.Consumers.Value()
-	processed, err := processRate(r)
+	now, known := output(r)
 	return p.Ceiling() > 0 || p.Stage == Verifying &&
-		(missing != nil || err != nil || consumers > p.Reference.Replicas || processed < slowedShare*p.Reference.Processed)
+		(!known || now.Replicas > p.Reference.Replicas || now.Processed < slowedShare*p.Reference.Processed)
 }
 
 // none returns a plateau without a stage.
@@ -121,21 +122,17 @@ func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, Quiet: p.Quiet}
 // begin verifies a scale-up. It uses the learned capacity for a poll with few messages, and for a pool that was not
 // saturated if the new replicas are enough to show an effect.
 func (p Plateau) begin(in Input, each float64, saturated bool, wanted int32) Plateau {
-	processed, err := processRate(in.Reading)
-	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 || p.Stage != "" || in.Now.Before(p.Quiet) ||
-		in.Spec.Mode == v1alpha1.ModeRecommend {
+	now, known := output(in.Reading)
+	if !known || p.Stage != "" || in.Now.Before(p.Quiet) || in.Spec.Mode == v1alpha1.ModeRecommend ||
+		!saturated && float64(wanted) < significantShare*now.Replicas {
 		return p
 	}
-	if !saturated && float64(wanted) < significantShare*consumers {
-		return p
-	}
-	if !saturated || fewMessages(in, processed) {
-		processed = consumers * each
+	if !saturated || fewMessages(in, now.Processed) {
+		now.Processed = now.Replicas * each
 	}
 	after := p.none()
 	after.Stage, after.Since, after.Each, after.Replicas = Verifying, in.Now, each, wanted
-	after.Reference = Output{consumers, processed}
+	after.Reference, after.Most = now, now
 	return after
 }
 
@@ -161,22 +158,20 @@ func (p Plateau) call() time.Duration { return fromSeconds(1 / max(p.Each, minRa
 
 // observe learns from a poll with the same consumers throughout.
 func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
-	processed, err := processRate(in.Reading)
-	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 || p.Stage == "" {
+	now, known := output(in.Reading)
+	if !known || p.Stage == "" {
 		return p
 	}
-	now := Output{consumers, processed}
-	complete := consumers >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
+	complete := now.Replicas >= float64(max(in.CurrentReplicas, state.Decided.or(0)))
 	late := in.Now.Sub(p.Since) > patience(in, state.Start)
 	if p.Stage != Verifying {
 		return p.check(in, state.Floor, now, saturated && (complete || late))
 	}
-	telling := consumers >= significantShare*p.Reference.Replicas
+	telling := now.Replicas >= significantShare*p.Reference.Replicas
 	switch {
-	case !saturated && !complete && consumers <= p.Reference.Replicas:
+	case !saturated && !complete && now.Replicas <= p.Reference.Replicas:
 		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
-	case !saturated, keepsUp(in, state.Arrivals, processed), complete && !telling: // no need, or too few to compare
+	case !saturated, keepsUp(in, state.Arrivals, now.Processed), complete && !telling: // no need, or too few to compare
 		return p.none()
 	case complete, late && telling:
 		return p.rebase(in, now, complete).judge(in, now)
@@ -185,12 +180,31 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase compares with the current replicas while others are still to come, if the current ones process what they
-// should, or clearly less, which has an earlier cause. Otherwise a Function that becomes slower meanwhile would look
-// like one with an external limit.
+// slowedDown compares with the current replicas if the pool became slower: with no fewer replicas it processes clearly
+// less than in an earlier poll, which a limit does not explain. Polls in which replicas started show it too.
+func (p Plateau) slowedDown(in Input) Plateau {
+	now, known := output(in.Reading)
+	if !known || p.Stage != Verifying {
+		return p
+	}
+	noise := plateauDeviations * (math.Sqrt(now.Processed) + math.Sqrt(p.Most.Processed)) /
+		math.Sqrt(in.Reading.Window.Seconds())
+	switch {
+	case now.Replicas > p.Reference.Replicas && now.Replicas >= p.Most.Replicas &&
+		now.Processed+noise < slowedShare*p.Most.Processed:
+		p.Reference, p.Most, p.Seen, p.Doubtful = now, now, Seen{}, false
+	case now.Processed > p.Most.Processed:
+		p.Most = now
+	}
+	return p
+}
+
+// rebase compares with the current replicas if they process less than before, and no new ones consume yet, or if they
+// process what they should while others are still to come. Otherwise a Function that becomes slower meanwhile would
+// look like one with an external limit.
 func (p Plateau) rebase(in Input, now Output, complete bool) Plateau {
-	if !complete && !fewMessages(in, now.Processed) && (now.Processed < slowedShare*p.Reference.Processed ||
-		now.Replicas > p.Reference.Replicas && p.gain(now) >= verifiedGain) {
+	if now.Replicas <= p.Reference.Replicas && now.Processed < p.Reference.Processed ||
+		!complete && !fewMessages(in, now.Processed) && now.Replicas > p.Reference.Replicas && p.gain(now) >= verifiedGain {
 		p.Reference, p.Seen, p.Doubtful = now, Seen{}, false
 	}
 	return p

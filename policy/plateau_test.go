@@ -98,7 +98,10 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			in := doing(10, 500, poll)
 			in.Reading.Consumers = backlog.Known(7)
 			return in
-		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying(), p) }},
+		}, func(t *testing.T, p policy.Plateau) {
+			p.Most = policy.Output{}
+			require.Equal(t, verifying(), p)
+		}},
 		"against the slower ones if each became slower before the new ones consume": {
 			verifying(), 2,
 			func(poll int) policy.Input {
@@ -131,6 +134,16 @@ func TestAScaleUpIsVerified(t *testing.T) {
 		}, func(t *testing.T, p policy.Plateau) {
 			require.Empty(t, p.Stage, "10 do less than 7 did: each became slower")
 		}},
+		"against the slower ones if each became slower while others started": {verifying(), 2, func(poll int) policy.Input {
+			in := doing(10, []float64{790, 600}[poll-1], poll)
+			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
+			return in
+		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 600), p.Reference, "8 did 790") }},
+		"against those before if others start and a poll is noisy": {verifying(), 2, func(poll int) policy.Input {
+			in := doing(10, []float64{790, 680}[poll-1], poll)
+			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
+			return in
+		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying().Reference, p.Reference) }},
 		"no longer if replicas keep up and the backlog is in receive queues": {verifying(), 1, func(poll int) policy.Input {
 			in := raised(510)(poll)
 			in.Reading.LeastUndispatched = backlog.Known(0)
@@ -174,6 +187,16 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first poll after a step down of the capacity has both.
+func TestAScaleUpIsComparedWithTheLastPollBefore(t *testing.T) {
+	state := after(with(verifying()), 2, func(poll int) policy.Input {
+		in := doing(10, []float64{490, 470}[poll-1], poll)
+		in.Reading.Consumers = backlog.Known(5)
+		return in
+	})
+	require.Equal(t, pool(5, 470), state.Plateau.Reference)
 }
 
 // limited is a ceiling of six replicas, found some time ago, with this time until the first try.
