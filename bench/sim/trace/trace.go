@@ -26,8 +26,8 @@ const (
 	maxMessages = 1e12
 	maxReplicas = 1_000_000
 	leastRows   = 2
-	// Seconds in this range are of the Unix epoch: 2001 to 2286.
-	leastEpoch, mostEpoch = 1e9, 1e10
+	// Seconds in this range are of the Unix epoch: 1973 to 2286.
+	leastEpoch, mostEpoch = 1e8, 1e10
 )
 
 // Load is a rate over time, and the replicas that ran if known.

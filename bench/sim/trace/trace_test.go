@@ -114,6 +114,17 @@ func TestReadKnowsReplicasAndStart(t *testing.T) {
 	require.False(t, known, "seconds are since an unknown time")
 }
 
+func TestReadTakesUnixTimeOfTheLastCentury(t *testing.T) {
+	for _, text := range []string{"899131200,60\n899131260,120\n", "899131200000,60\n899131260000,120\n"} {
+		load, err := Read(strings.NewReader("timestamp,messages\n"+text), time.Hour)
+		require.NoError(t, err)
+		start, known := load.Start()
+		require.True(t, known)
+		require.Equal(t, time.Date(1998, 6, 29, 14, 40, 0, 0, time.UTC), start)
+		require.Equal(t, 120, load.Seconds())
+	}
+}
+
 func TestReadSpreadsMessagesUntilTheNextRow(t *testing.T) {
 	for name, text := range map[string]string{
 		"RFC 3339":     "timestamp,messages\n2026-03-01T09:00:00Z,600\n2026-03-01T09:01:00Z,0\n2026-03-01T09:03:00Z,1200\n",
