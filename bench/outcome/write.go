@@ -139,25 +139,27 @@ func (r Report) notes() []string {
 	return notes
 }
 
-// WriteText writes the report for a terminal.
-func (r Report) WriteText(to io.Writer) error {
+// Text is the report for a terminal of a width.
+func (r Report) Text(width int) string {
+	const gap = 2
 	var text strings.Builder
-	output.Printf(&text, "%s\n%s.\n\n", r.period(), r.Verdict())
-	_ = output.Columns(&text, 2, r.cells()) // a strings.Builder does not fail
-	if late := r.late(); len(late) > 0 {
-		output.Printf(&text, "\nMost late time, and why:\n")
-		_ = output.Columns(&text, 2, late)
+	line := func(sentence string) { text.WriteString(output.Wrap(sentence, "", "  ", width) + "\n") }
+	line(r.period())
+	line(r.Verdict() + ".")
+	text.WriteString("\n" + output.Columns(r.cells(), gap, width))
+	for i, row := range r.late() {
+		if i == 0 {
+			text.WriteString("\nMost late time, and why:\n")
+		}
+		line(row[0] + " " + row[1] + ": " + row[2])
 	}
 	for i, note := range r.notes() {
 		if i == 0 {
-			output.Printf(&text, "\n")
+			text.WriteByte('\n')
 		}
-		output.Printf(&text, "%s\n", note)
+		line(note)
 	}
-	if _, err := io.WriteString(to, text.String()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return text.String()
 }
 
 // WriteCSV writes a row for each row of the report, without the total. An unknown number is an empty cell.

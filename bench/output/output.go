@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // Unknown represents an unknown number in a table.
@@ -24,7 +25,8 @@ func Printf(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }
 
-// Table writes a title, rows of cells beginning with the headers, and an empty line. Columns are right-aligned.
+// Table writes a title if there is one, rows of cells beginning with the headers, and an empty line. Columns are
+// right-aligned.
 func Table(out io.Writer, title string, rows [][]string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -34,22 +36,74 @@ func Table(out io.Writer, title string, rows [][]string) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("formatting the table: %w", err)
 	}
-	if _, err := fmt.Fprintf(out, "%s\n%s\n", title, text.String()); err != nil {
+	if title != "" {
+		title += "\n"
+	}
+	if _, err := fmt.Fprintf(out, "%s%s\n", title, text.String()); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
 }
 
-// Columns writes rows of cells with so many blanks between left-aligned columns.
-func Columns(out io.Writer, gap int, rows [][]string) error {
-	table := tabwriter.NewWriter(out, 0, 0, gap, ' ', 0)
-	for _, row := range rows {
-		Printf(table, "%s\n", strings.Join(row, "\t"))
+// Columns are rows of cells with so many blanks between left-aligned columns, in the Blocks of a width.
+func Columns(rows [][]string, gap, width int) string {
+	var text strings.Builder
+	for i, block := range Blocks(rows, gap, width) {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		table := tabwriter.NewWriter(&text, 0, 0, gap, ' ', 0)
+		for _, row := range block {
+			Printf(table, "%s\n", strings.Join(row, "\t"))
+		}
+		_ = table.Flush() // a strings.Builder does not fail
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
+	return text.String()
+}
+
+// Blocks are the columns of a table in as many tables as a width needs, each with the first column; in one for width 0.
+func Blocks(rows [][]string, gap, width int) (blocks [][][]string) {
+	first, used := 0, 0
+	for column := range rows[0] {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(row[column]))
+		}
+		switch used += gap + widest; {
+		case column == 0:
+			first, used = widest, widest
+			continue
+		case blocks == nil || width > 0 && used > width:
+			blocks = append(blocks, make([][]string, len(rows)))
+			used = first + gap + widest
+		}
+		block := blocks[len(blocks)-1]
+		for i, row := range rows {
+			if block[i] == nil {
+				block[i] = []string{row[0]}
+			}
+			block[i] = append(block[i], row[column])
+		}
 	}
-	return nil
+	return blocks
+}
+
+// Wrap breaks a text into lines of at most so many columns. The first line begins with first, and the others with next.
+// A longer word has a line of its own.
+func Wrap(text, first, next string, width int) string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		switch {
+		case last < 0:
+			lines = append(lines, first+word)
+		case utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, next+word)
+		default:
+			lines[last] += " " + word
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Number is a cell with the given decimals; nil is unknown.

@@ -28,6 +28,29 @@ func TestTableAlignsColumns(t *testing.T) {
 	require.ErrorIs(t, Table(brokenWriter{}, "title", nil), errTest)
 }
 
+func TestColumnsThatDoNotFitContinueBelow(t *testing.T) {
+	rows := [][]string{{"NAME", "MET", "LATE"}, {"a-policy", "99%", "±7s"}}
+	for name, test := range map[string]struct {
+		width int
+		want  string
+	}{
+		"any width":                   {0, "NAME      MET  LATE\na-policy  99%  ±7s\n"},
+		"exactly its width":           {19, "NAME      MET  LATE\na-policy  99%  ±7s\n"},
+		"one less":                    {18, "NAME      MET\na-policy  99%\n\nNAME      LATE\na-policy  ±7s\n"},
+		"less than two columns needs": {3, "NAME      MET\na-policy  99%\n\nNAME      LATE\na-policy  ±7s\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, Columns(rows, 2, test.width))
+		})
+	}
+}
+
+func TestWrapBreaksBetweenWords(t *testing.T) {
+	require.Equal(t, "- a ±b\n  c", Wrap("a ±b  c", "- ", "  ", 6))
+	require.Equal(t, "a\n  longer-than-that\n  b", Wrap("a longer-than-that b", "", "  ", 6), "a word is not cut")
+	require.Empty(t, Wrap(" ", "- ", "  ", 6))
+}
+
 func TestUnknownNumbersAreNotZero(t *testing.T) {
 	require.Equal(t, "-", Number(nil, 2))
 	require.Equal(t, "0.00", Number(new(0.0), 2))

@@ -6,7 +6,6 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,30 +139,32 @@ func (r Result) cells() [][]string {
 	return cells
 }
 
-// WriteTable writes the result to a terminal.
-func (r Result) WriteTable(out io.Writer) error {
-	if err := output.Table(out, r.summary(), r.cells()); err != nil {
-		return err
+// Text is the result for a terminal of a width.
+func (r Result) Text(width int) string {
+	const gap = 2 // also before the first column
+	var text strings.Builder
+	line := func(sentence, first, next string) { text.WriteString(output.Wrap(sentence, first, next, width) + "\n") }
+	line(r.summary(), "", "  ")
+	for _, block := range output.Blocks(r.cells(), gap, width-gap) {
+		_ = output.Table(&text, "", block) // a strings.Builder does not fail
 	}
 	for _, c := range r.Contenders {
-		output.Printf(out, "%s: %s\n", c.Name, c.Setting)
+		line(c.Name+": "+c.Setting, "", "  ")
 	}
 	for _, note := range r.notes() {
-		output.Printf(out, "%s\n", note)
+		line(note, "", "  ")
 	}
-	output.Printf(out, "\n")
+	text.WriteByte('\n')
 	for _, check := range r.Verdict.Checks {
-		met := "MISSED"
+		met := "MISSED  "
 		if check.Met {
-			met = "met"
+			met = "met     "
 		}
-		output.Printf(out, "%-8s%s of %s: %s, limit %s\n", met, check.Name, r.Contenders[0].Name, check.Measured, check.Limit)
+		line(fmt.Sprintf("%s of %s: %s, limit %s", check.Name, r.Contenders[0].Name, check.Measured, check.Limit), met,
+			strings.Repeat(" ", len(met)))
 	}
-	_, err := fmt.Fprintf(out, "Verdict: %s\n", r.Verdict.Text())
-	if err != nil {
-		return fmt.Errorf("writing the verdict: %w", err)
-	}
-	return nil
+	line("Verdict: "+r.Verdict.Text(), "", "  ")
+	return text.String()
 }
 
 func (r Result) summary() string {

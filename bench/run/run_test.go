@@ -83,7 +83,7 @@ func samples() []Sample {
 
 func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
 	r := sampleResult(t)
-	golden.Written(t, *update, "table.txt", r.WriteTable)
+	golden.Equal(t, *update, "table.txt", []byte(r.Text(80)))
 	golden.JSON(t, *update, "result.json", r)
 	var html bytes.Buffer
 	require.NoError(t, r.Page().Write(&html))

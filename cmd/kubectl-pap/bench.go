@@ -60,11 +60,12 @@ func newBench(streams genericiooptions.IOStreams) *cobra.Command {
 
 // benchRunOptions are the flags of kubectl pap bench run.
 type benchRunOptions struct {
-	cluster              clusterFlags
-	access               run.Access
-	scenario, html, form string
-	target, topic        string
-	local                bool
+	cluster        clusterFlags
+	access         run.Access
+	output         outputFlag
+	scenario, html string
+	target, topic  string
+	local          bool
 }
 
 func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
@@ -79,7 +80,7 @@ func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 	f := command.Flags()
 	f.StringVarP(&o.scenario, "filename", "f", "", "File with a Scenario. Paths of recorded loads are relative to it.")
 	f.BoolVar(&o.local, "local", false, "Run on a Pulsar and a cluster on this machine. Needs a checkout of the sources.")
-	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or a table when empty.")
+	o.output.addTo(command, "json or yaml, or a table when empty.", formJSON, formYAML)
 	f.StringVar(&o.html, "html", "", "File to write an HTML page with the result and charts to.")
 	f.StringVar(&o.target, "target", "",
 		"Your workload that gets the load, as in its policy's status.target, such as Function/resize.")
@@ -141,8 +142,6 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 // validate validates the flags.
 func (o *benchRunOptions) validate() error {
 	switch {
-	case o.form != "" && o.form != "json":
-		return fmt.Errorf("--output is %q: it must be json, or empty for a table", o.form)
 	case o.scenario == "":
 		return errors.New("--filename is missing: name a file with a Scenario")
 	case o.local && (o.target != "" || o.access != run.Access{}):
@@ -212,8 +211,5 @@ func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOSt
 			return fmt.Errorf("--html: %w", err)
 		}
 	}
-	if o.form == "json" {
-		return writeJSON(streams.Out, result)
-	}
-	return result.WriteTable(streams.Out)
+	return o.output.write(streams.Out, result, result.Text)
 }

@@ -61,7 +61,8 @@ const checkExample = `  # After helm install
 // checkOptions are the flags of kubectl pap check.
 type checkOptions struct {
 	cluster          clusterFlags
-	file, form       string
+	output           outputFlag
+	file             string
 	adapterNamespace string
 	install, yes     bool
 	timeout          time.Duration
@@ -83,13 +84,11 @@ func newCheck(streams genericiooptions.IOStreams) *cobra.Command {
 	f.StringVar(&o.adapterNamespace, "adapter-namespace", "pulsar-autoscaler", "Namespace of the adapter.")
 	f.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before the policy of -f is created.")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "Time to wait for the verdict on the policy of -f.")
-	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or text when empty.")
+	o.output.addTo(command, "json or yaml, or text when empty.", formJSON, formYAML)
 	o.cluster.addTo(f)
 	o.cluster.addNamespace(f, "Namespace of the policy; with --install the namespace in which the adapter works, if it "+
 		"does not work in all.")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{formJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -144,8 +143,6 @@ func (o *checkOptions) validate(args []string) error {
 	switch {
 	case subjects != 1:
 		return errors.New("set one of the name of a policy, -f and --install")
-	case o.form != "" && o.form != formJSON:
-		return fmt.Errorf("--output is %q: it must be json, or empty for text", o.form)
 	case o.file == "-" && !o.yes:
 		return errors.New("-f - reads standard input, so it cannot ask: set --yes")
 	case o.timeout <= 0:
@@ -184,11 +181,11 @@ func unreadable(check, permission string, err error) checked {
 // checklist has the checks of something.
 type checklist struct {
 	title, note string
-	checks      []checked
+	Checks      []checked `json:"items"`
 }
 
 func (l checklist) count(result checkResult) (n int) {
-	for _, c := range l.checks {
+	for _, c := range l.Checks {
 		if c.Result == result {
 			n++
 		}
@@ -196,10 +193,10 @@ func (l checklist) count(result checkResult) (n int) {
 	return n
 }
 
-// text wraps at width columns, and at 80 with 0.
+// text wraps at width columns.
 func (l checklist) text(width int) string {
 	s := section{title: l.title, note: l.note}
-	for _, c := range l.checks {
+	for _, c := range l.Checks {
 		s.add(string(c.Result), "%s: %s", c.Check, c.Message)
 	}
 	total := section{title: "RESULT", note: fmt.Sprintf("ok %d, warning %d, error %d, unknown %d", l.count(resultOK),
@@ -209,15 +206,9 @@ func (l checklist) text(width int) string {
 
 // write writes the checks, and returns an error if one of them did.
 func (o *checkOptions) write(out io.Writer, l checklist) error {
-	var err error
-	if o.form == formJSON {
-		err = writeJSON(out, map[string][]checked{"items": l.checks})
-	} else {
-		width, _ := terminalSize(out)
-		_, err = io.WriteString(out, l.text(width))
-	}
+	err := o.output.write(out, l, l.text)
 	if errors := l.count(resultError); err == nil && errors > 0 {
-		return fmt.Errorf("%d of %d checks found an error", errors, len(l.checks))
+		return fmt.Errorf("%d of %d checks found an error", errors, len(l.Checks))
 	}
 	return err
 }

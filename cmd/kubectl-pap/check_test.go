@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -159,18 +159,19 @@ func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
 	}
 }
 
-func TestCheckWritesJSONAndFailsWithAnError(t *testing.T) {
+func TestCheckWritesJSONAndYAMLAndFailsWithAnError(t *testing.T) {
 	const fix = "permission missing: topic in: grant consume on namespace public/default to the role of the credentials"
 	server := newCheckServer(t, judgedPolicy(setCondition("BacklogKnown", "False", "PermissionMissing", fix)))
 	server.denied = []string{"patch functions/scale"}
-	out, err := server.check(t, "", "resize", "-o", "json")
-	require.EqualError(t, err, "2 of 17 checks found an error")
-	var list struct {
-		Items []checked `json:"items"`
+	var list checklist
+	for _, form := range []string{"json", "yaml"} {
+		list.Checks = nil
+		out, err := server.check(t, "", "resize", "-o", form)
+		require.EqualError(t, err, "2 of 17 checks found an error")
+		require.NoError(t, yaml.Unmarshal([]byte(out), &list)) // JSON is YAML
+		require.Contains(t, list.Checks, checked{"credentials", "error", "PermissionMissing", fix})
 	}
-	require.NoError(t, json.Unmarshal([]byte(out), &list))
-	require.Contains(t, list.Items, checked{"credentials", "error", "PermissionMissing", fix})
-	require.Contains(t, list.Items, checked{"rights", "error", "", "ServiceAccount pulsar-autoscaler/adapter may not " +
+	require.Contains(t, list.Checks, checked{"rights", "error", "", "ServiceAccount pulsar-autoscaler/adapter may not " +
 		"patch functions/scale (upgrade the chart, or apply deploy/rbac/clusterrole.yaml) in namespace media; " +
 		"--adapter-namespace names another adapter, and -n one namespace in which it works"})
 }
@@ -290,7 +291,7 @@ func TestCheckRefusesWrongArguments(t *testing.T) {
 	}{
 		{"set one of the name of a policy, -f and --install", nil},
 		{"set one of the name of a policy, -f and --install", []string{"resize", "--install"}},
-		{"--output is \"yaml\"", []string{"resize", "-o", "yaml"}},
+		{`invalid argument "csv" for "-o, --output" flag: it must be one of json, yaml`, []string{"resize", "-o", "csv"}},
 		{"set --yes", []string{"-f", "-"}},
 		{"--timeout is 0s", []string{"resize", "--timeout", "0s"}},
 	} {

@@ -4,14 +4,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -50,11 +48,15 @@ const explainExample = `  # The last decision of policy resize
   kubectl pap explain resize --at 12h --prometheus http://localhost:9090
 
   # Of the policy that is furthest from its objective
-  kubectl pap explain $(kubectl pap top -o json | jq -r '.items[0].name')`
+  kubectl pap explain $(kubectl pap top -o json | jq -r '.items[0].name')
+
+  # What holds the replicas, for a script
+  kubectl pap explain resize -o json | jq '.decided.heldBy.reason'`
 
 // explainOptions are the flags of kubectl pap explain.
 type explainOptions struct {
 	cluster    clusterFlags
+	output     outputFlag
 	prometheus serverOptions
 	at         string
 }
@@ -72,6 +74,7 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	f := command.Flags()
 	f.StringVar(&o.at, "at", "", "Show the events of the policy until this time instead: a time such as "+
 		"2026-11-27T14:00:00Z, or how long ago, such as 10m.")
+	o.output.addTo(command, "json or yaml, or text when empty.", formJSON, formYAML)
 	o.prometheus.add(f)
 	o.cluster.addTo(f)
 	o.cluster.addNamespace(f, "Namespace of the policy.")
@@ -94,28 +97,28 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	e := explanation{&p, now}
-	var sections []section
-	if o.at == "" {
-		sections = e.sections()
-	} else {
-		events, err := eventsOf(ctx, kube, &p, until)
-		if err != nil {
+	e := ofNow(&p, now)
+	if o.at != "" {
+		if e, err = o.ofTime(ctx, kube, &p, until); err != nil {
 			return err
 		}
-		sections = []section{e.head()}
-		if o.prometheus.url != "" {
-			recorded, err := o.recorded(ctx, &p, until)
-			if err != nil {
-				return err
-			}
-			sections = append(sections, recorded)
-		}
-		sections = append(sections, events)
 	}
-	width, _ := terminalSize(out)
-	_, err = io.WriteString(out, text(sections, width))
-	return err
+	return o.output.write(out, e, e.text)
+}
+
+// ofTime is what was said about a policy at a time, and not its status, which is of now.
+func (o *explainOptions) ofTime(ctx context.Context, kube client.Reader, p *v1alpha1.AutoscalingPolicy,
+	at time.Time,
+) (e explanation, err error) {
+	e = newExplanation(p)
+	e.past = &past{At: at}
+	if e.Events, err = eventsOf(ctx, kube, p, at); err != nil {
+		return e, err
+	}
+	if o.prometheus.url != "" {
+		e.Recorded, err = o.recorded(ctx, p, at)
+	}
+	return e, err
 }
 
 // policy reads a policy, and returns the client that read it.
@@ -181,32 +184,29 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// eventsOf are the events of a policy until a time, the newest first.
+// eventsOf are the last events of a policy until a time, the newest first.
 func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPolicy,
 	until time.Time,
-) (section, error) {
+) ([]event, error) {
 	var found corev1.EventList
 	about := fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.kind", v1alpha1.KindAutoscalingPolicy),
 		fields.OneTermEqualSelector("involvedObject.name", p.Name))
 	err := from.List(ctx, &found, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{Selector: about})
 	if err != nil {
-		return section{}, fmt.Errorf("listing the events of policy %s: %w", p.Name, withFix(err))
+		return nil, fmt.Errorf("listing the events of policy %s: %w", p.Name, withFix(err))
 	}
 	events := slices.DeleteFunc(found.Items, func(e corev1.Event) bool { return began(e).After(until) })
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return began(b).Compare(began(a)) })
-	s := section{title: "EVENTS", note: "until " + until.UTC().Format(time.RFC3339) + ", the newest first"}
+	shown := []event{}
 	for i := range events[:min(len(events), mostEvents)] {
 		e := &events[i]
-		times := ""
+		one := event{Time: began(*e).UTC(), Reason: e.Reason, Message: e.Message}
 		if e.Series != nil {
-			times = fmt.Sprintf(" (%d times until %s)", e.Series.Count, e.Series.LastObservedTime.UTC().Format(time.TimeOnly))
+			one.Times, one.Until = e.Series.Count, new(e.Series.LastObservedTime.UTC())
 		}
-		s.add(began(*e).UTC().Format(time.TimeOnly), "%s: %s%s", e.Reason, e.Message, times)
+		shown = append(shown, one)
 	}
-	if len(events) == 0 {
-		s.add("none", "Kubernetes keeps events for an hour, unless the API server has another --event-ttl")
-	}
-	return s, nil
+	return shown, nil
 }
 
 // began is when an event was first reported.
@@ -218,41 +218,30 @@ func began(e corev1.Event) time.Time {
 }
 
 // recorded is what the series of the policy say about a time.
-func (o *explainOptions) recorded(ctx context.Context, p *v1alpha1.AutoscalingPolicy, at time.Time) (section, error) {
+func (o *explainOptions) recorded(ctx context.Context, p *v1alpha1.AutoscalingPolicy, at time.Time) (*recorded, error) {
 	server, err := o.prometheus.server()
 	if err != nil {
-		return section{}, err
+		return nil, err
 	}
 	then, err := history.ReadMoment(ctx, server, p.Namespace, p.Name, at)
 	if err != nil {
-		return section{}, err
+		return nil, err
 	}
-	s := section{title: "RECORDED", note: "at " + at.UTC().Format(time.RFC3339)}
-	if then.IsEmpty() {
-		s.note = "Prometheus has no series of the policy " + s.note
-		return s, nil
-	}
-	value := func(name string) string {
+	value := func(name string) *float64 {
 		number, known := then.Value(name)
-		if !known {
-			return "unknown"
+		if !known || math.IsNaN(number) || math.IsInf(number, 0) {
+			return nil
 		}
-		return strconv.FormatFloat(number, 'g', 4, 64)
+		return &number
 	}
-	listed := func(name string, labels ...model.LabelName) string {
-		return cmp.Or(strings.Join(then.Labels(name, labels...), ", "), "nothing")
-	}
-	s.add("mode", "%s", listed("info", "mode"))
-	s.add("backlog", "%s messages", value("ready_messages"))
-	s.add("arriving", "%s messages/s", value("publish_rate"))
-	s.add("processed", "%s messages/s", value("process_rate"))
-	s.add("wait", "%s s of %s s", value("wait_seconds"), value("latency_objective_seconds"))
-	s.add("capacity", "%s messages/s by a replica that is busy", value("capacity_messages_per_second"))
-	s.add("decided", "%s, of %s to %s", value("desired_replicas"), value("min_replicas"), value("max_replicas"))
-	s.add("in the spec", "%s", value("spec_replicas"))
-	s.add("running", "%s", value("running_replicas"))
-	s.add("held by", "%s", listed("held", "reason"))
-	s.add("limited by", "%s", listed("limited", "by"))
-	s.add("attention", "%s", listed("condition", "type", "status", "reason"))
-	return s, nil
+	return &recorded{
+		isEmpty: then.IsEmpty(), Modes: then.Labels("info", "mode"), ReadyMessages: value("ready_messages"),
+		PublishedMessagesPerSecond: value("publish_rate"), ProcessedMessagesPerSecond: value("process_rate"),
+		WaitSeconds: value("wait_seconds"), LatencyObjectiveSeconds: value("latency_objective_seconds"),
+		MessagesPerSecondPerReplica: value("capacity_messages_per_second"),
+		DesiredReplicas:             value("desired_replicas"), MinReplicas: value("min_replicas"),
+		MaxReplicas: value("max_replicas"), SpecReplicas: value("spec_replicas"),
+		RunningReplicas: value("running_replicas"), HeldBy: then.Labels("held", "reason"),
+		LimitedBy: then.Labels("limited", "by"), Attention: then.Labels("condition", "type", "status", "reason"),
+	}, nil
 }

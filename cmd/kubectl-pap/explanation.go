@@ -4,9 +4,7 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,251 +14,273 @@ import (
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// explanation is a policy and when it was read. Its sections are fields of the policy: no text is parsed.
+// explanation is why a policy has its replicas. It has the last decision, or with --at what was said about a time.
+// What is absent is unknown. Types of the API are those of the status.
 type explanation struct {
-	policy *v1alpha1.AutoscalingPolicy
-	now    time.Time
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Target    string `json:"target,omitempty"`
+	// MinReplicas and MaxReplicas are those of active schedules, or of the spec.
+	MinReplicas             int32                   `json:"minReplicas"`
+	MaxReplicas             int32                   `json:"maxReplicas"`
+	ActiveSchedules         []v1alpha1.ScheduleName `json:"activeSchedules,omitempty"`
+	LatencyObjectiveSeconds float64                 `json:"latencyObjectiveSeconds"`
+	Mode                    v1alpha1.Mode           `json:"mode"`
+	Generation              int64                   `json:"generation"`
+	ObservedGeneration      int64                   `json:"observedGeneration,omitempty"`
+
+	*lastDecision
+	*past
 }
 
-func (e explanation) sections() []section {
-	return []section{
-		e.head(), e.measured(), e.learned(), e.decided(), e.changes(), e.written(), e.running(), e.attention(),
+// lastDecision is the decision in the status, from the signals to what runs.
+type lastDecision struct {
+	Measured *measured `json:"measured,omitempty"`
+	Learned  *learned  `json:"learned,omitempty"`
+	Decided  *decided  `json:"decided,omitempty"`
+	// Changes are what would give another number of replicas.
+	Changes   []change `json:"changes,omitempty"`
+	WrittenBy writer   `json:"writtenBy"`
+	Replicas  replicas `json:"replicas"`
+	// Attention are the conditions that are not as they should be, and NotChecked those that nothing has checked.
+	Attention  []metav1.Condition `json:"attention,omitempty"`
+	NotChecked []string           `json:"notChecked,omitempty"`
+	// readAt is what ages are of, and hasStatus false if the adapter has written no condition.
+	readAt    time.Time
+	hasStatus bool
+}
+
+type measured struct {
+	MeasuredAt                 metav1.Time        `json:"measuredAt"`
+	ReadyMessages              *int64             `json:"readyMessages,omitempty"`
+	DiscountedMessages         *int64             `json:"discountedMessages,omitempty"`
+	PublishedMessagesPerSecond *float64           `json:"publishedMessagesPerSecond,omitempty"`
+	ProcessedMessagesPerSecond *float64           `json:"processedMessagesPerSecond,omitempty"`
+	Consumers                  *int32             `json:"consumers,omitempty"`
+	WaitSeconds                *float64           `json:"waitSeconds,omitempty"`
+	WaitPercent                *float64           `json:"waitPercent,omitempty"`
+	Coverage                   *v1alpha1.Coverage `json:"coverage,omitempty"`
+}
+
+type learned struct {
+	LearnedAt                   metav1.Time `json:"learnedAt"`
+	MessagesPerSecondPerReplica float64     `json:"messagesPerSecondPerReplica"`
+	UncertaintyPercent          *int32      `json:"uncertaintyPercent,omitempty"`
+	Observations                int32       `json:"observations"`
+	MeasuredBusyPercent         *int32      `json:"measuredBusyPercent,omitempty"`
+}
+
+type decided struct {
+	DecidedAt metav1.Time           `json:"decidedAt"`
+	Strategy  v1alpha1.StrategyType `json:"strategy,omitempty"`
+	Equation  string                `json:"equation,omitempty"`
+	LimitedBy string                `json:"limitedBy,omitempty"`
+	Expected  *expected             `json:"expected,omitempty"`
+	// HeldBy is the first guard that held, of those that were tried.
+	HeldBy *v1alpha1.Hold `json:"heldBy,omitempty"`
+}
+
+// expected is a load that returns.
+type expected struct {
+	BeginsAt                   metav1.Time `json:"beginsAt"`
+	WithinSeconds              float64     `json:"withinSeconds"`
+	PublishedMessagesPerSecond float64     `json:"publishedMessagesPerSecond"`
+	Foreseen                   int32       `json:"foreseen"`
+	Of                         int32       `json:"of"`
+}
+
+type change struct {
+	What string `json:"what"`
+	How  string `json:"how"`
+}
+
+// writer is what writes the replicas; without an actuator nothing does.
+type writer struct {
+	Actuator                v1alpha1.Actuator   `json:"actuator,omitempty"`
+	HorizontalPodAutoscaler string              `json:"horizontalPodAutoscaler,omitempty"`
+	ScaledObject            string              `json:"scaledObject,omitempty"`
+	Reason                  string              `json:"reason,omitempty"`
+	Suspended               *v1alpha1.TakenOver `json:"suspended,omitempty"`
+}
+
+type replicas struct {
+	Decided       *int32                    `json:"decided,omitempty"`
+	Spec          *int32                    `json:"spec,omitempty"`
+	Running       *int32                    `json:"running,omitempty"`
+	Consuming     *int32                    `json:"consuming,omitempty"`
+	Start         *v1alpha1.ReplicaStart    `json:"start,omitempty"`
+	LastScaleDown *v1alpha1.ScaleDownResult `json:"lastScaleDown,omitempty"`
+}
+
+// past is what was said about a time.
+type past struct {
+	At time.Time `json:"at"`
+	// Recorded is what the series of the policy say, with --prometheus; empty without series.
+	Recorded *recorded `json:"recorded,omitempty"`
+	// Events until then, the newest first.
+	Events []event `json:"events"`
+}
+
+type event struct {
+	Time    time.Time `json:"time"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	// Times and Until are of an event that was repeated.
+	Times int32      `json:"times,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// recorded are the series of a policy at a time.
+type recorded struct {
+	Modes                       []string `json:"modes,omitempty"`
+	ReadyMessages               *float64 `json:"readyMessages,omitempty"`
+	PublishedMessagesPerSecond  *float64 `json:"publishedMessagesPerSecond,omitempty"`
+	ProcessedMessagesPerSecond  *float64 `json:"processedMessagesPerSecond,omitempty"`
+	WaitSeconds                 *float64 `json:"waitSeconds,omitempty"`
+	LatencyObjectiveSeconds     *float64 `json:"latencyObjectiveSeconds,omitempty"`
+	MessagesPerSecondPerReplica *float64 `json:"messagesPerSecondPerReplica,omitempty"`
+	DesiredReplicas             *float64 `json:"desiredReplicas,omitempty"`
+	MinReplicas                 *float64 `json:"minReplicas,omitempty"`
+	MaxReplicas                 *float64 `json:"maxReplicas,omitempty"`
+	SpecReplicas                *float64 `json:"specReplicas,omitempty"`
+	RunningReplicas             *float64 `json:"runningReplicas,omitempty"`
+	HeldBy                      []string `json:"heldBy,omitempty"`
+	LimitedBy                   []string `json:"limitedBy,omitempty"`
+	// Attention are conditions as type, status and reason.
+	Attention []string `json:"attention,omitempty"`
+	isEmpty   bool
+}
+
+// newExplanation is what a policy is, without a decision.
+func newExplanation(p *v1alpha1.AutoscalingPolicy) explanation {
+	limits := v1alpha1.Limits{MinReplicas: decide.MinReplicas(p.Spec), MaxReplicas: p.Spec.MaxReplicas}
+	if p.Status.Limits != nil {
+		limits = *p.Status.Limits
+	}
+	return explanation{
+		Namespace: p.Namespace, Name: p.Name, Target: p.Status.Target, Mode: p.Spec.Mode,
+		MinReplicas: limits.MinReplicas, MaxReplicas: limits.MaxReplicas, ActiveSchedules: limits.Schedules,
+		LatencyObjectiveSeconds: decide.LatencyObjective(p.Spec).Seconds(),
+		Generation:              p.Generation, ObservedGeneration: p.Status.ObservedGeneration,
 	}
 }
 
-func (e explanation) head() section {
-	p := e.policy
-	s := section{title: "POLICY", note: p.Namespace + "/" + p.Name}
-	s.add("target", "%s", cmp.Or(p.Status.Target, "unknown"))
-	limits := e.limits()
-	s.add("replicas", "%d to %d", limits.MinReplicas, limits.MaxReplicas)
-	for _, name := range limits.Schedules {
-		s.add("schedule", "%s is active", name)
+// ofNow is the explanation of the last decision. It has fields of the policy: no text is parsed.
+func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
+	status, e := p.Status, newExplanation(p)
+	e.lastDecision = &lastDecision{
+		readAt: now, WrittenBy: writerOf(p), hasStatus: len(status.Conditions) > 0,
+		Replicas: replicas{
+			Decided: status.DesiredReplicas, Spec: status.SpecReplicas, Running: status.RunningReplicas,
+			Start: status.Start, LastScaleDown: status.LastScaleDown,
+		},
 	}
-	s.add("objective", "%s", short(decide.LatencyObjective(p.Spec)))
-	s.add("mode", "%s", p.Spec.Mode)
-	if seen := p.Status.ObservedGeneration; seen != 0 && seen != p.Generation {
-		s.add("status", "it describes generation %d of the spec, which has generation %d by now", seen, p.Generation)
+	if s := status.Signals; s != nil {
+		e.Measured = &measured{
+			MeasuredAt: s.MeasuredAt, ReadyMessages: s.ReadyMessages, DiscountedMessages: s.DiscountedMessages,
+			PublishedMessagesPerSecond: rateOf(s.PublishRate), ProcessedMessagesPerSecond: rateOf(s.ProcessRate),
+			Consumers: s.Consumers, Coverage: s.Coverage,
+		}
+		if s.Wait != nil {
+			e.Measured.WaitSeconds = new(s.Wait.Seconds())
+			e.Measured.WaitPercent = new(math.Round(100 * s.Wait.Seconds() / e.LatencyObjectiveSeconds))
+		}
+		e.Replicas.Consuming = s.Consumers
 	}
-	return s
-}
-
-// limits of replicas: those of active schedules, or of the spec.
-func (e explanation) limits() v1alpha1.Limits {
-	if limits := e.policy.Status.Limits; limits != nil {
-		return *limits
-	}
-	return v1alpha1.Limits{MinReplicas: decide.MinReplicas(e.policy.Spec), MaxReplicas: e.policy.Spec.MaxReplicas}
-}
-
-func (e explanation) measured() section {
-	signals := e.policy.Status.Signals
-	if signals == nil {
-		return section{title: "MEASURED", note: "nothing"}
-	}
-	s := section{title: "MEASURED", note: e.age(signals.MeasuredAt)}
-	backlog := number(signals.ReadyMessages, "messages")
-	if discounted := signals.DiscountedMessages; discounted != nil && signals.ReadyMessages != nil {
-		backlog += fmt.Sprintf(", of which %d do not count as work", *discounted)
-	}
-	s.add("backlog", "%s", backlog)
-	s.add("arriving", "%s", rate(signals.PublishRate))
-	s.add("processed", "%s", rate(signals.ProcessRate))
-	s.add("window", "rates cover the --rate-window of the adapter until then")
-	s.add("consumers", "%s", number(signals.Consumers, "connected replicas"))
-	objective := decide.LatencyObjective(e.policy.Spec)
-	if wait := signals.Wait; wait != nil {
-		s.add("wait", "%s for a message published now, %.0f%% of the objective", short(wait.Duration),
-			100*wait.Seconds()/objective.Seconds())
-	} else {
-		s.add("wait", "unknown")
-	}
-	if c := signals.Coverage; c == nil {
-		s.add("topics", "all are known")
-	} else {
-		s.add("topics", "%d of %d are known, so the numbers are lower bounds", c.KnownTopics, c.Topics)
-		for _, topic := range c.Missing {
-			s.add("missing", "%s: %s", topic.Name, topic.Message)
+	if c := status.Capacity; c != nil {
+		e.Learned = &learned{
+			LearnedAt: c.LearnedAt, MessagesPerSecondPerReplica: *rateOf(&c.MessagesPerSecond),
+			UncertaintyPercent: c.UncertaintyPercent, Observations: c.Observations,
+			MeasuredBusyPercent: c.MeasuredBusyPercent,
 		}
 	}
-	return s
+	if d := status.Decision; d != nil {
+		e.Decided = &decided{
+			DecidedAt: d.Time, Strategy: d.Strategy, Equation: d.Equation, LimitedBy: d.CappedBy, HeldBy: d.Hold,
+		}
+		if f := status.Forecast; f != nil {
+			e.Decided.Expected = &expected{
+				BeginsAt: f.Time, WithinSeconds: f.Within.Seconds(), PublishedMessagesPerSecond: *rateOf(&f.PublishRate),
+				Foreseen: f.Foreseen, Of: f.Of,
+			}
+		}
+		e.Changes = e.changes()
+	}
+	e.Attention, e.NotChecked = attention(status.Conditions)
+	return e
 }
 
-func (e explanation) learned() section {
-	c := e.policy.Status.Capacity
-	if c == nil {
-		return section{title: "LEARNED", note: "nothing yet"}
+// rateOf is nil for an unknown rate.
+func rateOf(r *v1alpha1.Rate) *float64 {
+	if r == nil {
+		return nil
 	}
-	s := section{title: "LEARNED", note: e.age(c.LearnedAt)}
-	capacity := rate(&c.MessagesPerSecond) + " by a replica that is busy"
-	if c.UncertaintyPercent != nil {
-		capacity += fmt.Sprintf(", ±%d%% (one standard deviation)", *c.UncertaintyPercent)
-	}
-	s.add("capacity", "%s, from %d observations", capacity, c.Observations)
-	if c.MeasuredBusyPercent != nil {
-		s.add("busy", "a replica that always has work reports to be busy %d%% of the time", *c.MeasuredBusyPercent)
-	}
-	return s
-}
-
-func (e explanation) decided() section {
-	status := e.policy.Status
-	d := status.Decision
-	if d == nil {
-		return section{title: "DECIDED", note: "nothing"}
-	}
-	s := section{title: "DECIDED", note: e.age(d.Time)}
-	s.add("replicas", "%s", number(status.DesiredReplicas, ""))
-	if d.Strategy != "" {
-		s.add("strategy", "%s", d.Strategy)
-	}
-	if d.Equation != "" {
-		s.add("equation", "%s", d.Equation)
-	}
-	switch d.CappedBy {
-	case "":
-	case decide.CappedByMax:
-		s.add("limited by", "maxReplicas, which is %d", e.limits().MaxReplicas)
-	case decide.CappedByMin:
-		s.add("limited by", "minReplicas, which is %d", e.limits().MinReplicas)
-	default:
-		s.add("limited by", "%s", d.CappedBy)
-	}
-	if f := status.Forecast; f != nil {
-		s.add("expected", "%s at %s, %s earlier or later: %d of the last %d came when they were expected",
-			rate(&f.PublishRate), f.Time.UTC().Format(time.DateTime), short(f.Within.Duration), f.Foreseen, f.Of)
-	}
-	if d.Hold != nil {
-		s.add("held by", "%s: %s", d.Hold.Reason, d.Hold.Message)
-	} else {
-		s.add("held by", "nothing")
-	}
-	return s
+	return new(r.AsApproximateFloat64())
 }
 
 // changes are what would give another number of replicas.
-func (e explanation) changes() section {
-	s := section{title: "TO CHANGE IT"}
-	d := e.policy.Status.Decision
-	if d == nil {
-		s.note = "there is no decision: see ATTENTION"
-		return s
-	}
-	switch d.CappedBy {
+func (e explanation) changes() (all []change) {
+	add := func(what, how string) { all = append(all, change{what, how}) }
+	switch by := e.Decided.LimitedBy; by {
 	case decide.CappedByMax, decide.CappedByMin:
-		s.add(d.CappedBy, "without this limit the load alone decides")
+		add(by, "without this limit the load alone decides")
 	case decide.CappedByPartitions:
-		s.add(d.CappedBy, "add partitions: each keeps one replica busy")
+		add(by, "add partitions: each keeps one replica busy")
 	}
-	if d.Hold != nil {
-		switch d.Hold.Reason {
+	if hold := e.Decided.HeldBy; hold != nil {
+		switch hold.Reason {
 		case decide.HoldScaleUpStabilized:
-			s.add("behavior", "a shorter scaleUp.stabilizationWindowSeconds adds replicas earlier")
+			add("behavior", "a shorter scaleUp.stabilizationWindowSeconds adds replicas earlier")
 		case decide.HoldScaleUpLimit, decide.HoldScaleDownLimit:
-			s.add("behavior", "its policies limit how fast replicas change")
+			add("behavior", "its policies limit how fast replicas change")
 		default:
-			s.add("hold", "it ends with its cause: Special cases in docs/algorithm.md has all")
+			add("hold", "it ends with its cause: Special cases in docs/algorithm.md has all")
 		}
 	}
-	switch d.Strategy {
+	switch e.Decided.Strategy {
 	case v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica, v1alpha1.StrategyUtilization:
-		s.add("strategies", "fewer replicas with a larger number in the parameters of %s", d.Strategy)
+		add("strategies", "fewer replicas with a larger number in the parameters of "+string(e.Decided.Strategy))
 	default:
-		s.add("objective", "longer than %s needs fewer replicas to drain a backlog, and shorter needs more: "+
-			"kubectl pap plan %s compares their costs", short(decide.LatencyObjective(e.policy.Spec)), e.policy.Name)
-		s.add("capacity", "fewer replicas are enough if each processes more: look at their CPU, and what they wait for")
+		add("objective", "longer than "+shortSeconds(e.LatencyObjectiveSeconds)+" needs fewer replicas to drain a backlog, "+
+			"and shorter needs more: kubectl pap plan "+e.Name+" compares their costs")
+		add("capacity", "fewer replicas are enough if each processes more: look at their CPU, and what they wait for")
 	}
-	return s
+	return all
 }
 
-// written is what writes the replicas.
-func (e explanation) written() section {
-	status := e.policy.Status
-	s := section{title: "WRITTEN BY", note: "nothing"}
+func writerOf(p *v1alpha1.AutoscalingPolicy) writer {
+	status := p.Status
+	w := writer{Suspended: status.TakenOver}
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	switch mode := e.policy.Spec.Mode; {
+	switch mode := p.Spec.Mode; {
 	case ready != nil && ready.Reason == v1alpha1.ReasonPaused:
-		s.add("reason", "%s", ready.Message)
+		w.Reason = ready.Message
 	case !mode.IsAuto():
-		s.add("reason", "mode is %s", mode)
+		w.Reason = "mode is " + string(mode)
 	case status.Actuator != nil:
-		s.note = string(status.Actuator.Type)
-		if status.HorizontalPodAutoscaler != "" {
-			s.add("object", "HorizontalPodAutoscaler %s", status.HorizontalPodAutoscaler)
-		}
-		if status.ScaledObject != "" {
-			s.add("object", "ScaledObject %s", status.ScaledObject)
-		}
-		s.add("reason", "%s", cmp.Or(status.Actuator.Reason, "unknown"))
+		w.Actuator, w.Reason = status.Actuator.Type, status.Actuator.Reason
+		w.HorizontalPodAutoscaler, w.ScaledObject = status.HorizontalPodAutoscaler, status.ScaledObject
 	}
-	if t := status.TakenOver; t != nil {
-		if t.MaxReplicas != nil {
-			s.add("suspended", "Function Mesh's autoscaler, with maxReplicas %d", *t.MaxReplicas)
-		}
-		if n := len(t.HorizontalPodAutoscalers); n > 0 {
-			s.add("suspended", "%d HorizontalPodAutoscalers, see status.takenOver", n)
-		}
-		for _, name := range t.ScaledObjects {
-			s.add("suspended", "ScaledObject %s", name)
-		}
-	}
-	return s
+	return w
 }
 
-func (e explanation) running() section {
-	status := e.policy.Status
-	s := section{title: "REPLICAS"}
-	s.add("decided", "%s", number(status.DesiredReplicas, ""))
-	s.add("in the spec", "%s", number(status.SpecReplicas, ""))
-	s.add("running", "%s", number(status.RunningReplicas, ""))
-	var consumers *int32
-	if status.Signals != nil {
-		consumers = status.Signals.Consumers
-	}
-	s.add("consuming", "%s", number(consumers, ""))
-	if start := status.Start; start != nil {
-		s.add("start", "%ds, median of %d: scheduling %ds, init containers %ds, containers %ds, program %ds",
-			start.TotalSeconds, start.Replicas, start.SchedulingSeconds, start.InitContainersSeconds, start.ContainersSeconds,
-			start.ProgramSeconds)
-	}
-	if last := status.LastScaleDown; last != nil {
-		s.add("removed", "%d, %s ago; redelivered: %s", last.RemovedReplicas, ago(last.Time.Time, e.now),
-			number(last.RedeliveredMessages, "messages"))
-	}
-	return s
-}
-
-// attention are the conditions that are not as they should be. Of those that say the same, the first is there.
-func (e explanation) attention() section {
-	s := section{title: "ATTENTION"}
-	var unchecked []string
-	seen := map[line]bool{}
-	for _, c := range e.policy.Status.Conditions {
-		said := line{c.Reason, c.Message}
+// attention are the conditions that are not as they should be, and the types of those that were not checked. Of
+// conditions that say the same, the first is there.
+func attention(conditions []metav1.Condition) (all []metav1.Condition, unchecked []string) {
+	type said struct{ reason, message string }
+	seen := map[said]bool{}
+	for _, c := range conditions {
+		one := said{c.Reason, c.Message}
 		switch {
-		case asItShould(c) || seen[said]:
-			continue
+		case asItShould(c) || seen[one]:
 		case c.Status == metav1.ConditionUnknown && c.Reason == v1alpha1.ReasonNotChecked:
 			unchecked = append(unchecked, c.Type)
-			continue
+		default:
+			seen[one] = true
+			all = append(all, c)
 		}
-		seen[said] = true
-		since := ""
-		if c.LastTransitionTime.Unix() > 0 { // the API server's default has no time
-			since = " for " + ago(c.LastTransitionTime.Time, e.now)
-		}
-		s.add(c.Type, "%s%s (%s): %s", c.Status, since, c.Reason, c.Message)
 	}
-	if len(unchecked) > 0 {
-		s.add("not checked", "%s", strings.Join(unchecked, ", "))
-	}
-	switch {
-	case len(e.policy.Status.Conditions) == 0:
-		s.note = "the policy has no status: check that the adapter runs"
-	case len(s.lines) == 0:
-		s.note = "nothing: all conditions are as they should be"
-	}
-	return s
+	return all, unchecked
 }
 
 // asItShould reports whether a condition needs no attention.
@@ -271,23 +291,4 @@ func asItShould(c metav1.Condition) bool {
 	default:
 		return c.Status == metav1.ConditionTrue
 	}
-}
-
-// age is how long ago something was, and when.
-func (e explanation) age(at metav1.Time) string {
-	return ago(at.Time, e.now) + " ago, at " + at.UTC().Format(time.RFC3339)
-}
-
-func number[T int32 | int64](value *T, unit string) string {
-	if value == nil {
-		return "unknown"
-	}
-	return strings.TrimRight(fmt.Sprintf("%d %s", *value, unit), " ")
-}
-
-func rate(r *v1alpha1.Rate) string {
-	if r == nil {
-		return "unknown"
-	}
-	return r.String() + " messages/s"
 }

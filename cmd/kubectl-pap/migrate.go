@@ -70,31 +70,29 @@ const (
 
 // migrateOptions are the flags of kubectl pap migrate.
 type migrateOptions struct {
-	cluster         clusterFlags
-	all, apply, yes bool
-	from, form      string
+	cluster    clusterFlags
+	output     outputFlag
+	apply, yes bool
+	from       string
 }
 
 func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
-	o := migrateOptions{cluster: newClusterFlags()}
+	o := migrateOptions{cluster: newClusterFlags(), output: outputFlag{form: formYAML}}
 	command := &cobra.Command{
 		Use: "migrate", Short: "Write policies for what KEDA, HPAs and Function Mesh scale today",
 		Long: migrateLong, Example: migrateExample, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams) },
 	}
 	f := command.Flags()
-	f.BoolVarP(&o.all, "all-namespaces", "A", false, "Read all namespaces.")
 	f.StringVar(&o.from, "from", fromAll, "What to translate: all, keda, hpa or function-mesh.")
-	f.StringVarP(&o.form, "output", "o", formYAML, "Output format: yaml, or json, which has no comments.")
+	o.output.addTo(command, "yaml, or json, which has no comments.", formYAML, formJSON)
 	f.BoolVar(&o.apply, "apply", false, "Do the next step of each target, after asking: create policies in mode "+
 		"Recommend, or set them to mode Auto.")
 	f.BoolVarP(&o.yes, "yes", "y", false, "With --apply: do not ask.")
 	o.cluster.addTo(f)
-	o.cluster.addNamespace(f, "Namespace to read.")
+	o.cluster.addNamespaces(f, "Namespace to read.", "Read all namespaces.")
 	_ = command.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(
 		[]cobra.Completion{fromAll, fromKEDA, fromHPA, fromFunctionMesh}, cobra.ShellCompDirectiveNoFileComp))
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{formYAML, formJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -103,14 +101,10 @@ func (o *migrateOptions) check() error {
 	switch {
 	case !slices.Contains([]string{fromAll, fromKEDA, fromHPA, fromFunctionMesh}, o.from):
 		return fmt.Errorf("--from is %q: it must be all, keda, hpa or function-mesh", o.from)
-	case o.form != formYAML && o.form != formJSON:
-		return fmt.Errorf("--output is %q: it must be yaml or json", o.form)
-	case o.apply && o.form == formJSON:
+	case o.apply && o.output.form == formJSON:
 		return errors.New("--output json writes policies, and --apply creates them: leave out one of them")
 	case o.yes && !o.apply:
 		return errors.New("--yes answers the questions of --apply: add --apply, or leave out --yes")
-	case o.all && o.cluster.overrides.Context.Namespace != "":
-		return errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
 	}
 	return nil
 }
@@ -119,12 +113,9 @@ func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStr
 	if err := o.check(); err != nil {
 		return err
 	}
-	namespace := ""
-	if !o.all {
-		var err error
-		if namespace, err = o.cluster.namespace(); err != nil {
-			return err
-		}
+	namespace, err := o.cluster.namespaces()
+	if err != nil {
+		return err
 	}
 	kube, err := o.cluster.client()
 	if err != nil {
@@ -137,10 +128,10 @@ func (o *migrateOptions) run(ctx context.Context, streams genericiooptions.IOStr
 	result := migrate.Translate(in)
 	nothing := len(result.Moves) == 0 && len(result.Begun) == 0 && len(result.Untranslated) == 0
 	if nothing {
-		err = nothingToMigrate(streams, result, o.all)
+		err = nothingToMigrate(streams, result, *o.cluster.all)
 	}
 	switch {
-	case o.form == formJSON:
+	case o.output.form == formJSON:
 		err = errors.Join(err, writeMovesJSON(streams.Out, result.Moves))
 	case nothing:
 	case o.apply:

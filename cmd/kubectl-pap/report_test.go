@@ -70,7 +70,8 @@ func TestReportWritesEachForm(t *testing.T) {
 	const period = "2026-10-28T00:00:00Z to 2026-11-27T00:00:00Z (720h)"
 	text := report("-A", "--cost-per-replica-hour", "0.5")
 	require.Contains(t, text, "1 policies, "+period+"\nLatency objectives were met 99.00% of the time, with 40% fewer")
-	require.Contains(t, text, "\nmedia/resize  99.00%  7h12m  2160.0     1440.0  40%     1080.00  720.00      0s\n")
+	require.Contains(t, text, "\nmedia/resize  99.00%  7h12m  2160.0     1440.0  40%     1080.00  720.00\n")
+	require.Contains(t, text, "\nPOLICY        NO DATA\nmedia/resize  0s\n", "the columns that do not fit")
 	var decoded struct {
 		Items []struct {
 			Name         string  `json:"name"`
@@ -110,14 +111,14 @@ func TestReportAndPlanNameTheFix(t *testing.T) {
 		want string
 	}{
 		"no Prometheus":          {[]string{"report", "-A"}, `required flag(s) "prometheus" not set`},
-		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "yaml"}, "it must be json, csv or html"},
+		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "wide"}, "it must be one of json, yaml, csv, html"},
 		"an unknown group":       {[]string{"report", "-A", prometheus, "--by", "team"}, "or label= with the key of a label"},
 		"a label without a key":  {[]string{"report", "-A", prometheus, "--by", "label="}, "label= with the key"},
 		"a cost below nothing":   {[]string{"report", "-A", prometheus, "--cost-per-replica-hour=-1"}, "it must be from 0"},
 		"a namespace, and all":   {[]string{"report", "-A", "-n", "a", prometheus}, "leave out one of them"},
 		"a time without a unit":  {[]string{"report", "-A", prometheus, "--since", "7"}, `--since is "7"`},
 		"no policy to plan":      {[]string{"plan", prometheus}, "accepts 1 arg(s)"},
-		"an unknown form of it":  {[]string{"plan", "a", prometheus, "-o", "csv"}, "it must be json"},
+		"an unknown form of it":  {[]string{"plan", "a", prometheus, "-o", "csv"}, "it must be one of json, yaml"},
 		"an objective too short": {[]string{"plan", "a", prometheus, "--objectives", "1ms"}, "must be from 1s to 24h"},
 		"too many objectives": {
 			[]string{"plan", "a", prometheus, "--objectives", strings.Repeat("1s,", 20) + "1s"}, "at most 20",

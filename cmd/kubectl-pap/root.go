@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 )
 
@@ -50,7 +51,7 @@ func writeJSON(out io.Writer, value any) error {
 
 // confirmed asks a question: y and yes agree. The end of the input does not, and ends the line.
 func confirmed(in *bufio.Reader, out io.Writer, question string) (bool, error) {
-	if _, err := io.WriteString(out, question+" [y/N] "); err != nil {
+	if _, err := io.WriteString(out, output.Wrap(question+" [y/N]", "", "  ", textWidth(out))+" "); err != nil {
 		return false, err
 	}
 	answer, err := in.ReadString('\n')

@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // section is a part of an explanation.
@@ -28,11 +30,8 @@ const (
 	minWidth     = 40
 )
 
-// text wraps at width columns, and at 80 with 0.
+// text wraps at width columns.
 func text(sections []section, width int) string {
-	if width == 0 {
-		width = defaultWidth
-	}
 	var text strings.Builder
 	for _, s := range sections {
 		if text.Len() > 0 {
@@ -54,23 +53,6 @@ func row(l line, indent string, width int) string {
 		begin += "\n" + strings.Repeat(" ", margin)
 	}
 	beside := strings.Repeat(" ", margin)
-	lines := strings.TrimPrefix(wrapped(l.text, beside, beside, max(minWidth, width)), beside)
+	lines := strings.TrimPrefix(output.Wrap(l.text, beside, beside, width), beside)
 	return strings.TrimRight(begin+lines, " ") + "\n"
-}
-
-// wrapped breaks a text into lines of width columns. The first line begins with first, the others with next.
-func wrapped(text, first, next string, width int) string {
-	var lines []string
-	for _, word := range strings.Fields(text) {
-		last := len(lines) - 1
-		switch {
-		case last < 0:
-			lines = append(lines, first+word)
-		case len([]rune(lines[last]))+1+len([]rune(word)) > width:
-			lines = append(lines, next+word)
-		default:
-			lines[last] += " " + word
-		}
-	}
-	return strings.Join(lines, "\n")
 }

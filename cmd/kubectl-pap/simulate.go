@@ -70,7 +70,8 @@ const (
 type simulateOptions struct {
 	modelOptions
 
-	policyFile, output, html string
+	output                   outputFlag
+	policyFile, html         string
 	minReplicas, maxReplicas int32
 	objective                time.Duration
 }
@@ -133,7 +134,7 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 		"CPU time of a busy replica in percent of its request, as measured by the HorizontalPodAutoscaler on CPU.")
 	f.IntVar(&o.fixed, "fixed-replicas", 0,
 		"Replicas of the contender without scaling. Default: those for the highest rate at 80% utilization.")
-	f.StringVarP(&o.output, "output", "o", "", "Output format: json, or a table when empty.")
+	o.output.addTo(command, "json or yaml, or a table when empty.", formJSON, formYAML)
 	f.StringVar(&o.html, "html", "", "File to write an HTML page with the numbers and charts to.")
 	o.add(f)
 	f.StringVarP(&o.prometheus.namespace, "namespace", "n", "",
@@ -146,9 +147,6 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams genericiooptions.IOStreams) error {
-	if o.output != "" && o.output != "json" {
-		return fmt.Errorf("--output is %q: it must be json, or empty for a table", o.output)
-	}
 	policy, err := o.policy(ctx, flags, streams.In)
 	if err != nil {
 		return err
@@ -166,10 +164,7 @@ func (o *simulateOptions) run(ctx context.Context, flags *pflag.FlagSet, streams
 			return fmt.Errorf("--html: %w", err)
 		}
 	}
-	if o.output == "json" {
-		return writeJSON(streams.Out, result)
-	}
-	return result.WriteTable(streams.Out)
+	return o.output.write(streams.Out, result, result.Text)
 }
 
 // config of the comparison. Flags take precedence over Prometheus.

@@ -49,7 +49,7 @@ func TestSimulateWritesATable(t *testing.T) {
 		"--cost-per-replica-hour", "0.1")
 	require.NoError(t, err)
 	require.Contains(t, out, "load.csv, 10m0s, 18,000 messages, peak 30/s")
-	require.Contains(t, out, "48.99 (40 to 60) messages/s (--capacity), starts in 20 s (--start-time)")
+	require.Contains(t, flat(out), "48.99 (40 to 60) messages/s (--capacity), starts in 20 s (--start-time)")
 	require.Contains(t, out, "COST")
 	require.Contains(t, out, "pulsar-autoscaler")
 }
@@ -60,7 +60,7 @@ func TestSimulateReadsCountsOfMessages(t *testing.T) {
 		[]byte("timestamp,messages\n2026-03-02T09:00:00Z,9000\n2026-03-02T09:05:00Z,9000\n"), 0o600))
 	out, err := kubectlPap(t, "", "simulate", "--trace", path, "--capacity", "50")
 	require.NoError(t, err)
-	require.Contains(t, out, "counts.csv, 10m0s, 18,000 messages, peak 30/s, from 2026-03-02T09:00:00Z")
+	require.Contains(t, flat(out), "counts.csv, 10m0s, 18,000 messages, peak 30/s, from 2026-03-02T09:00:00Z")
 }
 
 func TestSimulateReadsAPolicyFromStandardInput(t *testing.T) {
@@ -114,7 +114,7 @@ func TestSimulateNamesTheFix(t *testing.T) {
 			[]string{"--trace", load, "--capacity", "5", "--latency-objective", "1ms"}, "--latency-objective is 1ms",
 		},
 		"no such policy":    {[]string{"-f", "missing.yaml", "--trace", load}, "--filename: open missing.yaml"},
-		"an unknown format": {[]string{"-o", "yaml", "--trace", load}, "--output is"},
+		"an unknown format": {[]string{"-o", "csv", "--trace", load}, "it must be one of json, yaml"},
 		"an argument":       {[]string{"now"}, "unknown command"},
 	}
 	for name, tt := range tests {

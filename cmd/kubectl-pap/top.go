@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -49,18 +48,12 @@ const topExample = `  # The policies of the current namespace
   # The policies with messages that wait longer than the objective
   kubectl pap top -A -o json | jq -r '.items[] | select(.waitPercent > 100) | .namespace + "/" + .name'`
 
-// Output formats.
-const (
-	formWide = "wide"
-	formJSON = "json"
-	formYAML = "yaml"
-)
-
 // topOptions are the flags of kubectl pap top.
 type topOptions struct {
-	cluster        clusterFlags
-	all, watch     bool
-	selector, form string
+	cluster  clusterFlags
+	output   outputFlag
+	watch    bool
+	selector string
 }
 
 func newTop(streams genericiooptions.IOStreams) *cobra.Command {
@@ -71,14 +64,11 @@ func newTop(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams.Out) },
 	}
 	f := command.Flags()
-	f.BoolVarP(&o.all, "all-namespaces", "A", false, "List the policies of all namespaces.")
 	f.BoolVarP(&o.watch, "watch", "w", false, "Redraw the list when a policy changes.")
 	f.StringVarP(&o.selector, "selector", "l", "", "Label selector of the policies, such as team=media.")
-	f.StringVarP(&o.form, "output", "o", "", "Output format: wide, json or yaml, or a table of 80 columns when empty.")
+	o.output.addTo(command, "wide, json or yaml, or a table of 80 columns when empty.", formWide, formJSON, formYAML)
 	o.cluster.addTo(f)
-	o.cluster.addNamespace(f, "Namespace of the policies.")
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{formWide, formJSON, formYAML}, cobra.ShellCompDirectiveNoFileComp))
+	o.cluster.addNamespaces(f, "Namespace of the policies.", "List the policies of all namespaces.")
 	return command
 }
 
@@ -140,54 +130,32 @@ func (o *topOptions) run(ctx context.Context, out io.Writer) error {
 
 // selection validates the flags.
 func (o *topOptions) selection() (selection, error) {
-	switch {
-	case o.form != "" && o.form != formWide && o.form != formJSON && o.form != formYAML:
-		return selection{}, fmt.Errorf("--output is %q: it must be wide, json or yaml, or empty for a table", o.form)
-	case o.watch && (o.form == formJSON || o.form == formYAML):
+	if o.watch && (o.output.form == formJSON || o.output.form == formYAML) {
 		return selection{}, errors.New("--watch draws a table: leave out --output, or set it to wide")
-	case o.all && o.cluster.overrides.Context.Namespace != "":
-		return selection{}, errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
 	}
 	parsed, err := labels.Parse(o.selector)
 	if err != nil {
 		return selection{}, fmt.Errorf("--selector: %w", err)
 	}
-	selected := selection{labels: parsed}
-	if !o.all {
-		selected.namespace, err = o.cluster.namespace()
-	}
-	return selected, err
+	namespace, err := o.cluster.namespaces()
+	return selection{namespace, parsed}, err
 }
 
-func (o *topOptions) table() topTable { return topTable{namespaces: o.all, wide: o.form == formWide} }
+func (o *topOptions) table() topTable {
+	return topTable{namespaces: *o.cluster.all, wide: o.output.form == formWide}
+}
 
 // write writes the policies once.
 func (o *topOptions) write(out io.Writer, policies []v1alpha1.AutoscalingPolicy, now time.Time) error {
 	rows := topRows(policies)
-	list := map[string][]topRow{"items": rows}
-	switch o.form {
-	case formJSON:
-		return writeJSON(out, list)
-	case formYAML:
-		text, err := yaml.Marshal(list)
-		if err == nil {
-			_, err = out.Write(text)
+	return o.output.write(out, map[string][]topRow{"items": rows}, func(int) string {
+		switch width, _ := terminalSize(out); {
+		case len(rows) > 0:
+			return o.table().text(rows, width, now) // it is not cut for other programs
+		case *o.cluster.all:
+			return "No policies found.\n"
+		default:
+			return "No policies found in this namespace: -A lists those of all namespaces.\n"
 		}
-		return err
-	}
-	if len(rows) == 0 {
-		return nothingFound(out, o.all)
-	}
-	width, _ := terminalSize(out)
-	_, err := io.WriteString(out, o.table().text(rows, width, now))
-	return err
-}
-
-func nothingFound(out io.Writer, all bool) error {
-	text := "No policies found in this namespace: -A lists those of all namespaces.\n"
-	if all {
-		text = "No policies found.\n"
-	}
-	_, err := io.WriteString(out, text)
-	return err
+	})
 }

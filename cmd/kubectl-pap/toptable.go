@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -46,9 +45,7 @@ func (t topTable) text(rows []topRow, width int, now time.Time) string {
 	if width > 0 && !t.wide {
 		cells = cut(cells, width)
 	}
-	var text strings.Builder
-	_ = output.Columns(&text, columnGap, cells) // a strings.Builder does not fail
-	return text.String()
+	return output.Columns(cells, columnGap, 0)
 }
 
 func (t topTable) header() []string {
@@ -125,6 +122,10 @@ func short(d time.Duration) string {
 	return duration.HumanDuration(d)
 }
 
+func shortSeconds(seconds float64) string {
+	return short(time.Duration(seconds * float64(time.Second)))
+}
+
 // ago is the age of something.
 func ago(at, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }
 
@@ -162,6 +163,14 @@ func compact(value float64) string {
 		}
 	}
 	return v1alpha1.NewRate(value).String() + suffix
+}
+
+// textWidth is the number of columns for people.
+func textWidth(out io.Writer) int {
+	if width, _ := terminalSize(out); width > 0 {
+		return max(minWidth, width)
+	}
+	return defaultWidth
 }
 
 // terminalSize is 0, 0 if the output is no terminal.

@@ -84,12 +84,10 @@ func (c *Curve) AddLimit(by string, replicas int) {
 	slices.SortStableFunc(c.Limits, func(a, b Limit) int { return cmp.Compare(a.Replicas, b.Replicas) })
 }
 
-// Text is the curve for a terminal.
-func (c Curve) Text() string {
+// Text is the curve for a terminal of a width.
+func (c Curve) Text(width int) string {
 	var text strings.Builder
-	output.Printf(&text, "Load:     %s\nReplica:  %s messages/s (%s), starts in %s s (%s)\n\n", c.Load,
-		c.Function.MessagesPerSecond.text("%.4g"), c.Function.MessagesPerSecond.Source, c.Function.StartSeconds.text("%.3g"),
-		c.Function.StartSeconds.Source)
+	output.Printf(&text, "%s\n%s\n\n", c.Load.text(width), c.Function.text(width))
 	header := []string{"OBJECTIVE", "REPLICA-HOURS/DAY", "LATE", "MAX"}
 	if c.Points[0].CostPerDay != nil {
 		header = append(header, "COST/DAY")
@@ -108,7 +106,7 @@ func (c Curve) Text() string {
 		}
 		rows = append(rows, row)
 	}
-	_ = output.Columns(&text, columnGap, rows) // a strings.Builder does not fail
+	text.WriteString(output.Columns(rows, columnGap, width) + "\n")
 	rows = [][]string{{"LIMIT", "REPLICAS", "MESSAGES/S", "OF PEAK"}}
 	for _, limit := range c.Limits {
 		rows = append(rows, []string{
@@ -116,13 +114,12 @@ func (c Curve) Text() string {
 			limit.MessagesPerSecond.times(100 / c.Load.PeakMessagesPerSecond).text("%.0f%%"),
 		})
 	}
-	output.Printf(&text, "\n")
-	_ = output.Columns(&text, columnGap, rows)
+	text.WriteString(output.Columns(rows, columnGap, width))
 	for i, note := range c.Notes {
 		if i == 0 {
-			output.Printf(&text, "\n")
+			text.WriteByte('\n')
 		}
-		output.Printf(&text, "Note: %s\n", note)
+		text.WriteString(output.Wrap("Note: "+note, "", indent, width) + "\n")
 	}
 	return text.String()
 }

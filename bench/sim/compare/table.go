@@ -6,41 +6,54 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-// columnGap is between the columns of tables.
-const columnGap = 3
+const (
+	// columnGap is between the columns of tables.
+	columnGap = 2
+	// indent is that of the second line of a sentence.
+	indent = "  "
+)
 
-// WriteTable writes a result to a terminal.
-func (r Result) WriteTable(to io.Writer) error {
+// Text is the result for a terminal of a width.
+func (r Result) Text(width int) string {
 	var text strings.Builder
-	line := func(format string, args ...any) { output.Printf(&text, format+"\n", args...) }
+	line := func(sentence string) { text.WriteString(output.Wrap(sentence, "", indent, width) + "\n") }
 	f := r.Function
-	line("Load:      %s", r.Load)
-	line("Replica:   %s messages/s (%s), starts in %s s (%s)", f.MessagesPerSecond.text("%.4g"),
-		f.MessagesPerSecond.Source, f.StartSeconds.text("%.3g"), f.StartSeconds.Source)
-	line("Objective: %s, %d to %d replicas\n", time.Duration(f.ObjectiveSeconds*float64(time.Second)), f.MinReplicas,
-		f.MaxReplicas)
-	_ = output.Columns(&text, columnGap, r.rows()) // a strings.Builder does not fail
-	line("\n%s", r.verdict())
+	output.Printf(&text, "%s\n%s\n", r.Load.text(width), f.text(width))
+	output.Printf(&text, "Objective: %s, %d to %d replicas\n\n", time.Duration(f.ObjectiveSeconds*float64(time.Second)),
+		f.MinReplicas, f.MaxReplicas)
+	text.WriteString(output.Columns(r.rows(), columnGap, width) + "\n")
+	line(r.verdict())
 	for _, better := range r.Better {
-		line("- %s", better)
+		line("- " + better)
 	}
-	if text := r.Check.text(); text != "" {
-		line("%s", text)
+	if check := r.Check.text(); check != "" {
+		line(check)
 	}
 	for _, note := range r.Notes {
-		line("Note: %s", note)
+		line("Note: " + note)
 	}
-	if _, err := io.WriteString(to, text.String()); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
+	return text.String()
+}
+
+// text is the load in lines of a width.
+func (l Load) text(width int) string { return facts("Load:", l.String(), width) }
+
+// text is what is assumed of a replica.
+func (f Function) text(width int) string {
+	return facts("Replica:", fmt.Sprintf("%s messages/s (%s), starts in %s s (%s)", f.MessagesPerSecond.text("%.4g"),
+		f.MessagesPerSecond.Source, f.StartSeconds.text("%.3g"), f.StartSeconds.Source), width)
+}
+
+// facts are a text beside its label.
+func facts(label, text string, width int) string {
+	const beside = len("Objective: ")
+	return output.Wrap(text, fmt.Sprintf("%-*s", beside, label), strings.Repeat(" ", beside), width)
 }
 
 // text describes how well the model fits; empty without a check.

@@ -1,0 +1,221 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
+)
+
+// clusterFlags are kubectl's flags that select a cluster and a user.
+type clusterFlags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides *clientcmd.ConfigOverrides
+	// all is true for all namespaces.
+	all *bool
+}
+
+func newClusterFlags() clusterFlags {
+	return clusterFlags{clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}, new(bool)}
+}
+
+// addTo adds the flags except the namespace: runs create their own.
+func (c clusterFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "File with the kubeconfig.")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ContextOverrideFlags.Namespace.LongName = ""
+	clientcmd.BindOverrideFlags(c.overrides, flags, names)
+}
+
+// addNamespace adds the namespace of existing objects.
+func (c clusterFlags) addNamespace(flags *pflag.FlagSet, usage string) {
+	flags.StringVarP(&c.overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", usage)
+}
+
+// addNamespaces adds the namespace of a list, and the flag for all of them.
+func (c clusterFlags) addNamespaces(flags *pflag.FlagSet, usage, usageOfAll string) {
+	flags.BoolVarP(c.all, "all-namespaces", "A", false, usageOfAll)
+	c.addNamespace(flags, usage)
+}
+
+func (c clusterFlags) config() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, c.overrides)
+}
+
+func (c clusterFlags) client() (client.Client, error) {
+	config, err := c.config().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return run.NewClient(config)
+}
+
+// namespace returns the namespace of the flag, else of the context.
+func (c clusterFlags) namespace() (string, error) {
+	namespace, _, err := c.config().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
+// namespaces returns the namespace of a list; empty for all.
+func (c clusterFlags) namespaces() (string, error) {
+	switch {
+	case *c.all && c.overrides.Context.Namespace != "":
+		return "", errors.New("--all-namespaces cannot be used with --namespace: leave out one of them")
+	case *c.all:
+		return "", nil
+	default:
+		return c.namespace()
+	}
+}
+
+// Output formats.
+const (
+	formCSV  = "csv"
+	formHTML = "html"
+	formJSON = "json"
+	formWide = "wide"
+	formYAML = "yaml"
+)
+
+// outputFlag is the format in which a command writes its result. It is empty for people.
+type outputFlag struct {
+	form  string
+	forms []string
+}
+
+// addTo adds the flag, with the formats of the command.
+func (o *outputFlag) addTo(command *cobra.Command, usage string, forms ...string) {
+	o.forms = forms
+	command.Flags().VarP(o, "output", "o", "Output format: "+usage)
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// String returns the format.
+func (o *outputFlag) String() string { return o.form }
+
+// Type is the name of the value in the help text.
+func (o *outputFlag) Type() string { return "string" }
+
+// Set accepts the formats of the command.
+func (o *outputFlag) Set(form string) error {
+	if form != "" && !slices.Contains(o.forms, form) {
+		return fmt.Errorf("it must be one of %s, or empty", strings.Join(o.forms, ", "))
+	}
+	o.form = form
+	return nil
+}
+
+// write writes a result for programs, or for people the text that has at most so many columns.
+func (o *outputFlag) write(out io.Writer, result any, text func(width int) string) error {
+	switch o.form {
+	case formJSON:
+		return writeJSON(out, result)
+	case formYAML:
+		encoded, err := yaml.Marshal(result)
+		if err == nil {
+			_, err = out.Write(encoded)
+		}
+		return err
+	default:
+		_, err := io.WriteString(out, text(textWidth(out)))
+		return err
+	}
+}
+
+// addAccess adds the adapter's flags for Pulsar.
+func addAccess(flags *pflag.FlagSet, access *run.Access) {
+	flags.StringVar(&access.TokenFile, "pulsar-token-file", "", "File with a token for Pulsar.")
+	flags.StringVar(&access.Plugin, "pulsar-auth-plugin", "",
+		"authPlugin of Pulsar's client.conf: token, tls, basic, oauth2 or a class of these.")
+	flags.StringVar(&access.ParamsFile, "pulsar-auth-params-file", "",
+		"File with authParams of Pulsar's client.conf for --pulsar-auth-plugin.")
+	flags.StringVar(&access.CAFile, "pulsar-ca-file", "", "PEM file of the authorities that signed Pulsar's certificates.")
+}
+
+// unit is the unit of a rangeFlag.
+type unit int
+
+const (
+	perSecond unit = iota
+	seconds
+)
+
+// rangeFlag is a flag for a number or its bounds: 50 or 40-60, and for durations 25s or 20s-1m.
+type rangeFlag struct {
+	unit  unit
+	value compare.Range
+	text  string
+	set   bool
+}
+
+// String returns the text of the flag.
+func (f *rangeFlag) String() string { return f.text }
+
+// Type is the name of the value in the help text.
+func (f *rangeFlag) Type() string {
+	if f.unit == seconds {
+		return "duration"
+	}
+	return "rate"
+}
+
+// Set parses a number, or two with a hyphen between them.
+func (f *rangeFlag) Set(text string) error {
+	first, second, isRange := strings.Cut(text, "-")
+	if !isRange {
+		second = first
+	}
+	low, err := f.parse(first)
+	if err != nil {
+		return err
+	}
+	high, err := f.parse(second)
+	if err != nil {
+		return err
+	}
+	if low > high {
+		return fmt.Errorf("%s is above %s: name the smaller one first", first, second)
+	}
+	// The expected value is the geometric mean of the bounds.
+	f.value = compare.Range{Low: low, Expected: math.Sqrt(low * high), High: high}
+	if low == high {
+		f.value = compare.Exactly(low)
+	}
+	f.text, f.set = text, true
+	return nil
+}
+
+func (f *rangeFlag) parse(text string) (float64, error) {
+	if f.unit == seconds {
+		value, err := time.ParseDuration(text)
+		if err != nil || value < 0 || value > time.Hour {
+			return 0, fmt.Errorf("%q must be a duration from 0s to 1h, such as 25s, or a range such as 20s-40s", text)
+		}
+		return value.Seconds(), nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value > 0 && value <= 1e9) {
+		return 0, fmt.Errorf("%q must be a number above 0 and at most 1e9, such as 50, or a range such as 40-60", text)
+	}
+	return value, nil
+}
