@@ -46,7 +46,7 @@ func (c checker) receiveQueue(ctx context.Context, p *v1alpha1.AutoscalingPolicy
 	capacity := p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64()
 	work := time.Duration(float64(size) / max(capacity, 1e-3) * float64(time.Second))
 	found := checked{check, result, "", fmt.Sprintf(holds+" %s of a replica's work for each partition, and "+
-		"latencyObjective is %s", size, short(work), short(objective))}
+		"latencyObjective is %s", size, short(work.Seconds()), short(objective.Seconds()))}
 	if work > objective {
 		if result == resultOK {
 			found.Result = resultWarning

@@ -29,7 +29,7 @@ numbers, holds and limits, what would give another number, what writes the repli
 are not as they should be.
 
 All of it is in the spec and the status of the policy. A condition's message names the fix, and docs/runbook.md has
-more for each reason.
+more for each reason. With -o json or yaml an unknown value is absent, and units are in the names of the fields.
 
 With --at it shows what the events of the policy say until then: each change of the desired replicas with its equation,
 and each problem and its end. With --prometheus it also shows what the series of the adapter (docs/metrics.md) say about

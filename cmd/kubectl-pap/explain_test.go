@@ -96,6 +96,58 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 	return p
 }
 
+func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
+	server := newPolicyServer(t, scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
+		setCondition("ObjectiveMet", "False", "ReplicasHeld", "replicas are held"),
+		func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Decision.CappedBy, p.Status.RunningReplicas = "partitions", nil
+			p.Status.Forecast = &v1alpha1.ExpectedLoad{
+				Time:   metav1.NewTime(fixture.Noon().Add(5 * time.Minute)),
+				Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
+			}
+		}))
+	out, err := kubectlPap(t, "", "explain", "resize", "-n", "media", "-o", "json", "--server", server.url)
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"namespace": "media", "name": "resize", "target": "Function/resize", "minReplicas": 1, "maxReplicas": 20,
+		"latencyObjectiveSeconds": 30, "mode": "Auto", "generation": 1, "observedGeneration": 1,
+		"measured": {
+			"measuredAt": "2026-11-21T12:00:00Z", "readyMessages": 15060, "discountedMessages": 60,
+			"publishedMessagesPerSecond": 412, "processedMessagesPerSecond": 61.3, "consumers": 11,
+			"waitSeconds": 22, "waitPercent": 73
+		},
+		"learned": {
+			"learnedAt": "2026-11-21T11:57:00Z", "messagesPerSecondPerReplica": 61.3, "uncertaintyPercent": 8,
+			"observations": 12, "measuredBusyPercent": 98
+		},
+		"decided": {
+			"decidedAt": "2026-11-21T12:00:00Z", "strategy": "Capacity",
+			"equation": "(412/s arriving + 13000 backlog / 18s) / 61.3/s per replica = 18.50", "limitedBy": "partitions",
+			"expected": {
+				"beginsAt": "2026-11-21T12:05:00Z", "withinSeconds": 8, "publishedMessagesPerSecond": 400,
+				"foreseen": 38, "of": 40
+			},
+			"heldBy": {"reason": "ReadingPartial", "message": "the load may be larger"}
+		},
+		"changes": [
+			{"what": "partitions", "how": "add partitions: each keeps one replica busy"},
+			{"what": "hold", "how": "it ends with its cause: Special cases in docs/algorithm.md has all"},
+			{"what": "objective", "how": "longer than 30s needs fewer replicas to drain a backlog, and shorter needs more: `+
+		`kubectl pap plan resize compares their costs"},
+			{"what": "capacity", "how": "fewer replicas are enough if each processes more: look at their CPU, and what they `+
+		`wait for"}
+		],
+		"writtenBy": {
+			"actuator": "HPA", "horizontalPodAutoscaler": "resize", "reason": "the first that the cluster supports"
+		},
+		"replicas": {"decided": 19, "spec": 19, "consuming": 11},
+		"attention": [{
+			"type": "ObjectiveMet", "status": "False", "reason": "ReplicasHeld", "message": "replicas are held",
+			"lastTransitionTime": null
+		}]
+	}`, out)
+}
+
 func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 	text := explained(troubledPolicy())
 	for _, want := range []string{

@@ -73,9 +73,14 @@ func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
 		})
 	}))
 	t.Cleanup(prometheus.Close)
-	explain := func() (string, error) {
-		return kubectlPap(t, "", "explain", "resize", "--at", "2026-11-21T12:00:00Z", "-n", "media", "--prometheus",
-			prometheus.URL, "--server", server.url)
+	server.events.Items = []corev1.Event{{
+		Reason: "TooManyReplicas", Message: "the load needs more",
+		EventTime: metav1.NewMicroTime(fixture.Noon().Add(-time.Minute)),
+		Series:    &corev1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(fixture.Noon())},
+	}}
+	explain := func(args ...string) (string, error) {
+		return kubectlPap(t, "", append([]string{"explain", "resize", "--at", "2026-11-21T12:00:00Z",
+			"-n", "media", "--prometheus", prometheus.URL, "--server", server.url}, args...)...)
 	}
 	result = []any{
 		series("info", "1", "mode", "Auto"), series("publish_rate", "412"), series("desired_replicas", "0"),
@@ -101,6 +106,21 @@ RECORDED      at 2026-11-21T12:00:00Z
   attention   ObjectiveMet/False/TooManyReplicas
 
 EVENTS `)
+	out, err = explain("-o", "json")
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"namespace": "media", "name": "resize", "target": "Function/resize", "minReplicas": 1, "maxReplicas": 20,
+		"latencyObjectiveSeconds": 30, "mode": "Auto", "generation": 1, "observedGeneration": 1,
+		"at": "2026-11-21T12:00:00Z", "events": [{
+			"time": "2026-11-21T11:59:00Z", "reason": "TooManyReplicas", "message": "the load needs more",
+			"times": 3, "until": "2026-11-21T12:00:00Z"
+		}],
+		"recorded": {
+			"modes": ["Auto"], "publishedMessagesPerSecond": 412, "waitSeconds": 22.34567, "latencyObjectiveSeconds": 30,
+			"desiredReplicas": 0, "minReplicas": 0, "maxReplicas": 20, "heldBy": ["ScaleDownStabilized"],
+			"attention": ["ObjectiveMet/False/TooManyReplicas"]
+		}
+	}`, out)
 	result = []any{}
 	out, err = explain()
 	require.NoError(t, err)

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,18 +47,6 @@ type lastDecision struct {
 	// readAt is what ages are of, and hasStatus false if the adapter has written no condition.
 	readAt    time.Time
 	hasStatus bool
-}
-
-type measured struct {
-	MeasuredAt                 metav1.Time        `json:"measuredAt"`
-	ReadyMessages              *int64             `json:"readyMessages,omitempty"`
-	DiscountedMessages         *int64             `json:"discountedMessages,omitempty"`
-	PublishedMessagesPerSecond *float64           `json:"publishedMessagesPerSecond,omitempty"`
-	ProcessedMessagesPerSecond *float64           `json:"processedMessagesPerSecond,omitempty"`
-	Consumers                  *int32             `json:"consumers,omitempty"`
-	WaitSeconds                *float64           `json:"waitSeconds,omitempty"`
-	WaitPercent                *float64           `json:"waitPercent,omitempty"`
-	Coverage                   *v1alpha1.Coverage `json:"coverage,omitempty"`
 }
 
 type learned struct {
@@ -176,15 +163,7 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 		},
 	}
 	if s := status.Signals; s != nil {
-		e.Measured = &measured{
-			MeasuredAt: s.MeasuredAt, ReadyMessages: s.ReadyMessages, DiscountedMessages: s.DiscountedMessages,
-			PublishedMessagesPerSecond: rateOf(s.PublishRate), ProcessedMessagesPerSecond: rateOf(s.ProcessRate),
-			Consumers: s.Consumers, Coverage: s.Coverage,
-		}
-		if s.Wait != nil {
-			e.Measured.WaitSeconds = new(s.Wait.Seconds())
-			e.Measured.WaitPercent = new(math.Round(100 * s.Wait.Seconds() / e.LatencyObjectiveSeconds))
-		}
+		e.Measured = new(measuredOf(p))
 		e.Replicas.Consuming = s.Consumers
 	}
 	if c := status.Capacity; c != nil {
@@ -210,14 +189,6 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 	return e
 }
 
-// rateOf is nil for an unknown rate.
-func rateOf(r *v1alpha1.Rate) *float64 {
-	if r == nil {
-		return nil
-	}
-	return new(r.AsApproximateFloat64())
-}
-
 // changes are what would give another number of replicas.
 func (e explanation) changes() (all []change) {
 	add := func(what, how string) { all = append(all, change{what, how}) }
@@ -241,7 +212,7 @@ func (e explanation) changes() (all []change) {
 	case v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica, v1alpha1.StrategyUtilization:
 		add("strategies", "fewer replicas with a larger number in the parameters of "+string(e.Decided.Strategy))
 	default:
-		add("objective", "longer than "+shortSeconds(e.LatencyObjectiveSeconds)+" needs fewer replicas to drain a backlog, "+
+		add("objective", "longer than "+short(e.LatencyObjectiveSeconds)+" needs fewer replicas to drain a backlog, "+
 			"and shorter needs more: kubectl pap plan "+e.Name+" compares their costs")
 		add("capacity", "fewer replicas are enough if each processes more: look at their CPU, and what they wait for")
 	}

@@ -36,7 +36,7 @@ func (e explanation) policySection() section {
 	for _, name := range e.ActiveSchedules {
 		s.add("schedule", "%s is active", name)
 	}
-	s.add("objective", "%s", shortSeconds(e.LatencyObjectiveSeconds))
+	s.add("objective", "%s", short(e.LatencyObjectiveSeconds))
 	s.add("mode", "%s", e.Mode)
 	if seen := e.ObservedGeneration; seen != 0 && seen != e.Generation {
 		s.add("status", "it describes generation %d of the spec, which has generation %d by now", seen, e.Generation)
@@ -49,7 +49,7 @@ func (e explanation) measuredSection() section {
 	if m == nil {
 		return section{title: "MEASURED", note: "nothing"}
 	}
-	s := section{title: "MEASURED", note: e.age(m.MeasuredAt)}
+	s := section{title: "MEASURED", note: e.age(*m.MeasuredAt)}
 	backlog := number(m.ReadyMessages, "messages")
 	if m.DiscountedMessages != nil && m.ReadyMessages != nil {
 		backlog += fmt.Sprintf(", of which %d do not count as work", *m.DiscountedMessages)
@@ -60,7 +60,7 @@ func (e explanation) measuredSection() section {
 	s.add("window", "rates cover the --rate-window of the adapter until then")
 	s.add("consumers", "%s", number(m.Consumers, "connected replicas"))
 	if m.WaitSeconds != nil {
-		s.add("wait", "%s for a message published now, %.0f%% of the objective", shortSeconds(*m.WaitSeconds),
+		s.add("wait", "%s for a message published now, %.0f%% of the objective", short(*m.WaitSeconds),
 			*m.WaitPercent)
 	} else {
 		s.add("wait", "unknown")
@@ -117,7 +117,7 @@ func (e explanation) decidedSection() section {
 	}
 	if f := d.Expected; f != nil {
 		s.add("expected", "%s at %s, %s earlier or later: %d of the last %d came when they were expected",
-			rate(&f.PublishedMessagesPerSecond), f.BeginsAt.UTC().Format(time.DateTime), shortSeconds(f.WithinSeconds),
+			rate(&f.PublishedMessagesPerSecond), f.BeginsAt.UTC().Format(time.DateTime), short(f.WithinSeconds),
 			f.Foreseen, f.Of)
 	}
 	if d.HeldBy != nil {

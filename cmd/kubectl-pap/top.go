@@ -31,8 +31,9 @@ unknown whether they do, and the others, each by their wait relative to the obje
   REPLICAS   replicas that were decided, that the target has in its spec, and that run
   WHY        why messages are late or replicas are held or limited: a reason of docs/status.md
 
-An unknown value is "-". The numbers are those of the status, which has a decision at once, and other changes within a
-minute (5 minutes with more than 2,000 policies). On a terminal, long names and reasons are cut to fit.
+An unknown value is "-", and absent with -o json or yaml. The numbers are those of the status, which has a decision at
+once, and other changes within a minute (5 minutes with more than 2,000 policies). On a terminal, long names and reasons
+are cut to fit.
 
 Needed permissions: get, list and watch of autoscalingpolicies, which the chart adds to the role "view".`
 

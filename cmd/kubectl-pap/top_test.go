@@ -196,17 +196,18 @@ func TestTopWritesJSONAndYAML(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &list))
 	require.Len(t, list.Items, 6)
 	require.Equal(t, "PulsarUnreachable", list.Items[0]["why"])
-	require.NotContains(t, list.Items[0], "wait", "an unknown value is absent")
+	require.NotContains(t, list.Items[0], "waitSeconds", "an unknown value is absent")
 	require.Equal(t, map[string]any{
 		"namespace": "media", "name": "index", "target": "Function/index", "mode": "Auto", "objectiveMet": "False",
-		"wait": "2m30s", "latencyObjective": "30s", "waitPercent": 500.0, "readyMessages": 1234567.0,
-		"publishRate": "23456", "processRate": "61.3", "desiredReplicas": 19.0, "specReplicas": 19.0, "runningReplicas": 11.0,
-		"limitedBy": "TooManyReplicas", "why": "TooManyReplicas", "actuator": "HPA", "messagesPerSecondPerReplica": "61.3",
+		"waitSeconds": 150.0, "latencyObjectiveSeconds": 30.0, "waitPercent": 500.0, "readyMessages": 1234567.0,
+		"discountedMessages": 60.0, "consumers": 11.0, "publishedMessagesPerSecond": 23456.0,
+		"processedMessagesPerSecond": 61.3, "desiredReplicas": 19.0, "specReplicas": 19.0, "runningReplicas": 11.0,
+		"limitedBy": "TooManyReplicas", "why": "TooManyReplicas", "actuator": "HPA", "messagesPerSecondPerReplica": 61.3,
 		"measuredAt": "2026-11-21T12:00:00Z",
 	}, list.Items[1])
 	out, err = kubectlPap(t, "", "top", "-n", "media", "-o", "yaml", "--server", server.url)
 	require.NoError(t, err)
-	require.Contains(t, out, "\n  wait: 2m30s\n")
+	require.Contains(t, out, "\n  waitSeconds: 150\n")
 }
 
 func TestTopSaysThatThereIsNothing(t *testing.T) {

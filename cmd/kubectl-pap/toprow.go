@@ -20,28 +20,64 @@ import (
 
 // topRow is what top shows of a policy. Absent is unknown.
 type topRow struct {
-	Namespace         string                 `json:"namespace"`
-	Name              string                 `json:"name"`
-	Target            string                 `json:"target,omitempty"`
-	Mode              v1alpha1.Mode          `json:"mode,omitempty"`
-	ObjectiveMet      metav1.ConditionStatus `json:"objectiveMet"`
-	Wait              *metav1.Duration       `json:"wait,omitempty"`
-	LatencyObjective  metav1.Duration        `json:"latencyObjective"`
-	WaitPercent       *float64               `json:"waitPercent,omitempty"`
-	ReadyMessages     *int64                 `json:"readyMessages,omitempty"`
-	PublishRate       *v1alpha1.Rate         `json:"publishRate,omitempty"`
-	ProcessRate       *v1alpha1.Rate         `json:"processRate,omitempty"`
-	DesiredReplicas   *int32                 `json:"desiredReplicas,omitempty"`
-	SpecReplicas      *int32                 `json:"specReplicas,omitempty"`
-	RunningReplicas   *int32                 `json:"runningReplicas,omitempty"`
-	Hold              string                 `json:"hold,omitempty"`
-	LimitedBy         string                 `json:"limitedBy,omitempty"`
-	Why               string                 `json:"why,omitempty"`
-	Actuator          v1alpha1.Actuator      `json:"actuator,omitempty"`
-	MessagesPerSecond *v1alpha1.Rate         `json:"messagesPerSecondPerReplica,omitempty"`
-	MeasuredAt        *metav1.Time           `json:"measuredAt,omitempty"`
+	measured
+
+	Namespace                   string                 `json:"namespace"`
+	Name                        string                 `json:"name"`
+	Target                      string                 `json:"target,omitempty"`
+	Mode                        v1alpha1.Mode          `json:"mode,omitempty"`
+	ObjectiveMet                metav1.ConditionStatus `json:"objectiveMet"`
+	LatencyObjectiveSeconds     float64                `json:"latencyObjectiveSeconds"`
+	DesiredReplicas             *int32                 `json:"desiredReplicas,omitempty"`
+	SpecReplicas                *int32                 `json:"specReplicas,omitempty"`
+	RunningReplicas             *int32                 `json:"runningReplicas,omitempty"`
+	Hold                        string                 `json:"hold,omitempty"`
+	LimitedBy                   string                 `json:"limitedBy,omitempty"`
+	Why                         string                 `json:"why,omitempty"`
+	Actuator                    v1alpha1.Actuator      `json:"actuator,omitempty"`
+	MessagesPerSecondPerReplica *float64               `json:"messagesPerSecondPerReplica,omitempty"`
 	// paused is by the mode of the policy or, for all policies, by an annotation.
 	paused bool
+}
+
+// measured are the signals of a policy.
+type measured struct {
+	MeasuredAt                 *metav1.Time       `json:"measuredAt,omitempty"`
+	ReadyMessages              *int64             `json:"readyMessages,omitempty"`
+	DiscountedMessages         *int64             `json:"discountedMessages,omitempty"`
+	PublishedMessagesPerSecond *float64           `json:"publishedMessagesPerSecond,omitempty"`
+	ProcessedMessagesPerSecond *float64           `json:"processedMessagesPerSecond,omitempty"`
+	Consumers                  *int32             `json:"consumers,omitempty"`
+	WaitSeconds                *float64           `json:"waitSeconds,omitempty"`
+	WaitPercent                *float64           `json:"waitPercent,omitempty"`
+	Coverage                   *v1alpha1.Coverage `json:"coverage,omitempty"`
+}
+
+// measuredOf are the signals in the status; empty without.
+func measuredOf(p *v1alpha1.AutoscalingPolicy) (m measured) {
+	s := p.Status.Signals
+	if s == nil {
+		return m
+	}
+	m = measured{
+		MeasuredAt: &s.MeasuredAt, ReadyMessages: s.ReadyMessages, DiscountedMessages: s.DiscountedMessages,
+		PublishedMessagesPerSecond: rateOf(s.PublishRate), ProcessedMessagesPerSecond: rateOf(s.ProcessRate),
+		Consumers: s.Consumers, Coverage: s.Coverage,
+	}
+	if s.Wait != nil {
+		m.WaitSeconds = new(s.Wait.Seconds())
+		m.WaitPercent = new(math.Round(100 * s.Wait.Seconds() / decide.LatencyObjective(p.Spec).Seconds()))
+	}
+	return m
+}
+
+// rateOf is nil for an unknown rate.
+func rateOf(r *v1alpha1.Rate) *float64 {
+	if r == nil {
+		return nil
+	}
+	const thousandths = 1000 // which it has; AsApproximateFloat64 is less exact
+	return new(float64(r.MilliValue()) / thousandths)
 }
 
 // topRows are the rows of the policies, worst first.
@@ -62,20 +98,11 @@ func topRows(policies []v1alpha1.AutoscalingPolicy) []topRow {
 func newTopRow(p *v1alpha1.AutoscalingPolicy) topRow {
 	s := p.Status
 	row := topRow{
-		Namespace: p.Namespace, Name: p.Name, Target: s.Target, Mode: p.Spec.Mode,
-		ObjectiveMet:     conditionStatus(p, v1alpha1.ConditionObjectiveMet),
-		LatencyObjective: metav1.Duration{Duration: decide.LatencyObjective(p.Spec)},
-		DesiredReplicas:  s.DesiredReplicas, SpecReplicas: s.SpecReplicas, RunningReplicas: s.RunningReplicas,
+		measured: measuredOf(p), Namespace: p.Namespace, Name: p.Name, Target: s.Target, Mode: p.Spec.Mode,
+		ObjectiveMet:            conditionStatus(p, v1alpha1.ConditionObjectiveMet),
+		LatencyObjectiveSeconds: decide.LatencyObjective(p.Spec).Seconds(),
+		DesiredReplicas:         s.DesiredReplicas, SpecReplicas: s.SpecReplicas, RunningReplicas: s.RunningReplicas,
 		LimitedBy: limitedBy(p), Why: why(p), paused: served.Paused(p),
-	}
-	if signals := s.Signals; signals != nil {
-		row.Wait, row.ReadyMessages = signals.Wait, signals.ReadyMessages
-		row.PublishRate, row.ProcessRate = signals.PublishRate, signals.ProcessRate
-		row.MeasuredAt = &signals.MeasuredAt
-	}
-	if row.Wait != nil {
-		percent := math.Round(100 * row.Wait.Seconds() / row.LatencyObjective.Seconds())
-		row.WaitPercent = &percent
 	}
 	if s.Decision != nil && s.Decision.Hold != nil {
 		row.Hold = s.Decision.Hold.Reason
@@ -84,7 +111,7 @@ func newTopRow(p *v1alpha1.AutoscalingPolicy) topRow {
 		row.Actuator = s.Actuator.Type
 	}
 	if s.Capacity != nil {
-		row.MessagesPerSecond = &s.Capacity.MessagesPerSecond
+		row.MessagesPerSecondPerReplica = rateOf(&s.Capacity.MessagesPerSecond)
 	}
 	return row
 }

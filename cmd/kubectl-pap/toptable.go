@@ -65,15 +65,16 @@ func (t topTable) cells(r topRow, now time.Time) []string {
 	if t.namespaces {
 		name = r.Namespace + "/" + name
 	}
-	cells := []string{name, wait(r) + "/" + short(r.LatencyObjective.Duration)}
+	cells := []string{name, wait(r) + "/" + short(r.LatencyObjectiveSeconds)}
 	if t.trend != nil {
 		cells = append(cells, t.trend(r))
 	}
-	cells = append(cells, backlogCell(r.ReadyMessages), rateCell(r.PublishRate), rateCell(r.ProcessRate),
+	cells = append(cells, backlogCell(r.ReadyMessages), rateCell(r.PublishedMessagesPerSecond),
+		rateCell(r.ProcessedMessagesPerSecond),
 		replicasCell(r.DesiredReplicas)+"/"+replicasCell(r.SpecReplicas)+"/"+replicasCell(r.RunningReplicas))
 	if t.wide {
 		cells = append(cells, string(r.ObjectiveMet), string(r.Mode), cmp.Or(r.Target, unknown),
-			cmp.Or(string(r.Actuator), unknown), rateCell(r.MessagesPerSecond), cmp.Or(r.Hold, unknown),
+			cmp.Or(string(r.Actuator), unknown), rateCell(r.MessagesPerSecondPerReplica), cmp.Or(r.Hold, unknown),
 			cmp.Or(r.LimitedBy, unknown), r.measuredAgo(now))
 	}
 	return append(cells, r.Why)
@@ -108,22 +109,19 @@ func shortened(text string, length int) string {
 }
 
 func wait(r topRow) string {
-	if r.Wait == nil {
+	if r.WaitSeconds == nil {
 		return unknown
 	}
-	return short(r.Wait.Duration)
+	return short(*r.WaitSeconds)
 }
 
 // short has tenths of a second below 10 s, as the status has.
-func short(d time.Duration) string {
+func short(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Round(time.Second/10).Seconds(), 'f', -1, 64) + "s"
 	}
 	return duration.HumanDuration(d)
-}
-
-func shortSeconds(seconds float64) string {
-	return short(time.Duration(seconds * float64(time.Second)))
 }
 
 // ago is the age of something.
@@ -136,11 +134,11 @@ func backlogCell(messages *int64) string {
 	return compact(float64(*messages))
 }
 
-func rateCell(rate *v1alpha1.Rate) string {
-	if rate == nil {
+func rateCell(perSecond *float64) string {
+	if perSecond == nil {
 		return unknown
 	}
-	return compact(rate.AsApproximateFloat64())
+	return compact(*perSecond)
 }
 
 func replicasCell(replicas *int32) string {

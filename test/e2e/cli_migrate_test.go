@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,7 +71,7 @@ func TestCLIMigrate(t *testing.T) {
 
 	out, err = migrateCommand("--apply", "--yes")
 	require.Error(t, err, "there is no Pulsar for it: %s", out)
-	require.Contains(t, out, "policy moved is not Ready: ")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "policy moved is not Ready: ")
 }
 
 // awaitOutput runs a command until the API server knows the permissions of its user.
