@@ -79,8 +79,10 @@ func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
 		Series:    &corev1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(fixture.Noon())},
 	}}
 	explain := func(args ...string) (string, error) {
-		return kubectlPap(t, "", append([]string{"explain", "resize", "--at", "2026-11-21T12:00:00Z",
-			"-n", "media", "--prometheus", prometheus.URL, "--server", server.url}, args...)...)
+		return kubectlPap(t, "", append([]string{
+			"explain", "resize", "--at", "2026-11-21T12:00:00Z", "-n", "media", "--prometheus", prometheus.URL, "--server",
+			server.url,
+		}, args...)...)
 	}
 	result = []any{
 		series("info", "1", "mode", "Auto"), series("publish_rate", "412"), series("desired_replicas", "0"),

@@ -24,7 +24,7 @@ func (e explanation) text(width int) string {
 			e.WrittenBy.section(), e.Replicas.section(e.readAt), e.attentionSection())
 	}
 	if e.past != nil {
-		sections = append(sections, e.past.sections()...)
+		sections = append(sections, e.sections()...)
 	}
 	return text(sections, width)
 }

@@ -145,8 +145,8 @@ func TestTheTextOfEachCommandFitsIn80Columns(t *testing.T) {
 	}
 }
 
-// requireNarrow requires lines of 80 columns, without colours. Commands to paste are not wrapped, and a long word, such as
-// a query, has a line of its own.
+// requireNarrow requires lines of 80 columns, without colours. Commands to paste are not wrapped, and a long word, such
+// as a query, has a line of its own.
 func requireNarrow(t *testing.T, name, text string) {
 	t.Helper()
 	require.NotEmpty(t, text, name)

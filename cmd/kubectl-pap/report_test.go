@@ -111,7 +111,7 @@ func TestReportAndPlanNameTheFix(t *testing.T) {
 		want string
 	}{
 		"no Prometheus":          {[]string{"report", "-A"}, `required flag(s) "prometheus" not set`},
-		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "wide"}, "it must be one of json, yaml, csv, html"},
+		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "wide"}, "one of json, yaml, csv, html"},
 		"an unknown group":       {[]string{"report", "-A", prometheus, "--by", "team"}, "or label= with the key of a label"},
 		"a label without a key":  {[]string{"report", "-A", prometheus, "--by", "label="}, "label= with the key"},
 		"a cost below nothing":   {[]string{"report", "-A", prometheus, "--cost-per-replica-hour=-1"}, "it must be from 0"},
