@@ -80,8 +80,8 @@ func invocations(t *testing.T) map[string][]string {
 			recording),
 		"check":         on(checks.url, "check", "resize"),
 		"check install": on(installed(t).url, "check", "--install"),
-		"plan": on(server.url, "plan", "resize", "--prometheus", recording, "--since", "1h", "--capacity", "40-60",
-			"--cost-per-replica-hour", "12.5"),
+		"plan": on(server.url, "plan", "resize", "--prometheus", recording, "--since", "1h", "--until",
+			"2026-11-27T00:00:00Z", "--capacity", "40-60", "--cost-per-replica-hour", "12.5"),
 		"report": {
 			"report", "-A", "--prometheus", reported(t), "--until", "2026-11-27T00:10:00Z", "--cost-per-replica-hour", "0.5",
 		},
