@@ -148,7 +148,7 @@ e2e-signals-%:
 	@$(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$*
 
 .PHONY: faults
-faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all: all modes, of which make test has those that show most
+faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all; make test has the modes that show most
 	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v ./test/faults
 
 .PHONY: fixtures

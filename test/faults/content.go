@@ -47,35 +47,11 @@ func Counters(edit func(value int64) int64) Fault {
 	})
 }
 
-// CountersAndBacklog edits the backlog too.
-func CountersAndBacklog(edit func(value int64) int64) Fault {
-	return Edits(func(topic object) {
-		change(topic, "msgInCounter", edit)
-		eachSubscription(topic, func(subscription object) {
-			change(subscription, "msgOutCounter", edit)
-			change(subscription, "msgBacklog", edit)
-		})
-	})
-}
-
 // Constant makes a number constant.
 func Constant(number int64) func(int64) int64 { return func(int64) int64 { return number } }
 
 // Plus adds to a number.
 func Plus(number int64) func(int64) int64 { return func(value int64) int64 { return value + number } }
-
-// EverySixth request gets the fault.
-func EverySixth(fault Fault) Fault {
-	seen, on := 0, fault.On
-	fault.On = func(r *http.Request) bool {
-		if !on(r) {
-			return false
-		}
-		seen++
-		return seen%6 == 1
-	}
-	return fault
-}
 
 // Freezes repeats the first response to each kind of request for statistics without the age, as a partial cache in
 // between does.
@@ -99,15 +75,6 @@ func Crowds(count int) Fault {
 	return stretches(func(topic object) {
 		eachSubscription(topic, func(subscription object) { subscription["consumers"] = []any{mark} })
 	}, `"`+mark+`"`, count, `{"consumerName":"crowd-%07d"}`)
-}
-
-// Litters adds that many other subscriptions to the topic.
-func Litters(count int) Fault {
-	return stretches(func(topic object) {
-		if subscriptions, ok := topic["subscriptions"].(object); ok {
-			subscriptions[mark] = true
-		}
-	}, `"`+mark+`":true`, count, `"litter-%07d":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0}`)
 }
 
 // mark is where a response is stretched.

@@ -24,9 +24,16 @@ const (
 	serviceTime = 100 * time.Millisecond
 	arriving    = 24
 	maxReplicas = 40
+	// needed replicas process what arrives: fewer never would.
+	needed    = 3
+	objective = 30 * time.Second
 	// stale is when a reading is, and timeout how long one request may take.
-	stale   = 8 * time.Second
+	stale   = 6 * time.Second
 	timeout = time.Second
+	// rates are measured over rateWindow, and replicas removed after stabilization. Whatever an answer does shows within
+	// both, a poll and a sync of the HorizontalPodAutoscaler.
+	rateWindow, stabilization = 4 * time.Second, 5 * time.Second
+	shows                     = rateWindow + stabilization + 2*time.Second
 )
 
 var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)
@@ -46,7 +53,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	s.Stage, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: time.Second,
 		AdapterFlags: []string{
-			"--poll-interval=1s", "--rate-window=4s", "--stale-after=" + stale.String(),
+			"--policy-metrics=Full", "--poll-interval=1s", "--rate-window=" + rateWindow.String(), "--stale-after=" + stale.String(),
 			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
 			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
 		},
@@ -86,7 +93,8 @@ func function(name string) stage.FunctionConfig {
 }
 
 func policy(name string) *v1alpha1.AutoscalingPolicy {
-	p := stage.NewPolicy(name, 1, maxReplicas, 30*time.Second)
-	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: new(int32(10))}}
+	p := stage.NewPolicy(name, 1, maxReplicas, objective)
+	window := int32(stabilization.Seconds())
+	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
 	return p
 }

@@ -76,14 +76,6 @@ func Redirects(base string) Fault {
 	}}
 }
 
-// RedirectsToItself without end.
-func RedirectsToItself() Fault {
-	return Fault{On: Everything, Answer: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Location", "http://"+r.Host+r.URL.RequestURI())
-		w.WriteHeader(http.StatusTemporaryRedirect)
-	}}
-}
-
 // bombBytes is the unpacked size of a bomb.
 const bombBytes = 400 << 20
 
@@ -101,19 +93,5 @@ func Bomb() Fault {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(packed.Bytes())
-	}}
-}
-
-// Nests values as deep as the size of a response allows.
-func Nests() Fault {
-	return Fault{On: Stats, Answer: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"deep":`)
-		deep := bytes.Repeat([]byte("["), 1<<20)
-		for range 32 {
-			if _, err := w.Write(deep); err != nil {
-				return
-			}
-		}
 	}}
 }
