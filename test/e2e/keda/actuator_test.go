@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,49 +71,6 @@ func wake(t *testing.T, f *stage.Function) int32 {
 	}
 	require.Fail(t, "no event about a change from 0", "%+v", list.Items)
 	return 0
-}
-
-// TestActuatorsAreExchangedUnderLoadWithoutAJump switches from the HorizontalPodAutoscaler to KEDA and back.
-func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
-	t.Parallel()
-	const name, replicas = "exchanged", 3
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
-	publish(t, f, 50)
-	rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("20")}
-	p := newPolicy(name, v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
-	p.Spec.Actuator = v1alpha1.ActuatorHPA
-	addPolicy(t, p)
-	scales := func(actuator v1alpha1.Actuator) {
-		scene.Await(t, fmt.Sprint(actuator, " to scale"), func(ctx context.Context) (bool, string, error) {
-			p, err := f.Policy(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			return p.Status.Actuator != nil && p.Status.Actuator.Type == actuator, fmt.Sprintf("%+v", p.Status.Actuator), nil
-		})
-		f.AwaitConditions(t, "Ready=True/Scaling")
-		f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
-	}
-	scales(v1alpha1.ActuatorHPA)
-	f.AwaitReplicas(t, replicas, replicas)
-	since := time.Now()
-	o := scene.ScaledObject(plan.AutoscalerName(name))
-	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorKEDA, v1alpha1.ActuatorHPA} {
-		patchPolicy(t, name, fmt.Sprintf(`{"spec":{"actuator":%q}}`, actuator))
-		awaitScaledObject(t, o, actuator == v1alpha1.ActuatorKEDA)
-		scales(actuator)
-		f.AwaitDone(t, 200)
-		hpa, err := f.Autoscaler(t.Context())
-		require.NoError(t, err)
-		require.NotNil(t, hpa, "both have one of the same name")
-		require.Len(t, hpa.OwnerReferences, 1)
-		owner := map[v1alpha1.Actuator]string{
-			v1alpha1.ActuatorKEDA: "ScaledObject",
-			v1alpha1.ActuatorHPA:  v1alpha1.KindAutoscalingPolicy,
-		}[actuator]
-		require.Equal(t, owner, hpa.OwnerReferences[0].Kind)
-	}
-	require.Equal(t, []int{replicas}, desiredSince(name, since))
 }
 
 // awaitScaledObject waits until a ScaledObject exists, or does not.

@@ -4,7 +4,9 @@
 package keda_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 	onStage(t)
 	for name, c := range map[string]struct {
+		pull     bool
 		metadata map[string]string
 		says     []string
 	}{
@@ -31,35 +34,33 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 			says:     []string{"messagePerReplica cannot be set", "the keys of a trigger with policy are"},
 		},
 		"two-forms": {
+			pull:     true,
 			metadata: map[string]string{"policy": "any", "target": "Function/any"},
 			says:     []string{"policy and target exclude each other: keep one of them"},
 		},
 	} {
-		for _, pull := range []bool{true, false} {
-			name := fmt.Sprintf("%s-pull-%t", name, pull)
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
-				since := time.Now()
-				o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Pull: pull, Metadata: c.metadata})
-				said := awaitCondition(t, o, "Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed")
-				t.Log(said)
-				for _, text := range c.says {
-					require.Contains(t, said, text)
-				}
-				hpa, err := o.Autoscaler(t.Context())
-				require.NoError(t, err)
-				require.Nil(t, hpa)
-				require.Equal(t, []int{2}, desiredSince(f.Name, since))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
+			since := time.Now()
+			o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Pull: c.pull, Metadata: c.metadata})
+			said := awaitCondition(t, o, "Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed")
+			t.Log(said)
+			for _, text := range c.says {
+				require.Contains(t, said, text)
+			}
+			hpa, err := o.Autoscaler(t.Context())
+			require.NoError(t, err)
+			require.Nil(t, hpa)
+			require.Equal(t, []int{2}, desiredSince(f.Name, since))
 
-				// A correction is enough.
-				corrected := `{"spec":{"triggers":[{"type":"external","metadata":{"scalerAddress":%q,"target":"Function/%s","messagesPerReplica":"10"}}]}}`
-				patch := fmt.Appendf(nil, corrected, scene.Scaler.Address, name)
-				require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
-				awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
-				f.AwaitReplicas(t, 0, 0)
-			})
-		}
+			// A correction is enough.
+			corrected := `{"spec":{"triggers":[{"type":"external","metadata":{"scalerAddress":%q,"target":"Function/%s","messagesPerReplica":"10"}}]}}`
+			patch := fmt.Appendf(nil, corrected, scene.Scaler.Address, name)
+			require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
+			awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
+			f.AwaitReplicas(t, 0, 0)
+		})
 	}
 }
 
@@ -79,9 +80,10 @@ func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 	})
 	t.Log(awaitCondition(t, o, "Ready", metav1.ConditionFalse, "TriggerError"))
 	t.Log(awaitCondition(t, o, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric"))
-	events, err := o.Events(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, events["KEDAScalerFailed"],
-		`AutoscalingPolicy "no-policy" in namespace "default" not found: create it`)
+	scene.Await(t, "an event about it", func(ctx context.Context) (bool, string, error) {
+		events, err := o.Events(ctx)
+		said := events["KEDAScalerFailed"]
+		return strings.Contains(said, `AutoscalingPolicy "no-policy" in namespace "default" not found: create it`), said, err
+	})
 	require.Equal(t, []int{2}, desiredSince(f.Name, since))
 }

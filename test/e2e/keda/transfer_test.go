@@ -6,6 +6,7 @@ package keda_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,26 +19,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse: the ScaledObject stays until KEDA removes its finalizer, and
-// replicas do not change. It runs before the parallel tests, which need the operator.
-func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
+// TestActuatorsAreExchangedUnderLoadWithoutAJump switches from the HorizontalPodAutoscaler to KEDA, to the adapter
+// itself while KEDA's operator is gone, and back. The ScaledObject stays until KEDA removes its finalizer, and replicas
+// do not change. It runs before the parallel tests, which need the operator.
+func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	onStage(t)
-	const name, replicas = "transferred", 3
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
-	publish(t, f, 50)
+	const name = "transferred"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, Replicas: maxLoaded})
+	publish(t, f, loadedRate)
 	rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("20")}
 	p := newPolicy(name, v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
-	p.Spec.Actuator = v1alpha1.ActuatorKEDA
+	p.Spec.MaxReplicas, p.Spec.Actuator = maxLoaded, v1alpha1.ActuatorHPA
 	addPolicy(t, p)
-	o := scene.ScaledObject(plan.AutoscalerName(name))
-	awaitScaledObject(t, o, true)
-	f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
-	f.AwaitReplicas(t, replicas, replicas)
+	awaitScaling(t, f, v1alpha1.ActuatorHPA, v1alpha1.KindAutoscalingPolicy)
+	f.AwaitReplicas(t, maxLoaded, maxLoaded)
 	since := time.Now()
 
-	before := applies(t)
-	f.AwaitDone(t, 60*50) // a minute
-	require.Equal(t, before, applies(t), "nothing is written again of a ScaledObject as KEDA leaves it")
+	o := scene.ScaledObject(plan.AutoscalerName(name))
+	patchPolicy(t, name, `{"spec":{"actuator":"KEDA"}}`)
+	awaitScaledObject(t, o, true)
+	awaitScaling(t, f, v1alpha1.ActuatorKEDA, "ScaledObject")
+	awaitReconciles(t, 1) // one may have begun before
+	before := metricLines(t, "applies_total{")
+	awaitReconciles(t, 5)
+	require.Equal(t, before, metricLines(t, "applies_total{"), "a ScaledObject as KEDA leaves it is not written again")
 
 	scene.KEDA.Operator.Kill()
 	patchPolicy(t, name, `{"spec":{"actuator":"Direct"}}`)
@@ -54,19 +59,46 @@ func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	})
 
 	patchPolicy(t, name, `{"spec":{"actuator":"HPA"}}`)
-	f.AwaitConditions(t, "AutoscalerApplied=True/Applied")
-	f.AwaitConditions(t, "ScalingActive=True/ValidMetricFound")
+	awaitScaling(t, f, v1alpha1.ActuatorHPA, v1alpha1.KindAutoscalingPolicy)
 	f.AwaitDone(t, 200)
-	require.Equal(t, []int{replicas}, desiredSince(name, since))
+	require.Equal(t, []int{maxLoaded}, desiredSince(name, since))
 }
 
-// applies are the lines of the adapter's metrics that count its applies.
-func applies(t *testing.T) (lines []string) {
+// awaitScaling waits until the actuator scales the Function, by a HorizontalPodAutoscaler of the owner's kind.
+func awaitScaling(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator, owner string) {
 	t.Helper()
-	text, err := scene.Ask(t.Context(), scene.Adapter, "/metrics")
+	f.AwaitPolicy(t, fmt.Sprint(actuator, " to scale"), func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Actuator != nil && p.Status.Actuator.Type == actuator
+	})
+	f.AwaitConditions(t, "Ready=True/Scaling", "ScalingActive=True/ValidMetricFound")
+	scene.Await(t, "a HorizontalPodAutoscaler of the "+owner, func(ctx context.Context) (bool, string, error) {
+		hpa, err := f.Autoscaler(ctx)
+		if err != nil || hpa == nil {
+			return false, "none", err
+		}
+		owners := hpa.OwnerReferences
+		return len(owners) == 1 && owners[0].Kind == owner, fmt.Sprint(owners), nil
+	})
+}
+
+// awaitReconciles waits for that many more reconciles of the adapter. There is one policy.
+func awaitReconciles(t *testing.T, more int) {
+	t.Helper()
+	for range more {
+		before := metricLines(t, "policy_reconciles_total{")
+		scene.Await(t, "a reconcile", func(context.Context) (bool, string, error) {
+			return !slices.Equal(before, metricLines(t, "policy_reconciles_total{")), fmt.Sprint(before), nil
+		})
+	}
+}
+
+// metricLines are the lines of the adapter's metrics that contain a text.
+func metricLines(t *testing.T, text string) (lines []string) {
+	t.Helper()
+	metrics, err := scene.Ask(t.Context(), scene.Adapter, "/metrics")
 	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "applies_total{") {
+	for line := range strings.Lines(string(metrics)) {
+		if strings.Contains(line, text) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}

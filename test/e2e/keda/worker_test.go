@@ -27,25 +27,22 @@ import (
 // TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function in the broker's worker.
 // The stopped function accumulates messages, and processes them after its start.
 func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
+	t.Parallel()
 	onStage(t)
-	for name, pull := range map[string]bool{"push-function": false, "pull-function": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			createFunction(t, name)
-			workerDo(t, http.MethodPost, name+"/stop")
-			addDeployment(t, name)
-			o := addAsleep(t, stage.ScaledObjectConfig{
-				Name: name, Pull: pull,
-				Metadata: map[string]string{"function": name, "messagesPerReplica": fmt.Sprint(perReplica)},
-				Target:   autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			}, func() { awaitDeployment(t, name, 0, 0) })
-			publishTo(t, name+"-in", burst)
-			awaitDeployment(t, name, 4, 10)
-			repoll(t, o, 2)
-			workerDo(t, http.MethodPost, name+"/start")
-			awaitDeployment(t, name, 0, 0)
-		})
-	}
+	const name = "worked"
+	createFunction(t, name)
+	workerDo(t, http.MethodPost, name+"/stop")
+	addDeployment(t, name)
+	o := addAsleep(t, stage.ScaledObjectConfig{
+		Name:     name,
+		Metadata: map[string]string{"function": name, "messagesPerReplica": fmt.Sprint(perReplica)},
+		Target:   autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+	}, func() { awaitDeployment(t, name, 0, 0) })
+	publishTo(t, name+"-in", burst)
+	awaitDeployment(t, name, 4, 10)
+	repoll(t, o, 2)
+	workerDo(t, http.MethodPost, name+"/start")
+	awaitDeployment(t, name, 0, 0)
 }
 
 // createFunction creates a function of one instance that takes 50 ms for each message, and waits for its subscription.
