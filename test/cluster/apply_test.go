@@ -49,6 +49,7 @@ func TestApplyServesNewKindsAndServiceAccountsHaveTheirOwnRightsOnly(t *testing.
 	require.NoError(t, err)
 	_, err = client.Resource(workers()).Namespace("default").Get(t.Context(), "counter", metav1.GetOptions{})
 	require.NoError(t, err)
+	t.Run("the last writer of replicas is told by managed fields", func(t *testing.T) { requireLastWriters(t, c) })
 }
 
 func TestReadObjectsTakesDocumentsAndListsApart(t *testing.T) {

@@ -38,23 +38,6 @@ func needControlPlane(t *testing.T) {
 	}
 }
 
-func TestControlPlaneComesUpWithItsRealVersion(t *testing.T) {
-	c := startCluster(t, Config{})
-	version, err := c.client.Discovery().ServerVersion()
-	require.NoError(t, err)
-	require.Equal(t, c.config.Binaries.KubernetesVersion, version.GitVersion)
-	require.Equal(t, "1", version.Major)
-	require.Equal(t, "37", version.Minor)
-}
-
-func TestStopEndsEveryProcessAndRemovesTheTemporaryDirectory(t *testing.T) {
-	c := startCluster(t, Config{})
-	c.Stop()
-	requireGone(t, c, Etcd, APIServer, ControllerManager)
-	require.NoDirExists(t, c.Dir())
-	c.Stop()
-}
-
 func TestEndOfTheContextStopsTheCluster(t *testing.T) {
 	needControlPlane(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -112,8 +95,16 @@ func TestTwoClustersRunSideBySide(t *testing.T) {
 	require.NoError(t, err)
 	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
 	require.ErrorContains(t, err, "not found")
+	version, err := two.client.Discovery().ServerVersion()
+	require.NoError(t, err)
+	require.Equal(t, two.config.Binaries.KubernetesVersion, version.GitVersion)
+	require.Equal(t, "1", version.Major)
+	require.Equal(t, "37", version.Minor)
 
 	one.Stop()
+	requireGone(t, one, Etcd, APIServer, ControllerManager)
+	require.NoDirExists(t, one.Dir())
+	one.Stop() // again
 	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	require.NoError(t, err, "the other cluster must go on")
 }

@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
@@ -143,32 +142,6 @@ func serveMetrics(t *testing.T, c *Cluster, handler http.Handler) {
 	require.NoError(t, c.WaitMetricsAPI(t.Context()))
 }
 
-func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
-	c := startCluster(t, Config{HPASyncPeriod: time.Second, CRDs: []string{workerCRD}})
-	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
-	metrics := startMetricsServer(t, c)
-	setStatusReplicas(t, c, 1)
-
-	metrics.set(7)
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(),
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	requireReplicas(t, c, 7)
-	setStatusReplicas(t, c, 7)
-	metrics.set(2)
-	requireReplicas(t, c, 2)
-	worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(t.Context(), "counter", metav1.GetOptions{})
-	require.NoError(t, err)
-	writer, err := plan.LastWriter(worker.GetManagedFields(), []string{"spec", "replicas"})
-	require.NoError(t, err)
-	require.Equal(t, "a HorizontalPodAutoscaler (manager kube-controller-manager, Update, subresource scale)",
-		writer.String())
-
-	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true},
-		metrics.callers(),
-		"the HPA controller must ask as its own service account")
-}
-
 func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	c := startCluster(t, Config{})
 	m := &metricsServer{users: map[string]bool{}}
@@ -186,9 +159,7 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	require.NoError(t, err)
 	serve(t, listener, aggregated(c, m), certFile, keyFile)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err = WaitFor(ctx, "the aggregator to refuse the certificate", availablePoll,
+	err = WaitFor(t.Context(), "the aggregator to refuse the certificate", availablePoll,
 		func(ctx context.Context) (bool, string, error) {
 			service, err := c.dynamic.Resource(apiServices()).Get(ctx, "v1beta2.custom.metrics.k8s.io", metav1.GetOptions{})
 			if err != nil {

@@ -17,13 +17,13 @@ import (
 
 // TestTheLastWriterOfReplicasIsToldByManagedFields sends kubectl's requests, in an order in which each takes the field
 // from the one before.
-func TestTheLastWriterOfReplicasIsToldByManagedFields(t *testing.T) {
-	c := startCluster(t, Config{CRDs: []string{workerCRD}})
+// requireLastWriters writes replicas of a worker in several ways.
+func requireLastWriters(t *testing.T, c *Cluster) {
+	t.Helper()
 	config := c.RESTConfig()
 	config.UserAgent = "kubectl/v1.36.3 (linux/amd64) kubernetes/0f8defc" // which names the manager of kubectl scale
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
-	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
 	objects := client.Resource(workers()).Namespace("default")
 	const merge, apply = types.MergePatchType, types.ApplyPatchType
 	replicas := 1

@@ -14,11 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // TestHPALeavesZeroToTheController tests that the controller is the only writer at zero, also where HPAs may scale to
 // zero: one with minReplicas 1 does nothing there, whatever its metric.
-func TestHPALeavesZeroToTheController(t *testing.T) {
+// TestHPAScalesACustomResourceByAnAggregatedMetric: down to 1 replica; zero is left to the controller.
+func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	const gate = "--feature-gates=HPAScaleToZero=true"
 	c := startCluster(t, Config{
 		HPASyncPeriod: time.Second, CRDs: []string{workerCRD}, APIServerArgs: []string{gate},
@@ -26,14 +29,29 @@ func TestHPALeavesZeroToTheController(t *testing.T) {
 	})
 	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
 	metrics := startMetricsServer(t, c)
-	setStatusReplicas(t, c, 2)
-	metrics.set(0)
+	setStatusReplicas(t, c, 1)
+
+	metrics.set(7)
 	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(),
 		metav1.CreateOptions{})
 	require.NoError(t, err)
+	requireReplicas(t, c, 7)
+	setStatusReplicas(t, c, 7)
+	metrics.set(2)
+	requireReplicas(t, c, 2)
+	worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(t.Context(), "counter", metav1.GetOptions{})
+	require.NoError(t, err)
+	writer, err := plan.LastWriter(worker.GetManagedFields(), []string{"spec", "replicas"})
+	require.NoError(t, err)
+	require.Equal(t, "a HorizontalPodAutoscaler (manager kube-controller-manager, Update, subresource scale)",
+		writer.String())
+	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true},
+		metrics.callers(), "the HPA controller must ask as its own service account")
+
+	setStatusReplicas(t, c, 2)
+	metrics.set(0)
 	requireReplicas(t, c, 1)
 	setStatusReplicas(t, c, 1)
-
 	metrics.set(4)
 	requireReplicas(t, c, 4)
 	setStatusReplicas(t, c, 4)
@@ -45,7 +63,6 @@ func TestHPALeavesZeroToTheController(t *testing.T) {
 	requireReplicas(t, c, 4)
 }
 
-// scaleWorker writes spec.replicas as kubectl scale does.
 func scaleWorker(t *testing.T, c *Cluster, replicas int) {
 	t.Helper()
 	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(

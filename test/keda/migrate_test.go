@@ -15,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
-// TestKEDATakesTheScaledObjectsThatMigrateTranslates: the fixtures of package policy/migrate are objects of KEDA.
-func TestKEDATakesTheScaledObjectsThatMigrateTranslates(t *testing.T) {
-	c, _ := startCluster(t)
+// requireTranslatable creates the objects that package policy/migrate translates, and deletes them before KEDA runs.
+func requireTranslatable(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	people, err := client.New(c.RESTConfig(), client.Options{})
 	require.NoError(t, err)
 	require.NoError(t, people.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
@@ -29,5 +31,6 @@ func TestKEDATakesTheScaledObjectsThatMigrateTranslates(t *testing.T) {
 		object := &unstructured.Unstructured{}
 		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object))
 		require.NoError(t, people.Create(t.Context(), object, client.FieldValidation(metav1.FieldValidationStrict)))
+		require.NoError(t, people.Delete(t.Context(), object))
 	}
 }
