@@ -65,11 +65,7 @@ func TestKEDACallsTheScaler(t *testing.T) {
 	}
 	s.uninstall(t)
 	s.requireNamespacesGo(t, "after-keda")
-	s.requireLeft(t, before,
-		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicies.pulsar-autoscaler.io",
-		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicysets.pulsar-autoscaler.io",
-		"apiregistration.k8s.io/v1/apiservices /v1alpha1.pulsar-autoscaler.io", // of the CRDs
-	)
+	s.requireLeft(t, before, definitions()...)
 	s.removeKEDA(t, operator)
 	for _, f := range []*stage.Function{users, ours} {
 		require.NoError(t, f.Remove(t.Context()))

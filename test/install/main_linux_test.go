@@ -19,7 +19,7 @@ import (
 
 // TestMain runs the tests in the namespaces of a node. Downloads come first: a node has no network.
 func TestMain(m *testing.M) {
-	all := flag.Bool("all", false, "run all tests, not only TestInstallScaleUninstall and TestTheGuidesWork")
+	all := flag.Bool("all", false, "run all tests, not only TestTheGuidesWork")
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(m.Run())

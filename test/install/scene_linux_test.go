@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -34,8 +35,8 @@ const (
 	tag       = "v0.0.0-test"
 	// tagBefore is another tag of the same image.
 	tagBefore = "v0.0.0-before"
-	// patience limits each wait for what takes seconds on an idle machine. Tests log how long it took.
-	patience = 3 * time.Minute
+	// patience limits waits of Helm and of goroutines. Tests log how long they took.
+	patience = cluster.WaitLimit
 	pollTime = 100 * time.Millisecond
 )
 

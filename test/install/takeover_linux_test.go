@@ -64,11 +64,7 @@ func TestUninstallWithTakeOver(t *testing.T) {
 	s.awaitRestored(t, p, users)
 	s.uninstall(t)
 	s.requireNamespacesGo(t, "after-takeover")
-	s.requireLeft(t, before,
-		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicies.pulsar-autoscaler.io",
-		"apiextensions.k8s.io/v1/customresourcedefinitions /autoscalingpolicysets.pulsar-autoscaler.io",
-		"apiregistration.k8s.io/v1/apiservices /v1alpha1.pulsar-autoscaler.io", // of the CRDs
-	)
+	s.requireLeft(t, before, definitions()...)
 	require.NoError(t, s.Client.Delete(t.Context(), users))
 	require.NoError(t, f.Remove(t.Context()))
 	s.removeNamespace(t, namespace)

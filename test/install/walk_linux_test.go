@@ -151,6 +151,7 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 		Name: "resize", ServiceTime: serviceTime, AdminURL: s.adminURL,
 	})
 	require.NoError(t, err)
+	before := s.objects(t)
 	publishing, endLoad := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return f.Publish(publishing, load.Constant(rate)) })
@@ -163,6 +164,8 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 			"2. Install": func(t *testing.T, output string) {
 				require.Contains(t, output, "The images are pushed.")
 				require.Contains(t, output, `deployment "adapter" successfully rolled out`)
+				s.awaitMetricsAPI(t)
+				s.requireNamespacesGo(t, "after-install")
 			},
 			"3. Look before it scales": func(t *testing.T, output string) {
 				require.Regexp(t, `(?s)condition met.*NAME .*DESIRED.*resize .*Recommend`, output)
@@ -177,6 +180,7 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, replicas.Spec, int64(leastReplicas), "the Function keeps its replicas")
+	s.requireLeft(t, before, definitions()...)
 	require.NoError(t, f.Remove(t.Context()))
 }
 
