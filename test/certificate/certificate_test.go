@@ -38,7 +38,7 @@ const (
 	secret    = "adapter-serving"
 	owner     = "pulsar-autoscaler-adapter-apiservices"
 	group     = "/apis/custom.metrics.k8s.io/v1beta2"
-	patience  = 3 * time.Minute
+	patience  = cluster.WaitLimit
 )
 
 func TestMain(m *testing.M) { shared.Main(m) }

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	patience = 60 * time.Second
+	patience = cluster.WaitLimit
 	often    = 20 * time.Millisecond
 	settings = "pulsar"
 )
