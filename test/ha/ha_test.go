@@ -133,6 +133,11 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	})
 
 	// And replicas still follow a higher load.
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	bounded := client.MergeFrom(p.DeepCopy())
+	p.Spec.MaxReplicas = 20
+	require.NoError(t, s.Client.Patch(t.Context(), p, bounded))
 	require.NoError(t, s.publish(t.Context(), 3*calm))
 	s.function.Await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
 		now, err := s.function.Replicas(ctx)
@@ -153,7 +158,7 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s.follow(t)
 	since := time.Now() // until the HPA was deleted, it scaled
 
-	leader.Kill()
+	require.NoError(t, leader.Stop()) // it releases the Lease
 	s.function.Await(t, "the other adapter to lead", func(ctx context.Context) (bool, string, error) {
 		passes, err := s.passes(ctx, other)
 		return err == nil && passes > 0, fmt.Sprint(passes, " passes"), err

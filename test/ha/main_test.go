@@ -21,13 +21,14 @@ import (
 const (
 	name = "kept"
 	// replicas of the Function, of 2.5/s each, for calm messages per second: two could never drain a backlog, so every
-	// decision is at least this. What a busy machine adds to a call is little beside its service time.
+	// decision is at least this, and the policy's maxReplicas is no more: what a machine that stalls publishes at once
+	// changes nothing. What a busy machine adds to a call is little beside its service time.
 	replicas    = 3
 	calm        = 5
 	serviceTime = 400 * time.Millisecond
-	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends. The shipped
-	// values are 15 s and 10 s.
-	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
+	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: longer than a
+	// busy machine stalls. The shipped values are 15 s and 10 s.
+	leaseDuration, renewDeadline = 25 * time.Second, 20 * time.Second
 	// staleAfter is the age at which a reading is stale.
 	staleAfter = 20 * time.Second
 )
@@ -81,7 +82,7 @@ func (s *scene) addFunction(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.Client.Create(ctx, stage.NewPolicy(name, 1, 20, 30*time.Second)); err != nil {
+	if err := s.Client.Create(ctx, stage.NewPolicy(name, 1, replicas, 30*time.Second)); err != nil {
 		return err
 	}
 	return s.publish(ctx, calm)
