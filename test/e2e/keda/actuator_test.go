@@ -43,13 +43,11 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	f.AwaitReplicas(t, 3, 10)
 	woken := wake(t, f)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
+	desired := fromZero(t, name, since) // KEDA may activate it once more after the end
 	f.AwaitReplicas(t, 0, 0)
-	desired := fromZero(t, name, since)
 	tellTimeline(t, name, since)
 	require.Equal(t, int(woken), desired[1], "activation and first size are one move: %v", desired)
-	for _, one := range desired[1 : len(desired)-1] {
-		require.NotZero(t, one, "it went back while there was work: %v", desired)
-	}
+	require.NotContains(t, desired[1:], 0, "it went back while there was work: %v", desired)
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
 	awaitScaledObject(t, o, false)
 }

@@ -82,7 +82,8 @@ func selfCertified(t *testing.T) *stage.Scaler {
 	require.NoError(t, scene.Cluster.ApplyFiles(t.Context(),
 		filepath.Join("..", "..", "..", "deploy", "scaler", "certificate.yaml")))
 	scaler, err := scene.AddScaler(context.WithoutCancel(t.Context()), "scaler-self", stage.ScalerConfig{Flags: []string{
-		"--serving-certificate=Self", "--serving-certificate-host=localhost", "--serving-certificate-lifetime=1m",
+		"--serving-certificate=Self", "--serving-certificate-host=localhost",
+		"--serving-certificate-lifetime=3m", // authorities overlap for 15 s, in which a busy KEDA follows
 		"--max-connection-age=2s",
 	}})
 	require.NoError(t, err)
