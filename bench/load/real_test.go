@@ -130,8 +130,8 @@ func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
 	require.EqualValues(t, 2000, got.Published)
 	t.Logf("measured %+v, true %+v, lag %+v", got.Latencies, truth.Latencies(), got.Lag.Late)
 	want := truth.Latencies()
-	require.InEpsilon(t, want.P50, got.Latencies.P50, 0.2)
-	require.InEpsilon(t, want.P99, got.Latencies.P99, 0.2)
+	require.InEpsilon(t, want.P50, got.Latencies.P50, 0.1)
+	require.InEpsilon(t, want.P99, got.Latencies.P99, 0.1)
 }
 
 func TestMeterCountsTheRestOfAKilledInstance(t *testing.T) {

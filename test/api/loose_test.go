@@ -45,9 +45,7 @@ func withLooseSchema(t *testing.T, name string, work func()) {
 // awaitDefaults waits until the API server has taken over a changed definition.
 func awaitDefaults(t *testing.T, want bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := cluster.WaitFor(ctx, fmt.Sprintf("defaults %t", want), 50*time.Millisecond,
+	err := cluster.WaitFor(t.Context(), fmt.Sprintf("defaults %t", want), 50*time.Millisecond,
 		func(ctx context.Context) (bool, string, error) {
 			probe := manifest("probe", functionPolicy(nil))
 			if err := people.Create(ctx, probe, client.DryRunAll); err != nil {

@@ -151,8 +151,7 @@ func awaitAdmissionOfAll(t *testing.T, people client.Client) {
 		"pulsar": fields{"authSecret": "token", "adminURL": "https://elsewhere.example.org"},
 	})
 	denied.SetName("unlimited") // there is a "resize"
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-	defer cancel()
+	ctx := context.WithoutCancel(t.Context())
 	require.NoError(t, cluster.WaitFor(ctx, "every policy to be allowed", 100*time.Millisecond,
 		func(ctx context.Context) (bool, string, error) {
 			err := people.Create(ctx, denied.DeepCopy(), client.DryRunAll)
@@ -162,9 +161,7 @@ func awaitAdmissionOfAll(t *testing.T, people client.Client) {
 
 func awaitDenial(t *testing.T, people client.Client, object *unstructured.Unstructured, denial string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := cluster.WaitFor(ctx, denial, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+	err := cluster.WaitFor(t.Context(), denial, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		err := people.Create(ctx, object.DeepCopy(), client.DryRunAll)
 		if err == nil {
 			return false, "it is allowed", nil

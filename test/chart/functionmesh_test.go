@@ -137,8 +137,7 @@ func enforceMeshPolicy(t *testing.T, people, adapter client.Client, mesh *unstru
 	relabeled := mesh.DeepCopy()
 	relabeled.SetLabels(nil)
 	await := func(what string, denied bool) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer cancel()
+		ctx := context.WithoutCancel(t.Context())
 		require.NoError(t, cluster.WaitFor(ctx, what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 			err := adapter.Update(ctx, relabeled.DeepCopy(), client.DryRunAll)
 			return (err != nil) == denied, fmt.Sprint(err), nil

@@ -35,7 +35,7 @@ func administrator(t *testing.T) client.Client {
 }
 
 // TestTheAPIServerTakesEveryObject validates strictly, other projects' objects by their definitions, and the pods in a
-// namespace that enforces Pod Security "restricted".
+// namespace that enforces Pod Security "restricted". The programs take their flags.
 func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs helm and a real control plane")
@@ -46,11 +46,13 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 	}
 	for name, values := range valueFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, object := range render(t, values) {
-				require.NoError(t, apply(t, people, object), "%s %s", object.GetKind(), object.GetName())
-			}
-			for _, deployment := range ofKind(render(t, values), "Deployment") {
+			objects := render(t, values)
+			requireFlagsTaken(t, objects)
+			for _, deployment := range ofKind(objects, "Deployment") {
 				requireRestricted(t, people, deployment)
+			}
+			for _, object := range objects {
+				require.NoError(t, apply(t, people, object), "%s %s", object.GetKind(), object.GetName())
 			}
 		})
 	}
@@ -73,14 +75,8 @@ func requireRestricted(t *testing.T, people client.Client, deployment *unstructu
 	require.ErrorContains(t, people.Create(t.Context(), pod, client.DryRunAll), "violates PodSecurity")
 }
 
-// TestTheProgramsTakeTheirFlags: outside of a cluster they fail, but only after they have validated all flags.
-func TestTheProgramsTakeTheirFlags(t *testing.T) {
-	for name, values := range valueFiles(t) {
-		t.Run(name, func(t *testing.T) { requireFlagsTaken(t, render(t, values)) })
-	}
-}
-
-// requireFlagsTaken runs the program of each Deployment with its flags.
+// requireFlagsTaken runs the program of each Deployment with its flags. Outside of a cluster they fail, but only after
+// they have validated all flags.
 func requireFlagsTaken(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	dir := programs.Need(t)

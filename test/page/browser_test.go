@@ -25,7 +25,7 @@ const (
 	width  = 1000
 	height = 1500
 	// patience is for all tests on a busy machine.
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 )
 
 // start returns the context of a browser.

@@ -78,9 +78,7 @@ func start(t *testing.T, token string) *prometheus.Server {
 // await waits until the condition holds.
 func await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	require.NoError(t, cluster.WaitFor(ctx, what, 100*time.Millisecond, holds))
+	require.NoError(t, cluster.WaitFor(t.Context(), what, 100*time.Millisecond, holds))
 }
 
 func TestAServerScrapesEvaluatesAndAnswers(t *testing.T) {
