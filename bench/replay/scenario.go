@@ -90,9 +90,11 @@ func wave(low, high, period float64) func(scale float64) load.Shape {
 // after is a time in seconds.
 func after(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// lasting returns the scenario with its load scaled to another length.
+// lasting returns the scenario with its load, and the delay before a replica starts, scaled to another length.
 func (s scenario) lasting(length time.Duration) scenario {
-	s.scale *= length.Seconds() / s.length.Seconds()
+	share := length.Seconds() / s.length.Seconds()
+	s.scale *= share
+	s.startDelay = after(s.startDelay.Seconds() * share)
 	s.length = length
 	return s
 }

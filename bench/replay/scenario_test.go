@@ -52,6 +52,7 @@ func TestASqueezedScenarioHasTheSameShape(t *testing.T) {
 			require.InDelta(t, rate(at), squeezed(at/6), 1e-6, "%s at %.0f s", s.name, at)
 		}
 		require.InDelta(t, rate(42), squeezed(7), 1e-6)
+		require.InDelta(t, s.startDelay.Seconds()/6, short.startDelay.Seconds(), 1e-6)
 	}
 }
 
