@@ -101,10 +101,10 @@ func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err er
 // prepare creates the Function and the policy.
 func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function, error) {
 	s := d.scenario
-	output.Printf(d.out, "\nFunction %s: a Java instance processes a message in %s, so %.0f messages/s. ",
-		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
+	output.Printf(d.out, "\nFunction %s: a %s processes a message in %s, so %.0f messages/s. ",
+		functionName, s.replica, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
-		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
+		Name: functionName, Kind: s.kind, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
 	})
 	if err != nil {
 		return nil, err

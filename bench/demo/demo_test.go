@@ -18,7 +18,7 @@ import (
 
 func TestTheDemoOnRealParts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("needs a real broker, a real control plane and Java")
+		t.Skip("needs a real broker and a real control plane")
 	}
 	ctrl.SetLogger(logr.Discard())
 	dir := t.TempDir()
