@@ -20,10 +20,9 @@ import (
 )
 
 const (
-	// adminTimeout bounds one call; the slowest was 3 s, the first topic on a busy machine.
-	adminTimeout = 20 * time.Second
-	// componentTimeout bounds the upload of a component. A busy worker loads and checks its code slowly.
-	componentTimeout = time.Minute
+	// adminTimeout bounds one call, longer than a machine stalls. The slowest is the upload of a component, whose code a
+	// busy worker loads and checks.
+	adminTimeout = time.Minute
 	// adminBytes bounds one response; the broker's /metrics is 14 KB per topic.
 	adminBytes = 64 << 20
 	readyPoll  = 100 * time.Millisecond
@@ -45,7 +44,7 @@ func newClient() *http.Client {
 }
 
 // Admin calls the admin API at path, e.g. "/admin/v2/clusters", with body as JSON if there is one, and returns any
-// status with its response. An error means that there was no complete response within ctx and 20 s.
+// status with its response. An error means that there was no complete response within ctx and a minute.
 func (b *Broker) Admin(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

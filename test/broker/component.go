@@ -47,7 +47,7 @@ func (b *Broker) submit(ctx context.Context, method string, c Component) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s %v: %w", c.Kind, c.Config["name"], err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, componentTimeout)
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	status, answer, err := b.send(ctx, method, c.path(), contentType, body)
 	if err != nil {

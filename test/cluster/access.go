@@ -100,8 +100,6 @@ func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name strin
 // waitControllers returns once the controllers have acted: the service account controller has handled the namespace
 // default.
 func (c *Cluster) waitControllers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll,
 		func(ctx context.Context) (bool, string, error) {
 			_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})

@@ -26,9 +26,7 @@ import (
 const (
 	// defaultSyncPeriod is that of kube-controller-manager.
 	defaultSyncPeriod = 15 * time.Second
-	// startLimit bounds the readiness of one component: 1 to 3 s on an idle machine.
-	startLimit = 2 * time.Minute
-	readyPoll  = 50 * time.Millisecond
+	readyPoll         = 50 * time.Millisecond
 	// logLines of the failed component go into the error of Start.
 	logLines = 25
 )
@@ -222,8 +220,6 @@ func (c *Cluster) checkClient() (*http.Client, error) {
 }
 
 func waitReady(ctx context.Context, component component, p *proc.Process, client *http.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	err := WaitFor(ctx, component.name+" to be ready", readyPoll, func(ctx context.Context) (bool, string, error) {
 		select {
 		case <-p.Done():

@@ -27,7 +27,7 @@ import (
 const (
 	defaultInterval = time.Second
 	readyPoll       = 100 * time.Millisecond
-	startLimit      = time.Minute
+	startLimit      = cluster.WaitLimit
 	// logLines of the server go into the error of a failed start.
 	logLines = 25
 )
