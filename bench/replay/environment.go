@@ -119,8 +119,6 @@ func (e *environment) play(ctx context.Context, s scenario) (_ outcome, err erro
 	o.published = f.Published()
 	o.done, o.late = f.Score.Totals()
 	o.repeated = f.Score.Repeated()
-	if last := watcher.ask(ctx, time.Since(o.begun)); last.topic != nil {
-		o.last = last.topic
-	}
-	return o, nil
+	o.last = watcher.last(ctx)
+	return o, ctx.Err()
 }

@@ -42,6 +42,7 @@ func TestReplayOnRealParts(t *testing.T) {
 	require.NotNil(t, one.ReplicaHoursRatio)
 	require.NotNil(t, one.Within)
 	require.NotNil(t, one.Measured.Redelivered, "all messages were done and the broker answered")
+	require.NotNil(t, one.Measured.MessagesPerEntry)
 	require.GreaterOrEqual(t, *one.Measured.MessagesPerEntry, 1.0)
 	most := 0.0
 	for _, waiting := range one.Trace.RealBacklog {

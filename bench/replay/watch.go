@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,6 +116,26 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 		l.policy = policy
 	}
 	return l
+}
+
+// last is the broker's answer once it has counted the entries of all partitions. A busy one may take some requests, and
+// after drainTimeout it is what was answered until then.
+func (w *watcher) last(ctx context.Context) (last *backlog.TopicSample) {
+	limited, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	for limited.Err() == nil {
+		if l := w.ask(limited, time.Since(w.begun)); l.topic != nil {
+			last = l.topic
+			if !slices.ContainsFunc(last.Partitions, func(p backlog.PartitionSample) bool { return p.AddedEntries == nil }) {
+				return last
+			}
+		}
+		select {
+		case <-limited.Done():
+		case <-time.After(countEvery):
+		}
+	}
+	return last
 }
 
 // instances reads the counters of the pods; nil if it cannot list them or none responds.
