@@ -27,7 +27,8 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	flags := command.Flags("demo", help)
 	flags.BoolVar(&o.keep, "keep", false, "after the summary leave everything running until Ctrl-C")
-	flags.BoolVar(&o.short, "short-run", false, "less load for a shorter time, on consumers instead of Java instances: about a minute")
+	flags.BoolVar(&o.short, "short-run", false,
+		"less load for a shorter time, on consumers instead of Java instances: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"),
 		"`directory` of summary.json and demo.html")
 	flags.StringVar(&o.from, "from", "", "`summary.json` of an earlier run: only draw its demo.html again")

@@ -53,8 +53,8 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	s.Stage, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: time.Second,
 		AdapterFlags: []string{
-			"--policy-metrics=Full", "--poll-interval=1s", "--rate-window=" + rateWindow.String(), "--stale-after=" + stale.String(),
-			"--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
+			"--policy-metrics=Full", "--poll-interval=1s", "--rate-window=" + rateWindow.String(),
+			"--stale-after=" + stale.String(), "--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
 			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
 		},
 		Progress: os.Stderr,

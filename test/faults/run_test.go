@@ -159,7 +159,7 @@ func (s *subject) awaitDecision(t *testing.T, later time.Duration) {
 	t.Helper()
 	at := time.Now().Add(later)
 	age := fmt.Sprintf("pulsar_autoscaler_policy_decision_age_seconds{namespace=%q,policy=%q}", stage.Namespace, s.Name)
-	s.Function.Await(t, fmt.Sprint("a decision ", later, " later"), func(ctx context.Context) (bool, string, error) {
+	s.Await(t, fmt.Sprint("a decision ", later, " later"), func(ctx context.Context) (bool, string, error) {
 		asked := time.Now()
 		if asked.Before(at) {
 			return false, "not yet", nil
@@ -202,8 +202,8 @@ func (s *subject) observe(t *testing.T) (end func() most) {
 	}
 }
 
-// requireLikeTwin fails if the Function had replicas since a time that the twin, which is read truly, had not, or if the
-// adapter used too much memory.
+// requireLikeTwin fails if the Function had replicas since a time that the twin, which is read truly, had not, or if
+// the adapter used too much memory.
 func (s *subject) requireLikeTwin(t *testing.T, since time.Time, m most) {
 	t.Helper()
 	least, largest := s.replicas(s.twin, since)

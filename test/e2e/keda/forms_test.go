@@ -31,8 +31,8 @@ const (
 	leastForBurst = 3
 )
 
-// TestZeroToManyAndBack has a Function of 2 messages/s per replica. A replica takes 5 s to start. Each form of a trigger
-// is pushed here; provider/keda has the others without KEDA.
+// TestZeroToManyAndBack has a Function of 2 messages/s per replica. A replica takes 5 s to start. Each form of a
+// trigger is pushed here, and one is polled as well; provider/keda has all of them without KEDA.
 func TestZeroToManyAndBack(t *testing.T) {
 	onStage(t)
 	topic := func(_ *testing.T, f *stage.Function) map[string]string {
