@@ -17,8 +17,9 @@ const (
 	// finest is the shortest wait for the next message: 1000 messages/s leave one by one, more in small groups.
 	finest = time.Millisecond
 	// lookAhead is the longest wait without a message.
-	lookAhead    = 10 * time.Millisecond
-	flushTimeout = 10 * time.Second
+	lookAhead = 10 * time.Millisecond
+	// flushTimeout bounds the wait for the broker at the end: a stalled machine needs 20 s and more.
+	flushTimeout = time.Minute
 )
 
 // Publishing configures a Publisher. Topic is required.
@@ -70,7 +71,7 @@ func NewPublisher(client pulsar.Client, config Publishing) (*Publisher, error) {
 	return p, nil
 }
 
-// Run publishes until the load or ctx ends, which is no error, and then waits up to 10 s for the broker's responses.
+// Run publishes until the load or ctx ends, which is no error, and then waits up to a minute for the broker's responses.
 // Another Run continues the sequence numbers. Only one Run may be active.
 func (p *Publisher) Run(ctx context.Context, arrivals Arrivals) error {
 	begun := time.Now()

@@ -12,15 +12,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// connectTimeout bounds a connection and an operation of a client.
-const connectTimeout = 10 * time.Second
+// connectTimeout bounds a connection, and operationTimeout a request with its retries: longer than a busy machine stalls.
+const (
+	connectTimeout   = 10 * time.Second
+	operationTimeout = time.Minute
+)
 
 // Connect returns a client of Pulsar's binary protocol that logs and registers nothing; an empty token is for brokers
 // without authentication. It connects on first use.
 func Connect(serviceURL, token string) (pulsar.Client, error) {
 	options := pulsar.ClientOptions{
 		URL: serviceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-		ConnectionTimeout: connectTimeout, OperationTimeout: connectTimeout,
+		ConnectionTimeout: connectTimeout, OperationTimeout: operationTimeout,
 	}
 	if token != "" {
 		options.Authentication = pulsar.NewAuthenticationToken(token)

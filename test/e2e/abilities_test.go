@@ -35,10 +35,7 @@ func secondStage(t *testing.T) *stage.Stage {
 	onStage(t)
 	s, err := stage.Open(context.WithoutCancel(t.Context()), stage.Config{ // t.Context ends before the clean-up
 		HPASyncPeriod: hpaSync, Beside: scene, FeatureGates: "HPAScaleToZero=true",
-		AdapterFlags: []string{
-			"--poll-interval=" + pollInterval.String(), "--rate-window=4s",
-			"--stale-after=" + staleAfter.String(),
-		},
+		AdapterFlags: adapterFlags(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -144,7 +141,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	pointAPIs(t, s, "monitoring", "prometheus-adapter")
 	o.eventually("Direct, which names the holder",
 		func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, _ int64) bool {
-			return hpa == nil && status.Actuator.Type == v1alpha1.ActuatorDirect &&
+			return hpa == nil && status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorDirect &&
 				strings.Contains(status.Actuator.Reason, "custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter")
 		})
 	o.wantAtLeast(3)
@@ -229,6 +226,6 @@ func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
 	}
 	require.NoError(t, scene.Client.Create(t.Context(), hpa))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
-	publish(t, f, load.Step(0, 250, 0, 10*time.Second)) // one replica processes 100/s
+	publish(t, f, load.Constant(250)) // one replica processes 100/s
 	f.AwaitReplicas(t, 3, 5)
 }

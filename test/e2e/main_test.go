@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,16 +35,21 @@ var theStage = shared.New("a real broker and control plane", openStage, closeSta
 func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	scene, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags: []string{
-			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
+		AdapterFlags: slices.Concat(adapterFlags(), []string{
 			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and closed ports
-			"--worker-update-interval=3s",
-			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
-			"--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
-		},
+			"--worker-update-interval=3s", "--pulsar-timeout=1s", "--external-metrics", "--policy-metrics=Full",
+		}),
 		Guests: true, Progress: os.Stderr,
 	})
 	return scene, err
+}
+
+// adapterFlags are those of all adapters here. Nobody restarts an adapter that a stall cost its Lease.
+func adapterFlags() []string {
+	return []string{
+		"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
+		"--lease-duration=60s", "--lease-renew-deadline=50s",
+	}
 }
 
 func closeStage(s *stage.Stage) error {

@@ -162,7 +162,7 @@ func (s *secured) token(t *testing.T, role string, life time.Duration) string {
 func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	t.Helper()
 	config.Registerer = prometheus.NewRegistry()
-	config.RequestTimeout = time.Minute // a busy machine is not what these tests are of
+	config.RequestTimeout = requestTimeout
 	config.AllowedHosts = append(config.AllowedHosts, s.AdminURL(), s.https)
 	source, err := pulsar.New(config)
 	require.NoError(t, err)

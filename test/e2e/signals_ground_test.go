@@ -90,6 +90,7 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	}
 	g.source, err = pulsaredge.New(pulsaredge.Config{
 		Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(g.AdminURL(), "http://")},
+		RequestTimeout: requestTimeout,
 	})
 	if err != nil {
 		return err

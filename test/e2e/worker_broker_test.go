@@ -47,12 +47,16 @@ func onWorker(t *testing.T, config broker.Config) *workerBroker {
 	return newWorkerBroker(t, b, config.Worker)
 }
 
+// requestTimeout is longer than any stall of a busy machine, which these tests are not about.
+const requestTimeout = time.Minute
+
 // newWorkerBroker uses a running broker.
 func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *workerBroker {
 	t.Helper()
 	source, err := pulsaredge.New(pulsaredge.Config{
-		Registerer:   prometheus.NewRegistry(),
-		AllowedHosts: []string{"127.0.0.1"},
+		Registerer:     prometheus.NewRegistry(),
+		AllowedHosts:   []string{"127.0.0.1"},
+		RequestTimeout: requestTimeout,
 	})
 	require.NoError(t, err)
 	t.Cleanup(source.Close)

@@ -94,8 +94,8 @@ func New(config Config) (*Publisher, error) {
 	return &Publisher{Publisher: publisher, client: client}, nil
 }
 
-// Run publishes the load until it or ctx ends, which is no error, and then waits up to 10 s for the answers of the
-// broker. A second Run begins its load and goes on with the sequence numbers. Only one Run may be active.
+// Run publishes the load until it or ctx ends, which is no error, and then waits up to a minute for the answers of
+// the broker. A second Run begins its load and goes on with the sequence numbers. Only one Run may be active.
 func (p *Publisher) Run(ctx context.Context, shape Shape) error {
 	schedule, err := shape.Schedule(nil)
 	if err != nil {
