@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -90,10 +90,10 @@ func (d *dial) turn(perSecond int64) {
 }
 
 // follow tests the whole loop: a load that steps up and down, and replicas that follow through the real HPA. The load
-// changes only after the replicas have followed, however long a busy machine takes. What such a machine adds to a call
-// is little beside its service time, so that a replica has the capacity that it is said to have.
-func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
-	config.Objective = objective
+// changes only after the replicas have followed, however long a busy machine takes. How many steps they take, and how few
+// messages are late, is tested where no machine can be slow: in policy (step_test.go) and bench/sim.
+func follow(t *testing.T, config stage.FunctionConfig, low, high int64) *stage.Function {
+	t.Helper()
 	f := addFunction(t, config)
 	p := newPolicy(config.Name)
 	if config.Deployment {
@@ -108,8 +108,8 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	f.AwaitReplicas(t, 1, 1)
 
-	largest := largestBacklog(t, f)
 	before, turned := f.Published(), time.Now()
+	doneBefore, _ := f.Score.Totals()
 	rate.turn(high)
 	enough := int64(float64(high)/capacity) + 1 // fewer never drain the backlog
 	f.AwaitReplicas(t, enough, 20)
@@ -119,68 +119,45 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) {
 		return published-before > 10*high && published-int64(done) < high,
 			fmt.Sprintf("%d published, %d done", published, done), nil
 	})
+	done, _ := f.Score.Totals()
+	shown := float64(done-doneBefore) / readySeconds(f, turned, time.Now())
 	rate.turn(low)
 	// Replicas do not go below the slow smoothed rate, which has a time constant of 90 s.
 	f.AwaitReplicas(t, 1, 1)
 	requireClean(t, f)
 
-	scene.AwaitPolicy(t, p.Name, "redelivered messages of a scale-down", func(p *v1alpha1.AutoscalingPolicy) bool {
+	p = scene.AwaitPolicy(t, p.Name, "redelivered messages of a scale-down", func(p *v1alpha1.AutoscalingPolicy) bool {
 		last := p.Status.LastScaleDown
-		return last != nil && last.RemovedReplicas > 0 && last.RedeliveredMessages != nil
+		return last != nil && last.RemovedReplicas > 0 && last.RedeliveredMessages != nil && p.Status.Capacity != nil &&
+			p.Status.Decision != nil && p.Status.Decision.Equation != ""
 	})
-	p, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	require.NotNil(t, p.Status.Capacity)
 	tell(t, f, p)
-	done, late := f.Score.Totals()
-	require.Less(t, 10*late, done, "messages that took longer than the objective of %s", objective)
-	raises, most := raisesSince(f, turned)
-	require.LessOrEqual(t, raises, 2, "raises for one load step")
-	// Replicas also drain, within 0.4 of the objective, the backlog and what arrives until new ones consume: 37.5 s before
-	// a start was measured, as in a real cluster.
-	waits := (float64(high)-capacity)*37.5 + float64(largest())
-	bound := int((float64(high)+waits/(0.4*objective.Seconds()))/capacity) + 1
-	require.LessOrEqual(t, most, bound, "replicas for %d/s at %v/s each and a backlog of %d", high, capacity, largest())
-	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.15,
-		"what was learned about one replica")
-	require.NotEmpty(t, p.Status.Decision.Equation)
+	// A factor of two is a wrong unit or a wrong number of replicas; less may be the machine.
+	learned := p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64()
+	require.Greater(t, learned, shown/2, "replicas have processed that many per second each, over the whole step")
+	require.Less(t, learned, 2*capacity, "no replica can process as many")
+	return f
 }
 
-// largestBacklog returns the largest number of unprocessed messages, as the publisher and the replicas count them.
-func largestBacklog(t *testing.T, f *stage.Function) func() int64 {
-	t.Helper()
-	var largest atomic.Int64
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for ctx.Err() == nil {
-			done, _ := f.Score.Totals()
-			largest.Store(max(largest.Load(), f.Published()-int64(done)))
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
+// readySeconds is the time that replicas were ready within a period, summed up.
+func readySeconds(f *stage.Function, from, to time.Time) (seconds float64) {
+	timeline := scene.Mesh.Timeline(stage.Namespace, f.Name)
+	for i, sample := range timeline {
+		begin, end := sample.Time, to
+		if i+1 < len(timeline) {
+			end = timeline[i+1].Time
 		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	return largest.Load
-}
-
-// raisesSince counts how often spec.replicas rose since the given time, and returns its largest value.
-func raisesSince(f *stage.Function, since time.Time) (raises, most int) {
-	before := 0
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
-		if before > 0 && sample.Desired > before && !sample.Time.Before(since) {
-			raises++
+		if begin.Before(from) {
+			begin = from
 		}
-		before = sample.Desired
-		most = max(most, sample.Desired)
+		if end.After(to) {
+			end = to
+		}
+		if end.After(begin) {
+			seconds += float64(sample.Ready) * end.Sub(begin).Seconds()
+		}
 	}
-	return raises, most
+	return seconds
 }
 
 // tell logs the timeline for go test -v.
@@ -205,5 +182,20 @@ func TestCoreScalingLightReplicasFollowTheLoad(t *testing.T) {
 
 func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
 	t.Parallel()
-	follow(t, stage.FunctionConfig{Name: "java", Kind: stage.Java, ServiceTime: 200 * time.Millisecond}, 1, 8)
+	const name, service = "java", 200 * time.Millisecond
+	f := follow(t, stage.FunctionConfig{Name: name, Kind: stage.Java, ServiceTime: service}, 1, 8)
+	f.Await(t, "the instances to report how busy they are", func(ctx context.Context) (bool, string, error) {
+		seen := map[string]float64{}
+		for _, metric := range []string{
+			"pulsar_function_busy_ratio", "pulsar_function_service_time_seconds", "pulsar_function_silent_instances",
+		} {
+			value, err := aggregated(t).value(ctx, mesh.KindFunction, name, metric)
+			if err != nil {
+				return false, err.Error(), nil // the first responses report unknown signals
+			}
+			seen[metric] = value.Value.AsApproximateFloat64()
+		}
+		return seen["pulsar_function_busy_ratio"] > 0 && seen["pulsar_function_silent_instances"] == 0 &&
+			seen["pulsar_function_service_time_seconds"] >= service.Seconds(), fmt.Sprint(seen), nil
+	})
 }
