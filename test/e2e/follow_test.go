@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -56,8 +57,10 @@ func TestNotFollowedIsToldOfAnHPAThatMayNotScale(t *testing.T) {
 	publish(t, f, load.Constant(60)) // 25/s each
 	said := f.AwaitConditions(t, "Ready=False/NotFollowed")
 	require.Contains(t, said, "does not set the decided replicas (FailedUpdateScale)")
-	p, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	require.Greater(t, *p.Status.DesiredReplicas, *p.Status.SpecReplicas)
+	f.AwaitPolicy(t, "more desired than set", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.DesiredReplicas != nil && p.Status.SpecReplicas != nil &&
+			*p.Status.DesiredReplicas > *p.Status.SpecReplicas
+	})
 	f.AwaitConditions(t, "Ready=False/NotFollowed", "ObjectiveMet=False/NotFollowed")
+	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", true)
 }

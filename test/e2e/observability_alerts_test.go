@@ -59,34 +59,3 @@ func TestObservabilityAlertsOfAPolicyAtItsMaximum(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, failed)
 }
-
-// It stops the broker and the operator for all Functions, so it runs alone.
-func TestObservabilityAlertsOfABrokerThatHangsAndAnOperatorThatIsStopped(t *testing.T) {
-	const name = "alert-outages"
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
-	p := newPolicy(name)
-	addPolicy(t, p)
-	publish(t, f, load.Constant(5))
-	f.AwaitConditions(t, "Ready=True/Scaling")
-
-	scene.Mesh.Pause()
-	t.Cleanup(scene.Mesh.Resume)
-	patchPolicy(t, p, `{"spec":{"minReplicas":3}}`)
-	f.AwaitReplicas(t, 3, 3) // by the HPA
-
-	require.NoError(t, scene.Broker.Pause())
-	t.Cleanup(func() { _ = scene.Broker.Resume() }) // if the test ends while it hangs
-	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", true)
-	require.NoError(t, scene.Broker.Resume())
-	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", false)
-
-	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", true)
-	said := f.AwaitConditions(t, "Ready=False/NotFollowed")
-	require.Contains(t, said, "Function Mesh does not act on the change: is its operator running?")
-	found, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []int32{3, 1}, []int32{*found.Status.SpecReplicas, *found.Status.RunningReplicas})
-	scene.Mesh.Resume()
-	awaitAlert(t, f, "PulsarAutoscalerNotFollowed", false)
-	f.AwaitConditions(t, "Ready=True/Scaling")
-}

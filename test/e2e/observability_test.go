@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,18 +82,23 @@ func TestObservabilityPrometheusReadsThePolicyWithTheRightsThatShip(t *testing.T
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	labels := fmt.Sprintf(`{namespace=%q, policy=%q}`, stage.Namespace, name)
 	awaitSample(t, f, "pulsar_autoscaler_policy_desired_replicas"+labels, func(value float64) bool { return value >= 1 })
-	targets, err := server.Targets(t.Context())
-	require.NoError(t, err)
-	require.Len(t, targets, 1)
-	require.Empty(t, targets[0].LastError)
+	f.Await(t, "a scrape without an error", func(ctx context.Context) (bool, string, error) {
+		targets, err := server.Targets(ctx)
+		if err != nil || len(targets) != 1 {
+			return false, fmt.Sprintf("%d targets", len(targets)), err
+		}
+		return targets[0].LastError == "", targets[0].LastError, nil
+	})
 	for _, used := range []string{"process_resident_memory_bytes", "go_gc_gomemlimit_bytes"} { // of libraries
 		awaitSample(t, f, "count("+used+")", func(value float64) bool { return value == 1 })
 	}
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
-	raw, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, string(raw), `aggregator_unavailable_apiservice{name="v1beta2.custom.metrics.k8s.io"} 0`)
+	f.Await(t, "the aggregator to say that the adapter is available", func(ctx context.Context) (bool, string, error) {
+		raw, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+		available := `aggregator_unavailable_apiservice{name="v1beta2.custom.metrics.k8s.io"} 0`
+		return strings.Contains(string(raw), available), "it does not", err
+	})
 }
 
 func TestObservabilityMetricsAreRefusedWithoutTheRole(t *testing.T) {
