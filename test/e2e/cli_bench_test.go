@@ -6,6 +6,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +44,7 @@ pulsar: {adminURL: '%s', serviceURL: '%s'}
 load: {duration: %ds, constant: {rate: 10}, arrivals: Poisson, seed: 1}
 function: {serviceTime: 20ms, image: of-no-meaning-here}
 latencyObjective: 10s
-watchAfter: 10s
+watchAfter: 5s
 %s`, adminURL, serviceURL, seconds, rest), 0o600))
 	return path
 }
@@ -56,26 +58,49 @@ type benched struct {
 	json string
 }
 
-// benchRun runs the plugin in the checkout.
-func benchRun(t *testing.T, path string, args ...string) (b benched) {
+// benchRun runs kubectl pap bench run until the result is as expected, with this exit code: on a machine that stalls the
+// load itself is late, or messages are, and another run says more.
+func benchRun(t *testing.T, path string, code int, expected func(run.Result) bool, args ...string) (b benched) {
 	t.Helper()
-	return benchOf(t, exec.CommandContext(t.Context(), path, append([]string{"bench", "run", "-o", "json"}, args...)...))
+	return benchOf(t, code, expected, func(ctx context.Context) *exec.Cmd {
+		return exec.CommandContext(ctx, path, append([]string{"bench", "run", "-o", "json"}, args...)...)
+	})
 }
 
-// benchOf runs a command of the plugin in the checkout.
-func benchOf(t *testing.T, command *exec.Cmd) (b benched) {
+// benchOf is benchRun of a command.
+func benchOf(t *testing.T, code int, expected func(run.Result) bool,
+	command func(ctx context.Context) *exec.Cmd,
+) (b benched) {
 	t.Helper()
-	command.Dir = filepath.Join("..", "..")
-	var told bytes.Buffer
-	command.Stderr = &told
-	out, err := command.Output()
-	b.code, b.told, b.json = command.ProcessState.ExitCode(), told.String(), string(out)
-	if b.code == 0 || b.code == 1 {
-		require.NoError(t, json.Unmarshal(out, &b.result), "%s", b.told)
-		return b
-	}
-	require.NoError(t, err, "%s", b.told)
+	until(t, func(ctx context.Context) (string, bool) {
+		one := command(ctx)
+		one.Dir = filepath.Join("..", "..")
+		var told bytes.Buffer
+		one.Stderr = &told
+		out, err := one.Output()
+		b = benched{code: one.ProcessState.ExitCode(), told: told.String(), json: string(out)}
+		require.NotEqual(t, run.ExitUsage, b.code, b.told)
+		if len(out) > 0 {
+			require.NoError(t, json.Unmarshal(out, &b.result), "%s", b.told)
+		}
+		seen := fmt.Sprint(err, "\n", b.told, b.json)
+		return seen, b.code == code && len(b.result.Contenders) > 0 && expected(b.result)
+	})
 	return b
+}
+
+// allDone reports whether each message of each contender was published and processed.
+func allDone(result run.Result) bool {
+	return allPublished(result) && !slices.ContainsFunc(result.Contenders, func(c run.Contender) bool {
+		return c.Messages.Done != c.Messages.Due
+	})
+}
+
+// allPublished reports whether each message of each contender was published.
+func allPublished(result run.Result) bool {
+	return !slices.ContainsFunc(result.Contenders, func(c run.Contender) bool {
+		return c.Messages.Published != c.Messages.Due
+	})
 }
 
 // benchLeftovers are the namespaces and topics of runs.
@@ -117,18 +142,16 @@ func testBenchOnACluster(t *testing.T, plugin string) {
 	t.Helper()
 	require.Empty(t, benchLeftovers(t))
 	html := filepath.Join(t.TempDir(), "result.html")
-	b := benchRun(t, plugin, "-f", benchScenario(t, 10, `order: SideBySide
+	b := benchRun(t, plugin, run.ExitMet, allDone, "-f", benchScenario(t, 5, `order: SideBySide
 contenders:
 - {name: policy, policy: {}}
 - {name: fixed, fixed: {replicas: 2}}
 limits: {maxLateRatio: 0.01, maxP99: 10s, maxDuplicates: 0}
 `), "--kubeconfig", scene.Cluster.Kubeconfig(), "--html", html)
-	require.Zero(t, b.code, b.told)
 	require.Equal(t, run.Met, b.result.Verdict.Outcome)
 	require.Len(t, b.result.Contenders, 2)
 	for _, c := range b.result.Contenders {
-		require.InDelta(t, 100, c.Messages.Due, 25, c.Name)
-		require.Equal(t, c.Messages.Due, c.Messages.Done, c.Name)
+		require.InDelta(t, 50, c.Messages.Due, 15, c.Name)
 		require.GreaterOrEqual(t, c.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time of %s", c.Name)
 		require.Positive(t, c.Usage.ReplicaHours, c.Name)
 	}
@@ -161,14 +184,14 @@ func testBenchInterrupted(t *testing.T, plugin string) {
 	require.Empty(t, benchLeftovers(t))
 }
 
-// TestCLIBenchOnThisMachine starts its own broker and control plane, so it runs alone.
+// TestCLIBenchOnThisMachine starts its own broker and control plane.
 func TestCLIBenchOnThisMachine(t *testing.T) {
+	t.Parallel()
 	onStage(t)
-	b := benchRun(t, plugin(t), "--local", "-f", benchScenario(t, 5, `contenders: [{name: fixed, fixed: {replicas: 2}}]
+	scenario := benchScenario(t, 5, `contenders: [{name: fixed, fixed: {replicas: 2}}]
 limits: {maxReplicaHours: 0}
-`))
-	require.Equal(t, run.ExitMissed, b.code, b.told)
+`)
+	b := benchRun(t, plugin(t), run.ExitMissed, allDone, "--local", "-f", scenario)
 	require.Equal(t, run.Missed, b.result.Verdict.Outcome)
 	require.Empty(t, b.result.Differs)
-	require.Equal(t, b.result.Contenders[0].Messages.Due, b.result.Contenders[0].Messages.Done)
 }

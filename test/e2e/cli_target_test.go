@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -40,7 +42,6 @@ func TestCLIBenchOfATarget(t *testing.T) {
 		addPolicy(t, newPolicy(name))
 		b := benchTarget(t, path, f, "Function/"+name)
 		require.Equal(t, run.Output, b.LatencyFrom)
-		require.Equal(t, b.Messages.Due, b.Messages.Done)
 		require.GreaterOrEqual(t, b.Messages.Latencies.P50.Milliseconds(), int64(20), "the service time")
 		require.Empty(t, subscriptions(t, output), "the reader left none")
 	})
@@ -53,7 +54,6 @@ func TestCLIBenchOfATarget(t *testing.T) {
 		require.Equal(t, run.PolicyWait, b.LatencyFrom)
 		require.Nil(t, b.Messages.Duplicates, "without results they are unknown")
 		require.Nil(t, b.Samples[0].Done)
-		require.Equal(t, b.Messages.Published, b.Messages.Done, "the wait of all messages is known")
 	})
 	t.Run("a component of a mesh", func(t *testing.T) {
 		t.Parallel()
@@ -92,8 +92,7 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 	require.Equal(t, run.ExitUsage, refused.ProcessState.ExitCode(), "%s", told)
 	require.Contains(t, string(told), target+" consumes "+f.Topic)
 
-	c := benchMeasured(t, path, append(args, "--i-know-this-publishes-into", f.Topic)...)
-	require.InDelta(t, 50, c.Messages.Due, 15)
+	c := benchMeasured(t, path, allDone, append(args, "--i-know-this-publishes-into", f.Topic)...)
 	after, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before.UID, after.UID)
@@ -106,21 +105,19 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 // benchOfWorker publishes into what a function worker runs.
 func (w *workerBroker) benchOfWorker(t *testing.T, target, topic string) {
 	t.Helper()
-	c := benchMeasured(t, plugin(t), "-f", benchScenarioAt(t, w.AdminURL(), w.ServiceURL(), 2, ""), "--kubeconfig",
+	c := benchMeasured(t, plugin(t), allPublished, "-f", benchScenarioAt(t, w.AdminURL(), w.ServiceURL(), 2, ""), "--kubeconfig",
 		scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", target, "--i-know-this-publishes-into", topic)
 	require.Equal(t, target, c.Name)
 	require.Equal(t, run.PolicyWait, c.LatencyFrom, "it has no output")
 }
 
 // benchMeasured runs the plugin on a target, which has replicas and gets all messages.
-func benchMeasured(t *testing.T, path string, args ...string) run.Contender {
+func benchMeasured(t *testing.T, path string, expected func(run.Result) bool, args ...string) run.Contender {
 	t.Helper()
-	b := benchRun(t, path, args...)
-	require.Zero(t, b.code, "%s%s", b.told, b.json)
+	b := benchRun(t, path, run.ExitMet, expected, args...)
 	require.Len(t, b.result.Contenders, 1)
 	c := b.result.Contenders[0]
 	require.Positive(t, c.Messages.Published)
-	require.Equal(t, c.Messages.Due, c.Messages.Published)
 	require.Positive(t, c.Usage.ReplicaHours)
 	return c
 }
@@ -149,9 +146,8 @@ func testBenchSecured(t *testing.T, s *secured) {
 	policy.Spec.Mode = v1alpha1.ModePaused
 	place(t, policy)
 	path, authority := plugin(t), file(t, "ca.crt", s.authority.PEM())
-	bench := func(t *testing.T, adminURL, serviceURL string, flags ...string) *exec.Cmd {
-		t.Helper()
-		command := exec.CommandContext(t.Context(), path, append([]string{
+	bench := func(ctx context.Context, adminURL, serviceURL string, flags ...string) *exec.Cmd {
+		command := exec.CommandContext(ctx, path, append([]string{
 			"bench", "run", "-o", "json", "-f", benchScenarioAt(t, adminURL, serviceURL, 2, ""),
 			"--kubeconfig", scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", "Deployment/" + name,
 			"--i-know-this-publishes-into", securedTopic, "--pulsar-ca-file", authority,
@@ -159,17 +155,17 @@ func testBenchSecured(t *testing.T, s *secured) {
 		command.Env = append(os.Environ(), "SSL_CERT_FILE="+authority) // the OAuth2 issuer has a certificate of it
 		return command
 	}
-	refused := bench(t, s.https, s.ssl)
+	refused := bench(t.Context(), s.https, s.ssl)
 	told, err := refused.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, run.ExitNotMeasured, refused.ProcessState.ExitCode(), "%s", told)
 	require.Contains(t, string(told), "name credentials that it accepts with --pulsar-token-file")
 
-	s.issuer.SetLife(time.Hour)
 	token, pair := s.token(t, "produce", time.Hour), s.certificate(t, s.authority, certificateRole)
 	params := func(plugin, text string) []string {
 		return []string{"--pulsar-auth-plugin", plugin, "--pulsar-auth-params-file", file(t, "params", text)}
 	}
+	var group errgroup.Group // t.Parallel would wait until other tests end
 	for kind, test := range map[string]struct {
 		adminURL, serviceURL, secret string
 		flags                        []string
@@ -181,15 +177,18 @@ func testBenchSecured(t *testing.T, s *secured) {
 			s.https, s.ssl, secret, params("oauth2", s.client(t, clientRole, secret, audience).Params),
 		},
 	} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := benchOf(t, bench(t, test.adminURL, test.serviceURL, test.flags...))
-			require.Zero(t, b.code, b.told)
-			c := b.result.Contenders[0]
-			require.Positive(t, c.Messages.Published)
-			require.Equal(t, c.Messages.Due, c.Messages.Published)
-			require.Equal(t, run.PolicyWait, c.LatencyFrom)
-			require.NotContains(t, b.json+b.told, test.secret)
+		group.Go(func() error {
+			t.Run(kind, func(t *testing.T) {
+				b := benchOf(t, run.ExitMet, allPublished, func(ctx context.Context) *exec.Cmd {
+					return bench(ctx, test.adminURL, test.serviceURL, test.flags...)
+				})
+				c := b.result.Contenders[0]
+				require.Positive(t, c.Messages.Published)
+				require.Equal(t, run.PolicyWait, c.LatencyFrom)
+				require.NotContains(t, b.json+b.told, test.secret)
+			})
+			return nil
 		})
 	}
+	_ = group.Wait() // the cases report to t
 }
