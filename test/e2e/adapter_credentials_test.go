@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
@@ -84,36 +83,4 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	for _, name := range []string{"absent", "ungranted", "overruling"} {
 		scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	}
-}
-
-// rotated is a Function with a token that expires.
-type rotated struct {
-	secured *secured
-	name    string
-}
-
-// newRotated returns when the adapter has used the token.
-func newRotated(t *testing.T, s *secured) *rotated {
-	t.Helper()
-	const name, life = "rotated", 30 * time.Second
-	addLocked(t, s, name, name)
-	create(t, authSecret(name, "token:"+s.token(t, "consume", life)))
-	advise(t, name, nil)
-	scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
-	return &rotated{secured: s, name: name}
-}
-
-// test waits until readings with the old token are stale, and continues with its replacement.
-func (r *rotated) test(t *testing.T) {
-	s, name := r.secured, r.name
-	said := scene.AwaitConditions(t, name, "BacklogKnown=False/Stale")
-	require.Contains(t, said, "does not accept the token, which expired at ")
-	fresh := authSecret(name, "token:"+s.token(t, "consume", time.Hour))
-	require.NoError(t, scene.Client.Patch(t.Context(), fresh, client.Merge))
-	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40) // the topic of this test
-	scene.AwaitPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) bool {
-		s := p.Status.Signals
-		return s != nil && s.ReadyMessages != nil && *s.ReadyMessages == 40
-	})
-	scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 }

@@ -16,13 +16,11 @@ func TestAdapter(t *testing.T) {
 	})
 	t.Run("what takes CPU", func(t *testing.T) {
 		t.Parallel()
-		rotated := newRotated(t, s)
 		t.Run("function credentials", func(t *testing.T) { testFunctionCredentials(t, s) })
 		t.Run("pattern scaling", testPatternScaling)
 		t.Run("sink", testSink)
 		t.Run("batch source", testBatchSource)
 		t.Run("shared subscription", testSharedSubscription)
 		t.Run("subscription type", testSubscriptionType)
-		t.Run("rotated Secret", rotated.test) // last: its token takes half a minute to expire
 	})
 }

@@ -32,13 +32,15 @@ func testSharedSubscription(t *testing.T) {
 		addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
 			"input": map[string]any{"topics": []any{"disputed-in"}}, "subscriptionName": subscription,
 		})
-		advise(t, name, nil)
 		consumer, err := connected.Subscribe(pulsar.ConsumerOptions{
 			Topic: broker.TopicName("disputed-in"), SubscriptionName: subscription, Type: pulsar.Shared,
 			Properties: instance("public/default/"+name, 0),
 		})
 		require.NoError(t, err)
 		t.Cleanup(consumer.Close)
+	}
+	for name := range others {
+		advise(t, name, nil) // only now: consumers of an idle subscription are read once a minute
 	}
 	for name, other := range others {
 		said := scene.AwaitConditions(t, name, "SubscriptionVerified=False/SubscriptionShared")

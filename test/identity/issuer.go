@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"time"
 )
 
@@ -19,12 +18,10 @@ type Issuer struct {
 
 	server  *httptest.Server
 	secrets map[string]string
-
-	mu sync.Mutex
-	// life and issued are guarded by mu.
-	life   time.Duration
-	issued int
 }
+
+// issuedLife is the lifetime of tokens.
+const issuedLife = time.Hour
 
 // NewIssuer starts an issuer that knows the clients by name and secret. Its tokens have the client as subject, and the
 // requested audience. It runs until Close.
@@ -37,7 +34,7 @@ func NewIssuer(authority *Authority, signer *Signer, secrets map[string]string) 
 	if err != nil {
 		return nil, fmt.Errorf("reading the issuer's certificate: %w", err)
 	}
-	i := &Issuer{Signer: signer, secrets: secrets, life: time.Hour}
+	i := &Issuer{Signer: signer, secrets: secrets}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", i.discovery)
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, i.jwks()) })
@@ -53,20 +50,6 @@ func (i *Issuer) URL() string { return i.server.URL }
 
 // Close stops it.
 func (i *Issuer) Close() { i.server.Close() }
-
-// Issued is the number of issued tokens.
-func (i *Issuer) Issued() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.issued
-}
-
-// SetLife sets the lifetime of further tokens.
-func (i *Issuer) SetLife(life time.Duration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.life = life
-}
 
 func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{
@@ -91,22 +74,17 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
-	i.mu.Lock()
-	life := i.life
-	i.issued++
-	i.mu.Unlock()
 	now := time.Now()
-	// A broker's AuthenticationProviderOpenID requires all of these, including nbf. Times are in whole seconds: the end is
-	// rounded up, so that the token lives at least that long.
+	// A broker's AuthenticationProviderOpenID requires all of these, including nbf.
 	signed, err := i.Sign(map[string]any{
-		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(life).Unix() + 1,
+		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(issuedLife).Unix(),
 	})
 	if err != nil {
 		answer(w, http.StatusInternalServerError, map[string]string{"error": "server_error"})
 		return
 	}
 	answer(w, http.StatusOK,
-		map[string]any{"access_token": signed, "token_type": "Bearer", "expires_in": int(life.Seconds())})
+		map[string]any{"access_token": signed, "token_type": "Bearer", "expires_in": int(issuedLife.Seconds())})
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
