@@ -209,8 +209,14 @@ func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answe
 // rest waits until n messages are processed and none is in flight.
 func (c *consumers) rest(t *testing.T, n int64) totals {
 	t.Helper()
-	c.follow(t, func(now totals) bool { return now.processed >= n && now.inFlight == 0 })
-	return sum(c.look(t)) // the counters of the previous sample are of different times
+	// Counters of one sample are of slightly different times, so two must be equal.
+	var last totals
+	c.follow(t, func(now totals) bool {
+		before := last
+		last = now
+		return now == before && now.processed >= n && now.inFlight == 0
+	})
+	return last
 }
 
 // totals are the counters of all instances together.

@@ -25,7 +25,8 @@ type byHand struct {
 
 func (g *ground) byHand(t *testing.T, topic string) byHand {
 	t.Helper()
-	store, err := backlog.NewStore(groundStale, groundStale) // one window for all
+	const longest = 10 * time.Minute // one window for all
+	store, err := backlog.NewStore(longest, longest)
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(g.cluster, "s", topic)
 	store.Track("test", subscription)

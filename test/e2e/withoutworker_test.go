@@ -14,8 +14,7 @@ import (
 )
 
 func TestSignalsBrokerWithoutWorker(t *testing.T) {
-	t.Parallel()
-	w := onWorker(t, broker.Config{Worker: broker.WorkerOff})
+	w := newWorkerBroker(t, onGround(t).Broker, broker.WorkerOff)
 	for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
 		component := w.component(kind, "nope")
 		_, err := w.worker.Describe(t.Context(), component)
