@@ -23,7 +23,7 @@ func testSink(t *testing.T) {
 	p := newPolicy(name)
 	p.Spec.ScaleTargetRef.Kind = mesh.KindSink
 	addPolicy(t, p)
-	publish(t, f, load.Step(0, 250, 0, 20*time.Second))
+	stop := publish(t, f, load.Constant(250)) // one replica processes 100/s
 	scene.Await(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
 		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
 		if err != nil {
@@ -32,6 +32,7 @@ func testSink(t *testing.T) {
 		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
 	})
 	f.AwaitReplicas(t, 3, 20)
+	stop()
 	aggregated(t).awaits(t, mesh.KindSink, name, 0)
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	hpa, err := f.Autoscaler(t.Context())

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,17 +42,11 @@ func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	require.NoError(t, f.PublishBurst(t.Context(), 300))
-	f.AwaitReplicas(t, 3, 20)
+	awaitLearned(t, f)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
 	atZero(t, f, v1alpha1.ActuatorDirect)
-
-	since := time.Now()
-	require.NoError(t, f.PublishBurst(t.Context(), 150))
-	f.AwaitReplicas(t, 3, 20)
-	require.NoError(t, f.AwaitAllDone(t.Context()))
-	f.AwaitReplicas(t, 0, 0)
-	t.Logf("woke and went: %v", desiredSince(name, since))
+	wakeAtItsSize(t, f)
 }
 
 // jobsKind has a scale subresource and no permission for the adapter.
@@ -161,9 +156,9 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 		return renewed >= replicas && renewed == len(pods.Items), fmt.Sprintf("%d of %d", renewed, len(pods.Items)), nil
 	})
 	f.AwaitConditions(t, "Ready=True/Scaling")
-	p, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	for _, c := range p.Status.Conditions {
-		require.NotEqual(t, v1alpha1.ReasonSurplusConsumers, c.Reason, c.Message)
-	}
+	f.AwaitPolicy(t, "all consumers to be of the target", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return !slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Reason == v1alpha1.ReasonSurplusConsumers
+		})
+	})
 }

@@ -23,23 +23,28 @@ import (
 func awaitEvent(t *testing.T, name, reason, words string) {
 	t.Helper()
 	scene.Await(t, "the event "+reason, func(ctx context.Context) (bool, string, error) {
-		var list eventsv1.EventList
-		if err := scene.Client.List(ctx, &list, client.InNamespace(stage.Namespace)); err != nil {
-			return false, "", err
+		return hasEvent(ctx, name, reason, words)
+	}, name)
+}
+
+// hasEvent looks for an event about the policy of a Function, with the words; others are those of the reason without.
+func hasEvent(ctx context.Context, name, reason, words string) (found bool, others string, err error) {
+	var list eventsv1.EventList
+	if err := scene.Client.List(ctx, &list, client.InNamespace(stage.Namespace)); err != nil {
+		return false, "", err
+	}
+	var notes []string
+	for i := range list.Items {
+		e := &list.Items[i]
+		if e.Regarding.Name != name || e.Reason != reason {
+			continue
 		}
-		var notes []string
-		for i := range list.Items {
-			e := &list.Items[i]
-			if e.Regarding.Name != name || e.Reason != reason {
-				continue
-			}
-			if strings.Contains(e.Note, words) {
-				return true, "", nil
-			}
-			notes = append(notes, e.Note)
+		if strings.Contains(e.Note, words) {
+			return true, "", nil
 		}
-		return false, fmt.Sprint(notes), nil
-	})
+		notes = append(notes, e.Note)
+	}
+	return false, fmt.Sprint(notes), nil
 }
 
 func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {

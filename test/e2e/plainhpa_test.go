@@ -57,22 +57,25 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 		require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), plainHPA(name, perReplica)))
 	})
 	// One replica processes 100/s, so 250/s need 3. The backlog grows until the third one runs.
-	publish(t, f, load.Step(0, 250, 0, 20*time.Second))
+	stop := publish(t, f, load.Constant(250))
 	f.AwaitReplicas(t, 3, 5)
-	f.Await(t, "all messages to be done", func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return done >= 5000, fmt.Sprint(done), nil
-	})
+	stop()
+	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 1, 1)
 
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	require.NoError(t,
-		scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name + "-by-hand"}, hpa))
-	for _, c := range hpa.Status.Conditions {
-		if c.Type != autoscalingv2.ScalingLimited { // an empty backlog recommends 0, and minReplicas is 1
-			require.Equal(t, corev1.ConditionTrue, c.Status, "%s: %s: %s", c.Type, c.Reason, c.Message)
+	f.Await(t, "an HPA without a problem", func(ctx context.Context) (bool, string, error) {
+		hpa := autoscalerNamed(name + "-by-hand")
+		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa); err != nil {
+			return false, "", err
 		}
-	}
+		for _, c := range hpa.Status.Conditions {
+			// An empty backlog recommends 0, and minReplicas is 1.
+			if c.Type != autoscalingv2.ScalingLimited && c.Status != corev1.ConditionTrue {
+				return false, fmt.Sprintf("%s: %s: %s", c.Type, c.Reason, c.Message), nil
+			}
+		}
+		return len(hpa.Status.Conditions) > 0, "no condition", nil
+	})
 	policies, err := f.Policy(t.Context())
 	require.Error(t, err, "there is no policy: %v", policies)
 }

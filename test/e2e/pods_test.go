@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -40,8 +42,11 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 		Topics: []string{crashing + "-in"}, PulsarConfig: crashing + "-pulsar", Replicas: 2,
 	}))
 	const rolling = "rolling"
+	light := replica.NewLight(nil)
+	t.Cleanup(light.Close) // after its Function is removed
+	starts := &gated{Runner: light}
 	addFunction(t,
-		stage.FunctionConfig{Name: rolling, ServiceTime: 10 * time.Millisecond, StartDelay: 2 * time.Second, Replicas: 2})
+		stage.FunctionConfig{Name: rolling, ServiceTime: 10 * time.Millisecond, Runner: starts, Replicas: 2})
 	well := func(p policy.Pods) bool {
 		p.Starts = nil
 		return reflect.DeepEqual(policy.Pods{}, p)
@@ -55,12 +60,29 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 
 	template := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
 		made.Format(time.RFC3339))
+	starts.gate.Lock()
+	open := sync.OnceFunc(starts.gate.Unlock)
+	t.Cleanup(open)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: rolling + "-function"}}
 	require.NoError(t, scene.Client.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, []byte(template))))
 	awaitPods(t, pods, rolling, "one to be replaced", func(p policy.Pods) bool {
 		return p.Updating && p.Unready == 1 && p.CrashLooping == 0 && !p.UnreadySince.Before(made)
 	})
+	open()
 	awaitPods(t, pods, rolling, "both to be replaced", well)
+}
+
+// gated starts replicas while the gate is not locked.
+type gated struct {
+	replica.Runner
+	gate sync.RWMutex
+}
+
+// Start implements replica.Runner.
+func (g *gated) Start(ctx context.Context, in replica.Instance) (replica.Replica, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return g.Runner.Start(ctx, in)
 }
 
 // watchedPods are the pods that the adapter would read, until the test ends.

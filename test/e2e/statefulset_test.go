@@ -96,8 +96,8 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 	return set
 }
 
-// TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes: the function takes half a second for a
-// message.
+// TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes at each step: the function takes half a
+// second for a message.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
 	o := onPodWorker(t)
@@ -131,6 +131,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 
 	// At an update the worker recreates the StatefulSet with its own parallelism.
 	before := learnedBy(t, p.Name)
+	o.publish(t, topic, messages) // a slow machine needs minutes for each step
 	o.update(t, name, map[string]any{"userConfig": slower(config, "400000")})
 	set = o.awaitSet(t, config, topic, 3, set.UID)
 	step("the autoscaler made them 3 again after an update of the function")
@@ -143,6 +144,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	scene.AwaitPolicy(t, p.Name, "the controller itself to scale", func(p *v1alpha1.AutoscalingPolicy) bool {
 		return p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect
 	})
+	o.publish(t, topic, messages)
 	o.update(t, name, map[string]any{"userConfig": slower(config, "300000")})
 	o.awaitSet(t, config, topic, 3, set.UID)
 	step("the controller itself made them 3 again after another")

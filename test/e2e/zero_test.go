@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -30,14 +29,6 @@ func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) 
 		CooldownPeriodSeconds: &cooldownSeconds, StabilizationWindowSeconds: &cooldownSeconds,
 	}
 	return p
-}
-
-// publishFor publishes for a duration and returns at its end.
-func publishFor(t *testing.T, f *stage.Function, perSecond float64, during time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), during)
-	defer cancel()
-	require.NoError(t, f.Publish(ctx, load.Constant(perSecond)))
 }
 
 // setMode changes the mode of the Function's policy.
@@ -83,17 +74,23 @@ func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	// of 30 messages each: the first replica may prefetch all messages
 	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
-	publishFor(t, f, 7, 12*time.Second)
+	stop := publish(t, f, load.Constant(7))
 	awaitLearned(t, f)
+	stop()
 	f.AwaitReplicas(t, 0, 0)
 	atZero(t, f, actuator)
 
 	require.NoError(t, f.PublishBurst(t.Context(), 5))
-	f.AwaitReplicas(t, 1, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
 
-	// In mode Paused the messages accumulate, so that the first decision has all of them.
+	wakeAtItsSize(t, f)
+}
+
+// wakeAtItsSize publishes 150 messages, which are too many for two replicas, to a Function at zero, and waits for the
+// zero after them. In mode Paused the messages accumulate, so that the first decision has all of them.
+func wakeAtItsSize(t *testing.T, f *stage.Function) {
+	t.Helper()
 	setMode(t, f, v1alpha1.ModePaused)
 	f.AwaitConditions(t, "Ready=True/Paused")
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
@@ -102,11 +99,9 @@ func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	})
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
-	f.AwaitReplicas(t, 3, 20)
-	f.AwaitConditions(t, "Ready=True/Scaling")
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
-	desired := desiredSince(name, since)
+	desired := desiredSince(f.Name, since)
 	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
 	for i, one := range desired[:len(desired)-1] {
 		require.NotZero(t, one, "it went back while there was work: %v", desired)
@@ -126,6 +121,7 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 		require.Nil(t, hpa)
 		return
 	}
+	require.NotNil(t, hpa)
 	require.Equal(t, int32(1), *hpa.Spec.MinReplicas, "this cluster takes no less")
 	f.AwaitHPA(t, "ScalingActive=False/ScalingDisabled") // it finds no replicas
 	replicas, err := f.Replicas(t.Context())
@@ -151,7 +147,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		if name[:5] == "out-d" {
 			actuator = v1alpha1.ActuatorDirect
 		}
-		create(t, idlePolicy(name, actuator, 60)) // long enough for the outage to start first
+		create(t, idlePolicy(name, actuator, 3600)) // longer than any test
 	}
 	steady := func() {
 		for name, count := range replicas {
