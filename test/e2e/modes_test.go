@@ -65,12 +65,11 @@ func TestCoreModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing
 		setMode(t, f, mode)
 		f.AwaitConditions(t, "Ready=True/"+reason)
 		scene.AwaitGone(t, autoscalerNamed(plan.AutoscalerName(f.Name)))
-		p, err := f.Policy(t.Context())
-		require.NoError(t, err)
-		require.NotNil(t, p.Status.Capacity, "what was learned stays")
-		require.GreaterOrEqual(t, p.Status.Capacity.Observations, learned.Observations)
-		require.NotNil(t, p.Status.Signals)
-		require.Equal(t, mode == v1alpha1.ModePaused, p.Status.DesiredReplicas == nil)
+		f.AwaitPolicy(t, "what was learned and what is measured", func(p *v1alpha1.AutoscalingPolicy) bool {
+			s := p.Status
+			return s.Capacity != nil && s.Capacity.Observations >= learned.Observations && s.Signals != nil &&
+				(mode == v1alpha1.ModePaused) == (s.DesiredReplicas == nil)
+		})
 		f.AwaitDone(t, 50)
 		setMode(t, f, v1alpha1.ModeAuto)
 		awaitHeld(t, f, since)

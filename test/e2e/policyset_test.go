@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -88,6 +89,15 @@ func awaitCounts(t *testing.T, set string, matched, governed int32) {
 	})
 }
 
+// awaitNotReady waits until the set has exactly this object that it does not scale.
+func awaitNotReady(t *testing.T, set string, want v1alpha1.PolicySetObject) {
+	t.Helper()
+	scene.Await(t, "the object that set "+set+" does not scale", func(context.Context) (bool, string, error) {
+		has := setStatus(t, set).NotReady
+		return reflect.DeepEqual([]v1alpha1.PolicySetObject{want}, has), fmt.Sprintf("%+v", has), nil
+	})
+}
+
 // awaitGone waits until a policy and its HorizontalPodAutoscaler are deleted.
 func awaitGone(t *testing.T, name string) {
 	t.Helper()
@@ -115,10 +125,10 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 	busy.AwaitReplicas(t, 4, 20)
 	calm.AwaitReplicas(t, 2, 2)
 	awaitCounts(t, name, 3, 2)
-	require.Equal(t, []v1alpha1.PolicySetObject{{
+	awaitNotReady(t, name, v1alpha1.PolicySetObject{
 		Kind: mesh.KindFunction, Name: named.Name, Policy: named.Name, Reason: v1alpha1.ReasonNamedByPolicy,
 		Message: "AutoscalingPolicy " + named.Name + " names it",
-	}}, setStatus(t, name).NotReady)
+	})
 	require.Equal(t, int64(1), specReplicas(t, named), "which its own policy scales")
 	require.Equal(t, int64(1), specReplicas(t, stray), "which no policy scales")
 	for _, f := range []*stage.Function{busy, calm} {
@@ -212,8 +222,11 @@ func TestPolicySetScalesTheComponentsOfAMesh(t *testing.T) {
 	awaitGone(t, componentPolicyName(name, m.Name, "weave-dye"))
 	dye.AwaitReplicas(t, 1, 1)
 	awaitCounts(t, name, 2, 1)
-	require.Equal(t, own.Name, setStatus(t, name).NotReady[0].Policy)
-	require.Equal(t, "weave-dye", setStatus(t, name).NotReady[0].Component.Name)
+	awaitNotReady(t, name, v1alpha1.PolicySetObject{
+		Kind: mesh.KindMesh, Name: m.Name, Policy: own.Name, Reason: v1alpha1.ReasonNamedByPolicy,
+		Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "weave-dye"},
+		Message:   "AutoscalingPolicy " + own.Name + " names it",
+	})
 	require.Equal(t, int64(2), specReplicas(t, spin))
 
 	require.NoError(t, scene.Client.Delete(t.Context(), set))
