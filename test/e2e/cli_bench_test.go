@@ -60,7 +60,9 @@ type benched struct {
 
 // benchRun runs kubectl pap bench run until the result is as expected, with this exit code: on a machine that stalls the
 // load itself is late, or messages are, and another run says more.
-func benchRun(t *testing.T, path string, code int, expected func(run.Result) bool, args ...string) (b benched) {
+func benchRun(
+	t *testing.T, path string, code int, expected func(run.Result) bool, args ...string,
+) (b benched) {
 	t.Helper()
 	return benchOf(t, code, expected, func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, path, append([]string{"bench", "run", "-o", "json"}, args...)...)

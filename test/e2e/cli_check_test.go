@@ -53,8 +53,8 @@ func TestCLICheck(t *testing.T) {
 			return string(out), err
 		})
 	}
-	awaitChecked(append(slices.Clone(checked), "autoscalers: mode is Recommend: no HorizontalPodAutoscaler is"), "-f", file,
-		"--yes")
+	awaitChecked(append(slices.Clone(checked), "autoscalers: mode is Recommend: no HorizontalPodAutoscaler is"),
+		"-f", file, "--yes")
 	err = scene.Client.Get(t.Context(), client.ObjectKeyFromObject(p), &v1alpha1.AutoscalingPolicy{})
 	require.True(t, apierrors.IsNotFound(err), "the policy is deleted: %v", err)
 

@@ -19,6 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -71,8 +72,9 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 	t.Helper()
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	// The wait is unknown until the policy knows what a replica processes, and then until its next status.
-	require.NoError(t, f.PublishBurst(t.Context(), 200))
+	stop := publish(t, f, load.Constant(100)) // 50/s each
 	awaitLearned(t, f)
+	stop()
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitPolicy(t, "the wait to be known and short", func(p *v1alpha1.AutoscalingPolicy) bool {
 		s := p.Status.Signals
@@ -105,8 +107,9 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 // benchOfWorker publishes into what a function worker runs.
 func (w *workerBroker) benchOfWorker(t *testing.T, target, topic string) {
 	t.Helper()
-	c := benchMeasured(t, plugin(t), allPublished, "-f", benchScenarioAt(t, w.AdminURL(), w.ServiceURL(), 2, ""), "--kubeconfig",
-		scene.Cluster.Kubeconfig(), "-n", stage.Namespace, "--target", target, "--i-know-this-publishes-into", topic)
+	c := benchMeasured(t, plugin(t), allPublished,
+		"-f", benchScenarioAt(t, w.AdminURL(), w.ServiceURL(), 2, ""), "--kubeconfig", scene.Cluster.Kubeconfig(),
+		"-n", stage.Namespace, "--target", target, "--i-know-this-publishes-into", topic)
 	require.Equal(t, target, c.Name)
 	require.Equal(t, run.PolicyWait, c.LatencyFrom, "it has no output")
 }

@@ -60,8 +60,8 @@ func TestCLITopExplainAndCheck(t *testing.T) {
 		})
 	}
 	awaitLines([]string{"top"}, name+` +\d\S*/\S+ +\S+ +\d\S* +\S+ +\d+/\d+/\d+ `)
-	awaitLines([]string{"explain", name}, `\n  capacity +\d\S* messages/s by a replica that is busy`, `\n  equation +\S*\d`,
-		`\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `)
+	awaitLines([]string{"explain", name}, `\n  capacity +\d\S* messages/s by a replica that is busy`,
+		`\n  equation +\S*\d`, `\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `)
 	awaitEvent(t, name, "DesiredReplicasChanged", "->")
 	awaitLines([]string{"explain", name, "--at", "0s"},
 		`\n  \d\d:\d\d:\d\d +DesiredReplicasChanged: \d+ -> \d+: `)

@@ -61,7 +61,7 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	rate.turn(6)
 	awaitSample(t, f, "min_over_time(pulsar_autoscaler_policy_objective_met{"+labels+"}[5s])", is(1))
 	awaitSample(t, f, "pulsar_autoscaler_policy_running_replicas{"+labels+"}",
-		func(value float64) bool { return value <= 2 })
+		func(value float64) bool { return value < 4 })
 
 	found, err := dashboards.Read("../../deploy/monitoring/dashboards")
 	require.NoError(t, err)

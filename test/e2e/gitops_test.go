@@ -133,7 +133,8 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 		}
 		told, again := 0, false
 		for i, f := range m.Functions {
-			found, _, err := hasEvent(ctx, f.Name, "ReplicasReset", "by kubectl apply --server-side (manager kubectl, Apply) at ")
+			found, _, err := hasEvent(ctx, f.Name, "ReplicasReset",
+				"by kubectl apply --server-side (manager kubectl, Apply) at ")
 			switch {
 			case err != nil:
 				return false, "", err

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -38,10 +39,10 @@ func TestAScheduleLimitsWhatTheAutoscalerMaySet(t *testing.T) {
 		})
 	}
 	least(3)
-	p, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, &v1alpha1.Limits{MinReplicas: 3, MaxReplicas: 20, Schedules: []v1alpha1.ScheduleName{"now"}},
-		p.Status.Limits)
+	want := &v1alpha1.Limits{MinReplicas: 3, MaxReplicas: 20, Schedules: []v1alpha1.ScheduleName{"now"}}
+	p = f.AwaitPolicy(t, fmt.Sprintf("limits %+v", want), func(p *v1alpha1.AutoscalingPolicy) bool {
+		return reflect.DeepEqual(want, p.Status.Limits)
+	})
 
 	before := p.DeepCopy()
 	p.Spec.Schedules = nil

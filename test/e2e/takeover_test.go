@@ -91,10 +91,9 @@ func TestCoreTakeOverAndRestoreTheAutoscalerOfFunctionMesh(t *testing.T) {
 	setConflictPolicy(t, name, v1alpha1.ConflictRefuse)
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
 	f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
-	got, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	require.Nil(t, got.Status.TakenOver)
-	require.Empty(t, got.Finalizers)
+	got := f.AwaitPolicy(t, "nothing to restore", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.TakenOver == nil && len(p.Finalizers) == 0
+	})
 
 	t.Log("it takes over once more, and is deleted")
 	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)

@@ -72,6 +72,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	found := readPolicy(t, name)
 	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)
 	restarts := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionScalesWithoutRestart)
+	require.NotNil(t, restarts)
 	require.Equal(t, "WorkerRestartsAll", restarts.Reason)
 
 	// Between two changes that restart all instances, four times a start must pass.
