@@ -179,6 +179,20 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	require.NotContains(t, names, "external.metrics.k8s.io", "not without --external-metrics")
 	_, err = s.Ask(t.Context(), s.Adapter, "/apis/external.metrics.k8s.io/v1beta1")
 	require.ErrorContains(t, err, "could not find the requested resource")
+	anOperatorThatIsStoppedIsTold(t, o)
+}
+
+// anOperatorThatIsStoppedIsTold stops Function Mesh's operator of the second stage: on the other it runs all Functions.
+func anOperatorThatIsStoppedIsTold(t *testing.T, o owned) {
+	t.Helper()
+	o.stage.Mesh.Pause()
+	t.Cleanup(o.stage.Mesh.Resume)
+	o.wantAtLeast(5)
+	said := o.AwaitConditions(t, "Ready=False/NotFollowed")
+	require.Contains(t, said, "Function Mesh does not act on the change: is its operator running?")
+	o.stage.Mesh.Resume()
+	o.AwaitConditions(t, "Ready=True/Scaling")
+	o.AwaitReplicas(t, 5, 5)
 }
 
 func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
