@@ -117,8 +117,7 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 	kubectlApply(t, manifest)
 	entriesAre(t, m, 4, 3)
 	for _, f := range m.Functions {
-		awaitEvent(t, f.Name, "ReplicasChangedExternally",
-			"-> 1 was written by kubectl apply (manager kubectl-client-side-apply, Update)")
+		awaitEvent(t, f.Name, "ReplicasChangedExternally", "-> 1 "+writtenBy)
 		f.AwaitReplicas(t, 3, 4)
 	}
 
@@ -134,7 +133,7 @@ func TestGitOpsAnUnchangedApplyOfAMeshIsUndoneAtOnce(t *testing.T) {
 		told, again := 0, false
 		for i, f := range m.Functions {
 			found, _, err := hasEvent(ctx, f.Name, "ReplicasReset",
-				"by kubectl apply --server-side (manager kubectl, Apply) at ")
+				"was reset within a minute after the controller had written it back, by ")
 			switch {
 			case err != nil:
 				return false, "", err
