@@ -77,12 +77,17 @@ func (s simulated) names() (names []string) {
 func simulate(t *testing.T, path string, args ...string) (found simulated) {
 	t.Helper()
 	args = append([]string{"simulate", "-o", "json", "--since", "40s", "--step", "5s"}, args...)
-	command := exec.CommandContext(t.Context(), path, args...)
-	var problems bytes.Buffer
-	command.Stderr = &problems
-	out, err := command.Output()
-	require.NoError(t, err, "%s", problems.String())
-	require.NoError(t, json.Unmarshal(out, &found))
+	until(t, func(ctx context.Context) (string, bool) { // a machine that stalls may have recorded nothing in that time
+		command := exec.CommandContext(ctx, path, args...)
+		var problems bytes.Buffer
+		command.Stderr = &problems
+		out, err := command.Output()
+		if err != nil {
+			return problems.String(), false
+		}
+		require.NoError(t, json.Unmarshal(out, &found))
+		return "", true
+	})
 	return found
 }
 
@@ -147,8 +152,12 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 	readCluster := func(args ...string) string {
 		args = append(args, "-n", stage.Namespace, "--prometheus", fromAdapter.URL,
 			"--kubeconfig", scene.Cluster.Kubeconfig())
-		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		var out []byte
+		until(t, func(ctx context.Context) (_ string, done bool) {
+			var err error
+			out, err = exec.CommandContext(ctx, path, args...).CombinedOutput()
+			return string(out), err == nil
+		})
 		return string(out)
 	}
 	plan := readCluster("plan", name, "--since", "40s", "--step", "5s")
