@@ -27,7 +27,7 @@ func testBenchOfADeployment(t *testing.T, plugin string) {
 	t.Helper()
 	scenario := benchScenario(t, 5, `maxReplicas: 1
 contenders: [{name: deployed, policy: {}}]
-limits: {maxLateRatio: 0.01, maxP99: 10s, maxDuplicates: 0}
+limits: {maxLateRatio: 0.01, maxP99: 1m, maxDuplicates: 0}
 `)
 	text, err := os.ReadFile(scenario)
 	require.NoError(t, err)

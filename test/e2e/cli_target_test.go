@@ -84,7 +84,7 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 	require.NoError(t, err)
 	require.Equal(t, target, before.Status.Target)
 	args := []string{
-		"-f", benchScenario(t, 5, "limits: {maxLateRatio: 0.01, maxP99: 10s}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
+		"-f", benchScenario(t, 5, "limits: {maxLateRatio: 0.01, maxP99: 1m}\n"), "--kubeconfig", scene.Cluster.Kubeconfig(),
 		"--target", target, "-n", stage.Namespace,
 	}
 	refused := exec.CommandContext(t.Context(), path,
