@@ -264,10 +264,12 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 	var mean Output
 	p.Seen, mean = p.Seen.plus(in, now)
 	enough := p.Seen.Polls >= plateauPolls && (liftedShare-1)*p.Seen.Messages > math.Sqrt(p.Seen.Messages)
+	// Clearly less than their share of the plateau: the limit is another one now.
+	share := p.Reference.Processed * min(1, mean.Replicas/p.Reference.Replicas)
 	switch age := in.Now.Sub(p.Since); {
 	case !enough:
 		return p
-	case mean.Processed > liftedShare*p.Reference.Processed, p.slower(mean):
+	case mean.Processed > liftedShare*p.Reference.Processed, mean.Processed < slowedShare*share:
 		return p.none()
 	case p.Stage == Limited && p.fewerDoLess(mean):
 		after := p.none()
@@ -282,11 +284,6 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 	}
 	p.Seen = Seen{}
 	return p
-}
-
-// slower reports whether replicas process clearly less than their share of the plateau: the limit is another one now.
-func (p Plateau) slower(now Output) bool {
-	return now.Processed < slowedShare*p.Reference.Processed*min(1, now.Replicas/p.Reference.Replicas)
 }
 
 // fewerDoLess reports whether clearly fewer replicas process less than those at the plateau, about in proportion.

@@ -100,7 +100,7 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 		"a namespace alone":     {"function:", "pulsar: {namespace: a}\nfunction:", "tenant/namespace"},
 		"a Secret alone":        {"function:", "pulsar: {authSecret: a}\nfunction:", "pulsar.authSecret is \"a\""},
 		"an unknown kind":       {"20ms}", "20ms, kind: Job}", "function.kind is \"Job\": it must be Function or"},
-		"a queue below zero":    {"20ms}", "20ms, receiverQueueSize: -1}", "function.receiverQueueSize is -1: it must be from 1"},
+		"a queue below zero":    {"20ms}", "20ms, receiverQueueSize: -1}", "function.receiverQueueSize is -1: it must be"},
 		"a size that is none":   {"20ms}", "20ms, cpu: lots}", "function.cpu is"},
 		"payloads without room": {"function:", "messages: {bytes: 3}\nfunction:", "messages.bytes is 3"},
 	} {

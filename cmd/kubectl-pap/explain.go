@@ -234,8 +234,12 @@ func (o *explainOptions) recorded(ctx context.Context, p *v1alpha1.AutoscalingPo
 		}
 		return &number
 	}
+	var messages *int64
+	if ready := value("ready_messages"); ready != nil {
+		messages = new(int64(math.Round(*ready)))
+	}
 	return &recorded{
-		isEmpty: then.IsEmpty(), Modes: then.Labels("info", "mode"), ReadyMessages: value("ready_messages"),
+		isEmpty: then.IsEmpty(), Modes: then.Labels("info", "mode"), ReadyMessages: messages,
 		PublishedMessagesPerSecond: value("publish_rate"), ProcessedMessagesPerSecond: value("process_rate"),
 		WaitSeconds: value("wait_seconds"), LatencyObjectiveSeconds: value("latency_objective_seconds"),
 		MessagesPerSecondPerReplica: value("capacity_messages_per_second"),

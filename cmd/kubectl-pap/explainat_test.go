@@ -86,6 +86,7 @@ func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
 	}
 	result = []any{
 		series("info", "1", "mode", "Auto"), series("publish_rate", "412"), series("desired_replicas", "0"),
+		series("ready_messages", "1234567.6"),
 		series("held", "1", "reason", "ScaleDownStabilized"), series("wait_seconds", "22.34567"),
 		series("condition", "1", "type", "ObjectiveMet", "status", "False", "reason", "TooManyReplicas"),
 		series("latency_objective_seconds", "30"), series("min_replicas", "0"), series("max_replicas", "20"),
@@ -95,7 +96,7 @@ func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
 	require.Contains(t, out, `
 RECORDED      at 2026-11-21T12:00:00Z
   mode        Auto
-  backlog     unknown messages
+  backlog     1234568 messages
   arriving    412 messages/s
   processed   unknown messages/s
   wait        22.35 s of 30 s
@@ -117,7 +118,7 @@ EVENTS `)
 			"time": "2026-11-21T11:59:00Z", "reason": "TooManyReplicas", "message": "the load needs more",
 			"times": 3, "until": "2026-11-21T12:00:00Z"
 		}],
-		"recorded": {
+		"recorded": {"readyMessages": 1234568, 
 			"modes": ["Auto"], "publishedMessagesPerSecond": 412, "waitSeconds": 22.34567, "latencyObjectiveSeconds": 30,
 			"desiredReplicas": 0, "minReplicas": 0, "maxReplicas": 20, "heldBy": ["ScaleDownStabilized"],
 			"attention": ["ObjectiveMet/False/TooManyReplicas"]

@@ -120,7 +120,7 @@ type event struct {
 // recorded are the series of a policy at a time.
 type recorded struct {
 	Modes                       []string `json:"modes,omitempty"`
-	ReadyMessages               *float64 `json:"readyMessages,omitempty"`
+	ReadyMessages               *int64   `json:"readyMessages,omitempty"`
 	PublishedMessagesPerSecond  *float64 `json:"publishedMessagesPerSecond,omitempty"`
 	ProcessedMessagesPerSecond  *float64 `json:"processedMessagesPerSecond,omitempty"`
 	WaitSeconds                 *float64 `json:"waitSeconds,omitempty"`

@@ -229,7 +229,7 @@ func (r *recorded) section(at string) section {
 	}
 	listed := func(all []string) string { return cmp.Or(strings.Join(all, ", "), "nothing") }
 	s.add("mode", "%s", listed(r.Modes))
-	s.add("backlog", "%s messages", decimal(r.ReadyMessages))
+	s.add("backlog", "%s", number(r.ReadyMessages, "messages"))
 	s.add("arriving", "%s messages/s", decimal(r.PublishedMessagesPerSecond))
 	s.add("processed", "%s messages/s", decimal(r.ProcessedMessagesPerSecond))
 	s.add("wait", "%s s of %s s", decimal(r.WaitSeconds), decimal(r.LatencyObjectiveSeconds))

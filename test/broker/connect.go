@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// connectTimeout bounds a connection, and operationTimeout a request with its retries: longer than a busy machine stalls.
+// connectTimeout bounds a connection, and operationTimeout a request with its retries, longer than a machine stalls.
 const (
 	connectTimeout   = 10 * time.Second
 	operationTimeout = time.Minute

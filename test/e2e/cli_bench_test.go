@@ -58,9 +58,9 @@ type benched struct {
 	json string
 }
 
-// benchRun runs kubectl pap bench run, which has to end with this code and an expected result. Where the machine stalled,
-// so that the load itself was late, it says that nothing was measured, and runs again. No stall is as long as the
-// objective of the scenarios.
+// benchRun runs kubectl pap bench run, which has to end with this code and an expected result. Where the machine
+// stalled, so that the load itself was late, it says that nothing was measured, and runs again. No stall is as long as
+// the objective of the scenarios.
 func benchRun(
 	t *testing.T, path string, code int, expected func(run.Result) bool, args ...string,
 ) (b benched) {

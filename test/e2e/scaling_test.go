@@ -90,8 +90,8 @@ func (d *dial) turn(perSecond int64) {
 }
 
 // follow tests the whole loop: a load that steps up and down, and replicas that follow through the real HPA. The load
-// changes only after the replicas have followed, however long a busy machine takes. How many steps they take, and how few
-// messages are late, is tested where no machine can be slow: in policy (step_test.go) and bench/sim.
+// changes only after the replicas have followed, however long a busy machine takes. How many steps they take, and how
+// few messages are late, is tested where no machine can be slow: in policy (step_test.go) and bench/sim.
 func follow(t *testing.T, config stage.FunctionConfig, low, high int64) *stage.Function {
 	t.Helper()
 	f := addFunction(t, config)

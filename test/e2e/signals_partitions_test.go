@@ -74,8 +74,8 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 	}
 }
 
-// stored counts the messages of topics by reading them. Each topic has messages, so the first is read without asking: of
-// a topic that has just been loaded, Pulsar may say that it has none (apache/pulsar#1517).
+// stored counts the messages of topics by reading them. Each topic has messages, so the first is read without asking:
+// of a topic that has just been loaded, Pulsar may say that it has none (apache/pulsar#1517).
 func (g *ground) stored(t *testing.T, topics ...string) (messages int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.WaitLimit)

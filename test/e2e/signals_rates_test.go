@@ -23,8 +23,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// ratesWithin is the tolerance of processing rates: acknowledgements take 100 ms. On a busy machine they take longer, so
-// that tests wait for a window in which they do not. That every message is counted is tested without a tolerance by
+// ratesWithin is the tolerance of processing rates: acknowledgements take 100 ms. On a busy machine they take longer,
+// so that tests wait for a window in which they do not. That every message is counted is tested without a tolerance by
 // ratesTimesTheirWindowAreMessages.
 const ratesWithin = 0.3
 
