@@ -223,8 +223,8 @@ const (
 
 // targetUtilization is the utilization to plan for. Headroom covers what may arrive before new replicas consume; a long
 // objective needs less of it, and so do pulses that are foreseen, by the weight of their record.
-func (a *Arrivals) targetUtilization(in Input, react, foreseen float64) float64 {
-	tolerated := 1 + LatencyObjective(in.Spec).Seconds()/react
+func (a *Arrivals) targetUtilization(objective, react, foreseen float64) float64 {
+	tolerated := 1 + objective/react
 	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise+foreseen*(a.Calm-a.Rise))))
 	if a.Peak <= 0 {
 		return wanted

@@ -40,6 +40,8 @@ type load struct {
 	// work is the backlog that replicas can process, and excess the part beyond the normal backlog.
 	work, excess     float64
 	objective, drain float64
+	// planned is the objective to plan for: longer than it while budget is left.
+	planned float64
 	// current replicas are ordered. Of these, consuming process messages, and the others do so in starting seconds.
 	current, consuming, starting float64
 	// finishing is what those that consume process.
@@ -117,12 +119,13 @@ func discountedHold(in Input, state State) *Hold {
 
 func newLoad(in Input, state State, ready float64) load {
 	objective, start, react := LatencyObjective(in.Spec).Seconds(), state.Start.seconds(), state.Start.react(in)
+	planned := objective * (1 + state.Budget.left(in))
 	ahead := foresee(in, state)
 	l := load{
 		arriving: state.Arrivals.Rate, expected: ahead.rate(),
-		utilization: state.Arrivals.targetUtilization(in, react, ahead.replaces()),
+		utilization: state.Arrivals.targetUtilization(planned, react, ahead.replaces()),
 		capacity:    state.Capacity.planned(), work: state.Floor.work(ready),
-		objective: objective, drain: max(drainShare*objective, drainStarts*start), react: react,
+		objective: objective, planned: planned, drain: max(drainShare*planned, drainStarts*start), react: react,
 		current: float64(state.Decided.or(in.CurrentReplicas)),
 		start:   start, restarts: state.Start.restarts(in), keyed: in.Reading.Type == backlog.KeyShared, failing: failing(in),
 	}
@@ -264,11 +267,11 @@ func (l load) wait() float64 {
 
 // urgent reports whether more replicas justify a change.
 func (l load) urgent() bool {
-	share := waitShare
+	tolerated := waitShare * l.planned
 	if l.restarts || l.keyed {
-		share = 1 // a change disturbs all replicas
+		tolerated = l.objective // a change disturbs all replicas
 	}
-	return l.aged || l.wait() > share*l.objective || l.arriving-l.noise > l.current*l.capacity ||
+	return l.aged || l.wait() > tolerated || l.arriving-l.noise > l.current*l.capacity ||
 		l.expected > maxUtilization*l.current*l.capacity
 }
 

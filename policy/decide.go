@@ -62,6 +62,8 @@ func Decide(in Input, before State) (Decision, State) {
 	if decision.Replicas > kept && respectsCeiling(winner.strategy) && after.Capacity != nil {
 		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 	}
+	after.Budget = before.Budget.learn(in, before, after)
+	decision.Late = after.Budget.late()
 	decision = decision.aboutZero(after.zeroEquation(in, decision.Replicas), winner.foresees)
 	after.DecidedAt = in.Now
 	return decision, after

@@ -136,6 +136,8 @@ type Decision struct {
 	Wait backlog.Measurement
 	// Service is how the reading compares with the latency objective.
 	Service Service
+	// Late is the share of the messages of objectiveWindow that were late, from 0 to 1; unknown without objectivePercent.
+	Late backlog.Measurement
 	// Discounted messages of the backlog do not count as work: replicas were idle while the messages were in the backlog.
 	Discounted float64
 	// Next is the load that is expected next; nil if none is.
@@ -215,6 +217,7 @@ const (
 // simulator, which have no API server.
 const (
 	defaultLatencyObjective = time.Minute
+	defaultObjectiveWindow  = time.Hour
 	defaultDownWindow       = 30 * time.Second
 	defaultCooldown         = 5 * time.Minute
 )

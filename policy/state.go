@@ -44,6 +44,7 @@ type State struct {
 	// Contradiction of Pulsar's counters by the backlog or the instances.
 	Contradiction Ongoing `json:"contradiction,omitzero"`
 	Oldest        Oldest  `json:"oldest,omitzero"`
+	Budget        Budget  `json:"budget,omitzero"`
 	// Surplus of consumers over those that the target's replicas open.
 	Surplus Ongoing `json:"surplus,omitzero"`
 	Type    Type    `json:"type,omitzero"`

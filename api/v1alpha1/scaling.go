@@ -12,6 +12,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.schedules) || self.schedules.all(s, (!has(s.minReplicas) || s.minReplicas <= self.maxReplicas) && (!has(s.maxReplicas) || !has(self.minReplicas) || s.maxReplicas >= self.minReplicas))",message="minReplicas and maxReplicas of schedules must be within minReplicas and maxReplicas of the policy, which schedules narrow"
+// +kubebuilder:validation:XValidation:rule="!has(self.objectiveWindow) || has(self.objectivePercent)",message="objectiveWindow needs objectivePercent: without it all messages have to meet latencyObjective"
 type ScalingSpec struct {
 	// minReplicas is the lower limit of replicas, from 0 to 10000 and at most maxReplicas. With 0 the target scales to
 	// zero while it is idle, see behavior.scaleDown.cooldownPeriodSeconds; targets of pulsarFunctionRef need at least 1.
@@ -45,6 +46,23 @@ type ScalingSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]*)?[smh]|[0-9]{1,8}([.][0-9]*)?ms)+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be a duration from 1s to 24h",messageExpression="self.matches('^-?([0-9]+([.][0-9]*)?(s|m|h|ms))+$') ? 'latencyObjective must be from 1s to 24h' : 'latencyObjective must be a duration such as 30s, 5m or 24h'"
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitempty"`
+
+	// objectivePercent is the share of messages that have to meet latencyObjective within objectiveWindow, from 90 to 100.
+	// With 99, one message in a hundred may be late: while fewer are, strategy Capacity keeps less headroom, drains
+	// backlog and adds replicas later, as if latencyObjective were up to twice as long. With 100 all have to meet it.
+	// Below 90 set a longer latencyObjective. Default: 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=90
+	// +kubebuilder:validation:Maximum=100
+	ObjectivePercent *int32 `json:"objectivePercent,omitempty"`
+
+	// objectiveWindow is the time over which objectivePercent counts messages: a duration such as 30m or 4h, from 10m to
+	// 24h. It needs objectivePercent. Default: 1h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]*)?[smh]|[0-9]{1,8}([.][0-9]*)?ms)+$') && duration(self) >= duration('10m') && duration(self) <= duration('24h')",message="objectiveWindow must be a duration from 10m to 24h",messageExpression="self.matches('^-?([0-9]+([.][0-9]*)?(s|m|h|ms))+$') ? 'objectiveWindow must be from 10m to 24h' : 'objectiveWindow must be a duration such as 30m or 4h'"
+	ObjectiveWindow *metav1.Duration `json:"objectiveWindow,omitempty"`
 
 	// strategies recommend a number of replicas, from 1 to 4 of them, each type at most once. The largest recommendation
 	// is used, as with the metrics of a HorizontalPodAutoscaler. Holds and limits apply to all. Default: [{type:

@@ -24,6 +24,9 @@ type Part struct {
 	replace func(policy.Decision) int32
 }
 
+// LastPercent is the part that a policy with an objectivePercent of 99 leaves out.
+const LastPercent = "last-percent"
+
 // Parts are those that can be left out.
 func Parts() []Part {
 	return []Part{
@@ -32,6 +35,7 @@ func Parts() []Part {
 			in.Reading.Instances.ServiceTime = backlog.Unknown(backlog.ErrNotRequested)
 		}},
 		{Name: "headroom", hide: arrivals(func(a *policy.Arrivals) { a.Rise = 0 })},
+		{Name: LastPercent, hide: func(in *policy.Input, _ *policy.State) { in.Spec.ObjectivePercent = new(int32(99)) }},
 		{Name: "surge", hide: arrivals(func(a *policy.Arrivals) { a.Surge = policy.Surge{} })},
 		{Name: "lazy-up", replace: func(d policy.Decision) int32 {
 			if d.Hold != nil && d.Hold.Reason == policy.HoldWithinObjective {
