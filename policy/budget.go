@@ -106,10 +106,22 @@ func (b Budget) late() backlog.Measurement {
 
 // left is the share of the budget that decisions may spend, from 0 to 1: none while lateness is unknown.
 func (b Budget) left(in Input) float64 {
-	late, err := b.late().Value()
-	allowed := LateAllowed(in.Spec)
-	if allowed == 0 || err != nil || !latenessKnown(in) {
+	burn, err := Decision{Late: b.late()}.BurnRate(in.Spec).Value()
+	if err != nil || !latenessKnown(in) {
 		return 0
 	}
-	return max(0, 1-late/allowed)
+	return max(0, 1-burn)
+}
+
+// BurnRate is how fast the budget is spent: 1 spends all of it within objectiveWindow. It is unknown without a budget.
+func (d Decision) BurnRate(spec v1alpha1.AutoscalingPolicySpec) backlog.Measurement {
+	late, err := d.Late.Value()
+	switch allowed := LateAllowed(spec); {
+	case err != nil:
+		return backlog.Unknown(err)
+	case allowed == 0:
+		return backlog.Unknown(backlog.ErrNotRequested)
+	default:
+		return backlog.Known(late / allowed)
+	}
 }

@@ -41,6 +41,16 @@ type Hold struct {
 	Message string `json:"message,omitempty"`
 }
 
+// Attainment is how many messages met latencyObjective within objectiveWindow.
+type Attainment struct {
+	// percent of the messages that met latencyObjective, rounded down.
+	Percent int32 `json:"percent"`
+
+	// budgetLeftPercent is how many percent of the messages that objectivePercent allows to be late were not yet. With 0,
+	// decisions are those of a policy without objectivePercent.
+	BudgetLeftPercent int32 `json:"budgetLeftPercent"`
+}
+
 // ExpectedLoad is a load that returns.
 type ExpectedLoad struct {
 	// time is when it is expected to begin.

@@ -68,6 +68,11 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Forecast *ExpectedLoad `json:"forecast,omitempty"`
 
+	// attainment is how many messages met latencyObjective within objectiveWindow, as of the last written signals; absent
+	// without objectivePercent, and while it is unknown.
+	// +optional
+	Attainment *Attainment `json:"attainment,omitempty"`
+
 	// start is where the time of a start of a replica goes; absent while latencyObjective leaves time for it, and while it
 	// is unknown.
 	// +optional

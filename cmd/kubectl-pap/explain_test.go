@@ -292,3 +292,13 @@ func TestExplainShowsTheLoadThatIsExpected(t *testing.T) {
               the last 40 came when they were expected
 `)
 }
+
+func TestExplainShowsTheBudgetThatIsLeft(t *testing.T) {
+	p := scaledPolicy("resize")
+	p.Spec.ObjectivePercent = new(int32(99))
+	p.Status.Attainment = &v1alpha1.Attainment{Percent: 99, BudgetLeftPercent: 42}
+	require.Contains(t, explained(p), `
+  in time     99% of the messages, at least 99% have to be: 42% of the budget
+              for late ones is left
+`)
+}

@@ -63,6 +63,9 @@ type decided struct {
 	Equation  string                `json:"equation,omitempty"`
 	LimitedBy string                `json:"limitedBy,omitempty"`
 	Expected  *expected             `json:"expected,omitempty"`
+	// Attainment is of the messages of objectiveWindow, of which ObjectivePercent have to meet the objective.
+	Attainment       *v1alpha1.Attainment `json:"attainment,omitempty"`
+	ObjectivePercent *int32               `json:"objectivePercent,omitempty"`
 	// HeldBy is the first guard that held, of those that were tried.
 	HeldBy *v1alpha1.Hold `json:"heldBy,omitempty"`
 }
@@ -176,6 +179,7 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 	if d := status.Decision; d != nil {
 		e.Decided = &decided{
 			DecidedAt: d.Time, Strategy: d.Strategy, Equation: d.Equation, LimitedBy: d.CappedBy, HeldBy: d.Hold,
+			Attainment: status.Attainment, ObjectivePercent: p.Spec.ObjectivePercent,
 		}
 		if f := status.Forecast; f != nil {
 			e.Decided.Expected = &expected{

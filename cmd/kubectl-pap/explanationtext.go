@@ -120,6 +120,10 @@ func (e explanation) decidedSection() section {
 			rate(&f.PublishedMessagesPerSecond), f.BeginsAt.UTC().Format(time.DateTime), short(f.WithinSeconds),
 			f.Foreseen, f.Of)
 	}
+	if a := d.Attainment; a != nil && d.ObjectivePercent != nil {
+		s.add("in time", "%d%% of the messages, at least %d%% have to be: %d%% of the budget for late ones is left",
+			a.Percent, *d.ObjectivePercent, a.BudgetLeftPercent)
+	}
 	if d.HeldBy != nil {
 		s.add("held by", "%s: %s", d.HeldBy.Reason, d.HeldBy.Message)
 	} else {

@@ -67,6 +67,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 	p := &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "resize"}, Spec: fixture.CapacitySpec(),
 	}
+	p.Spec.ObjectivePercent = new(int32(98))
 	reading := fixture.Reading(1200, 40)
 	reading.OldestAge, reading.Instances.Busy = backlog.Known(90), backlog.Known(0.97)
 	reading.Coverage = backlog.Coverage{Topics: 4, Known: 4}
@@ -74,7 +75,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 		Now: fixture.Noon(), Policy: p, Measured: plan.Measured{Reading: &reading, FreshFor: 30 * time.Second},
 	}
 	d := &policy.Decision{
-		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity, Wait: backlog.Known(30),
+		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity, Wait: backlog.Known(30), Late: backlog.Known(0.03),
 		Hold: &policy.Hold{Reason: policy.HoldNotStarting},
 		Next: &forecast.Next{Begin: fixture.Noon().Add(time.Minute), PerSecond: 400, Foreseen: 38, Of: 40},
 	}
@@ -125,6 +126,7 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		`limited{by="maxReplicas",namespace="media",policy="resize"} 1`,
 		"max_replicas" + own + "50",
 		"min_replicas" + own + "1",
+		"objective_burn_rate" + own + "1.4999999999999987",
 		"objective_met" + own + "0",
 		"oldest_message_age_seconds" + own + "90",
 		"process_rate" + own + "40",
@@ -190,6 +192,7 @@ func TestWhatIsUnknownHasNoSample(t *testing.T) {
 		"without a target":     {func() { status.SpecReplicas = nil }, []string{"spec_replicas"}},
 		"without a condition":  {func() { status.Conditions = nil }, []string{"objective_met", "limited", "condition"}},
 		"with nothing in hold": {func() { d.Hold = nil }, []string{"held"}},
+		"with all in time":     {func() { o.Policy.Spec.ObjectivePercent = nil }, []string{"objective_burn_rate"}},
 		"with no forecast":     {func() { d.Next = nil }, []string{"forecast_publish_rate", "forecast_seconds"}},
 	}
 	for name, tt := range tests {
@@ -233,7 +236,7 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 }
 
 func TestALevelHasItsSeries(t *testing.T) {
-	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 19, metrics.Full: 34} {
+	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 20, metrics.Full: 35} {
 		t.Run(string(level), func(t *testing.T) {
 			count, err := testutil.GatherAndCount(registry(t, level, first(busy())))
 			require.NoError(t, err)

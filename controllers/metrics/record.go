@@ -35,7 +35,7 @@ type Record struct {
 	next                               *forecast.Next
 	held, limited                      string
 	conditions                         []condition
-	met, starved                       backlog.Measurement
+	met, starved, burn                 backlog.Measurement
 	decidedAt, readAt                  time.Time
 	totals                             totals
 	raise                              raise
@@ -116,7 +116,7 @@ func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 		return
 	}
 	reading := o.Reading
-	r.readAt, r.next = reading.At, d.Next
+	r.readAt, r.next, r.burn = reading.At, d.Next, d.BurnRate(o.Policy.Spec)
 	r.signals = signals{
 		ready: reading.Ready, publishRate: reading.PublishRate, processRate: reading.ProcessRate, wait: d.Wait,
 		consumers: reading.Consumers, discounted: backlog.Known(d.Discounted), delayed: reading.Delayed,

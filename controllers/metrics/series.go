@@ -149,6 +149,13 @@ func outcomes() []series {
 			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.met },
 		},
 		{
+			name: "objective_burn_rate", unit: "ratio",
+			absent: "without spec.objectivePercent, and while it is unknown how many messages were late",
+			help: "Messages of spec.objectiveWindow that were late, over those that spec.objectivePercent allows to be: " +
+				"above 1, more were.",
+			value: func(r *Record, _ time.Time) backlog.Measurement { return r.burn },
+		},
+		{
 			name: "late_seconds_total", unit: "seconds", counter: true, absent: never,
 			help: "Time in which messages missed the latency objective. Time in which the backlog is unknown does not count. " +
 				"Starts at 0 when another replica takes over.",

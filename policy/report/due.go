@@ -113,6 +113,7 @@ func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 // outcomeOf is the part of a status that is written at every change.
 func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	s.Conditions, s.Signals, s.Decision, s.Capacity, s.Forecast, s.WorkingCheckpoint = nil, nil, nil, nil, nil, ""
+	s.Attainment = nil
 	s.LastScaleDown = nil // the number of replicas is reported, and redelivered messages are counted later
 	s.Start = nil         // ObjectiveAchievable is reported
 	if s.RunningReplicas != nil && (s.SpecReplicas == nil || *s.RunningReplicas != *s.SpecReplicas) {

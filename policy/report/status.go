@@ -42,6 +42,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	paused := o.Paused() != ""
 	if o.NothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision, after.Forecast = nil, nil, nil, nil
+		after.Attainment = nil
 	}
 	off := paused || plan.SwitchedOff(o.Observed) != nil
 	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
@@ -65,6 +66,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 			after.DesiredReplicas = &replicas
 		}
 		after.Signals, after.Forecast = signalsStatus(*o.Reading, *decision), forecastStatus(decision.Next)
+		after.Attainment = attainment(*decision, o.Policy.Spec)
 		in := plan.Input(o.Observed)
 		in.Reading.Type = cmp.Or(state.Type.Is, in.Reading.Type) // that of the decision
 		if most, limited := policy.UsefulReplicas(in); limited {
@@ -171,6 +173,16 @@ func forecastStatus(next *forecast.Next) *v1alpha1.ExpectedLoad {
 		PublishRate: v1alpha1.NewRate(next.PerSecond),
 		Foreseen:    next.Foreseen, Of: next.Of,
 	}
+}
+
+// attainment is how many messages met the objective; nil if that is unknown, and if all have to.
+func attainment(d policy.Decision, spec v1alpha1.AutoscalingPolicySpec) *v1alpha1.Attainment {
+	late, err := d.Late.Value()
+	burn, unknown := d.BurnRate(spec).Value()
+	if err != nil || unknown != nil {
+		return nil
+	}
+	return &v1alpha1.Attainment{Percent: int32(100 * (1 - late)), BudgetLeftPercent: int32(100 * max(0, 1-burn))}
 }
 
 // coverageStatus is the missing part of a reading; nil for none.

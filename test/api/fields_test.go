@@ -113,6 +113,26 @@ func TestLatencyObjectiveIsADurationWithinADay(t *testing.T) {
 	}
 }
 
+func TestABudgetIsWithinItsBounds(t *testing.T) {
+	spent := func(percent, window any) fields {
+		return functionPolicy(fields{"objectivePercent": percent, "objectiveWindow": window})
+	}
+	const bounds = "objectiveWindow must be from 10m to 24h"
+	try(t, map[string]attempt{
+		"the smallest share":       {spent(int64(90), nil), ""},
+		"all messages":             {spent(int64(100), nil), ""},
+		"less than nine in ten":    {spent(int64(89), nil), "should be greater than or equal to 90"},
+		"more than all":            {spent(int64(101), nil), "should be less than or equal to 100"},
+		"the shortest window":      {spent(int64(99), "10m"), ""},
+		"the longest window":       {spent(int64(99), "24h"), ""},
+		"a window that is short":   {spent(int64(99), "9m59s"), bounds},
+		"a window that is long":    {spent(int64(99), "24h0m1s"), bounds},
+		"a window that overflows":  {spent(int64(99), "99999999999h"), bounds},
+		"a window in days":         {spent(int64(99), "1d"), "objectiveWindow must be a duration such as 30m or 4h"},
+		"a window without a share": {spent(nil, "1h"), "objectiveWindow needs objectivePercent"},
+	})
+}
+
 func TestWordsAreThoseThatAreKnown(t *testing.T) {
 	of := func(field, value string) fields { return functionPolicy(fields{field: value}) }
 	try(t, map[string]attempt{
