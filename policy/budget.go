@@ -32,7 +32,7 @@ func LateAllowed(spec v1alpha1.AutoscalingPolicySpec) float64 {
 	if spec.ObjectivePercent == nil {
 		return 0
 	}
-	return 1 - float64(*spec.ObjectivePercent)/percent
+	return float64(percent-*spec.ObjectivePercent) / percent
 }
 
 // ObjectiveWindow is objectiveWindow of the spec, or its default where no API server has set it.

@@ -213,8 +213,8 @@ const (
 	CappedByMax        = "maxReplicas"
 )
 
-// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for tests and the
-// simulator, which have no API server.
+// defaultLatencyObjective and the others are the defaults of the CRD, for tests and the simulator, which have no API
+// server.
 const (
 	defaultLatencyObjective = time.Minute
 	defaultObjectiveWindow  = time.Hour

@@ -44,10 +44,16 @@ type Hold struct {
 // Attainment is how many messages met latencyObjective within objectiveWindow.
 type Attainment struct {
 	// percent of the messages that met latencyObjective, rounded down.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	Percent int32 `json:"percent"`
 
 	// budgetLeftPercent is how many percent of the messages that objectivePercent allows to be late were not yet. With 0,
 	// decisions are those of a policy without objectivePercent.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	BudgetLeftPercent int32 `json:"budgetLeftPercent"`
 }
 

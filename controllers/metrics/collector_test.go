@@ -126,7 +126,7 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		`limited{by="maxReplicas",namespace="media",policy="resize"} 1`,
 		"max_replicas" + own + "50",
 		"min_replicas" + own + "1",
-		"objective_burn_rate" + own + "1.4999999999999987",
+		"objective_burn_rate" + own + "1.5",
 		"objective_met" + own + "0",
 		"oldest_message_age_seconds" + own + "90",
 		"process_rate" + own + "40",
