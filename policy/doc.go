@@ -7,7 +7,7 @@
 //	Decide        decide.go
 //	  learn         capacity of a replica (learn.go, probe.go), arrivals (arrivals.go), start time (start.go), limits
 //	                behind the Function (plateau.go), backlog that replicas cannot process (floor.go, consumers.go),
-//	                and loads that return (foresight.go, with package forecast)
+//	                loads that return (foresight.go, with package forecast), and late messages (budget.go)
 //	  evaluate      the strategies (strategies.go) and the formula (capacity.go); Failover is in partitions.go
 //	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and worthwhile, in holds.go
 //	  limit         how fast replicas may be added, or whether at all (behavior.go)
