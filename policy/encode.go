@@ -19,7 +19,7 @@ const (
 	// stateVersion changes when a written field changes its meaning; that field then gets a new name.
 	stateVersion = 1
 	// maxEncodedBytes is the MaxLength of status.workingCheckpoint. An encoded state has about two thirds of it at most.
-	maxEncodedBytes = 4096
+	maxEncodedBytes = 6144
 	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
 	maxEncodedEntries, maxDecodedEntries = 12, 64
 	// digits: measurements are exact to two or three.
@@ -43,7 +43,7 @@ type encoded struct {
 }
 
 // Encode writes the state for status.workingCheckpoint: compact JSON in base64, which nothing but the controller reads.
-// It has less than 4096 bytes, about 1100 in use. Encode rounds numbers to five digits and times to tenths of a second,
+// It has less than 6144 bytes, about 1100 in use. Encode rounds numbers to five digits and times to tenths of a second,
 // and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)

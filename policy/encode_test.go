@@ -190,8 +190,8 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 			`{"v":1,"plateau":{"stage":"guessing","each":1,"reference":{"n":3}}}`, "the plateau is guessing",
 		},
 		"more bytes than the status keeps": {
-			`{"v":1,` + strings.Repeat(" ", 4096) + `"at":"2026-11-21T12:00:00Z"}`,
-			"at most 4096 are read",
+			`{"v":1,` + strings.Repeat(" ", 6144) + `"at":"2026-11-21T12:00:00Z"}`,
+			"at most 6144 are read",
 		},
 	}
 	for name, test := range tests {
@@ -259,7 +259,10 @@ func TestAnInvalidStateIsNotWritten(t *testing.T) {
 
 func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	state := complete()
-	state.Recommendations, state.Arrivals.Past = nil, nil
+	state.Recommendations, state.Arrivals.Past, state.Budget.Counts = nil, nil, nil
+	for i := range 12 {
+		state.Budget.Counts = append(state.Budget.Counts, policy.Count{All: 12345.678 * float64(i+1), Late: 234.5678})
+	}
 	for i := range 600 {
 		at := noon().Add(time.Duration(i) * 6 * time.Second)
 		r := policy.ReplicasAt{At: at, Replicas: int32(9000 - 10*i)}
@@ -269,7 +272,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	}
 	text, err := state.Encode()
 	require.NoError(t, err)
-	require.Less(t, len(text), 4096)
+	require.Less(t, len(text), 6144)
 	read, err := policy.DecodeState(text, noon().AddDate(1, 0, 0))
 	require.NoError(t, err)
 	require.Len(t, read.Recommendations, 12)

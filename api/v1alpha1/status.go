@@ -99,7 +99,7 @@ type AutoscalingPolicyStatus struct {
 	// workingCheckpoint is the state that the controller resumes from after a restart, as of the last write of the status.
 	// It is not an API: its form changes without notice, and only the controller reads it.
 	// +optional
-	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:MaxLength=6144
 	WorkingCheckpoint string `json:"workingCheckpoint,omitempty"`
 }
 
