@@ -44,7 +44,8 @@ func ObjectiveWindow(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 }
 
 // learn counts the messages since the last reading, once the decision is in the state. They are late if the next ones
-// would be with the decided replicas, or if the oldest one is and is not stuck. They do not count while that is unknown.
+// would be with the decided replicas, or if the oldest one is and is not stuck. They do not count while this is not
+// known.
 func (b Budget) learn(in Input, before, after State) Budget {
 	if LateAllowed(in.Spec) == 0 {
 		return Budget{}

@@ -75,7 +75,8 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 		Now: fixture.Noon(), Policy: p, Measured: plan.Measured{Reading: &reading, FreshFor: 30 * time.Second},
 	}
 	d := &policy.Decision{
-		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity, Wait: backlog.Known(30), Late: backlog.Known(0.03),
+		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity,
+		Wait: backlog.Known(30), Late: backlog.Known(0.03),
 		Hold: &policy.Hold{Reason: policy.HoldNotStarting},
 		Next: &forecast.Next{Begin: fixture.Noon().Add(time.Minute), PerSecond: 400, Foreseen: 38, Of: 40},
 	}

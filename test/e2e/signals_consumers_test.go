@@ -120,8 +120,8 @@ func (g *ground) awaitDelivered(t *testing.T, topic string, messages int64) {
 	})
 }
 
-// aConsumerThatDiesFinishesNothing: its messages return to the subscription. It is read by hand, as no response may be of
-// a time within a dispatch.
+// aConsumerThatDiesFinishesNothing: its messages return to the subscription. It is read by hand, as no response may be
+// of a time within a dispatch.
 func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 	topic := g.topic(t, "died", 0)
 	g.producer(t, topic, 1).send(200)

@@ -77,7 +77,8 @@ func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
 	now := time.Now()
 	// A broker's AuthenticationProviderOpenID requires all of these, including nbf.
 	signed, err := i.Sign(map[string]any{
-		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(issuedLife).Unix(),
+		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(),
+		"exp": now.Add(issuedLife).Unix(),
 	})
 	if err != nil {
 		answer(w, http.StatusInternalServerError, map[string]string{"error": "server_error"})

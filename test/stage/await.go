@@ -22,11 +22,18 @@ import (
 type Condition = func(ctx context.Context) (holds bool, detail string, err error)
 
 // Await waits for a condition as long as cluster.WaitFor does, and fails the test after that: no test has a limit of
-// its own, because a busy machine exceeds it. The failure has what the policies of the names, their
-// HorizontalPodAutoscalers, the adapters, the scaler and KEDA said.
+// its own, because a busy machine exceeds it. An error of the condition is not the end: a call fails while its server
+// starts or stalls. The failure has the last one, and what the policies of the names, their HorizontalPodAutoscalers,
+// the adapters, the scaler and KEDA said.
 func (s *Stage) Await(t testing.TB, what string, holds Condition, policies ...string) {
 	t.Helper()
-	if err := cluster.WaitFor(t.Context(), what, pollEvery, holds); err != nil {
+	if err := cluster.WaitFor(t.Context(), what, pollEvery, func(ctx context.Context) (bool, string, error) {
+		is, detail, err := holds(ctx)
+		if err != nil {
+			return false, fmt.Sprintf("%s: %v", detail, err), nil
+		}
+		return is, detail, nil
+	}); err != nil {
 		t.Fatalf("%v\n%s", err, s.Describe(context.WithoutCancel(t.Context()), policies...))
 	}
 }

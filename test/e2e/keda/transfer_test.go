@@ -95,13 +95,14 @@ func awaitReconciles(t *testing.T, more int) {
 // metricLines are the lines of the adapter's metrics that contain a text.
 func metricLines(t *testing.T, text string) (lines []string) {
 	t.Helper()
-	metrics, err := scene.Ask(t.Context(), scene.Adapter, "/metrics")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(metrics)) {
-		if strings.Contains(line, text) {
-			lines = append(lines, strings.TrimSpace(line))
+	scene.Await(t, "metrics with "+text, func(ctx context.Context) (bool, string, error) {
+		metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+		for line := range strings.Lines(string(metrics)) {
+			if strings.Contains(line, text) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
 		}
-	}
-	require.NotEmpty(t, lines)
+		return len(lines) > 0, "there are none", err
+	})
 	return lines
 }
