@@ -68,9 +68,10 @@ func Consume(ctx context.Context, client pulsar.Client, config Consumption) erro
 	}
 }
 
-// flush waits for the copies of what was consumed.
+// flush waits for the copies of what was consumed, for less than the grace period of a pod.
 func flush(ctx context.Context, producer pulsar.Producer) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	const timeout = 10 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	if err := producer.FlushWithCtx(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("publishing the last copies: %w", err)
