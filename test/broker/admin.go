@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// adminTimeout bounds one call, longer than a machine stalls. The slowest is the upload of a component, whose code a
-	// busy worker loads and checks.
+	// adminTimeout bounds one call, longer than a machine stalls. The slowest is the upload of a component: a busy worker
+	// loads and checks its code.
 	adminTimeout = time.Minute
 	// adminBytes bounds one response; the broker's /metrics is 14 KB per topic.
 	adminBytes = 64 << 20

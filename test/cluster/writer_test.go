@@ -15,9 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// TestTheLastWriterOfReplicasIsToldByManagedFields sends kubectl's requests, in an order in which each takes the field
+// requireLastWriters sends kubectl's requests for the replicas of a worker, in an order in which each takes the field
 // from the one before.
-// requireLastWriters writes replicas of a worker in several ways.
 func requireLastWriters(t *testing.T, c *Cluster) {
 	t.Helper()
 	config := c.RESTConfig()

@@ -18,9 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// TestHPALeavesZeroToTheController tests that the controller is the only writer at zero, also where HPAs may scale to
-// zero: one with minReplicas 1 does nothing there, whatever its metric.
-// TestHPAScalesACustomResourceByAnAggregatedMetric: down to 1 replica; zero is left to the controller.
+// TestHPAScalesACustomResourceByAnAggregatedMetric down to 1 replica. The controller is the only writer at zero, also
+// where HPAs may scale to zero: one with minReplicas 1 does nothing there, whatever its metric.
 func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	const gate = "--feature-gates=HPAScaleToZero=true"
 	c := startCluster(t, Config{
@@ -63,6 +62,7 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	requireReplicas(t, c, 4)
 }
 
+// scaleWorker writes spec.replicas as kubectl scale does.
 func scaleWorker(t *testing.T, c *Cluster, replicas int) {
 	t.Helper()
 	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(

@@ -95,6 +95,7 @@ func benchTarget(t *testing.T, path string, f *stage.Function, target string) ru
 	require.Contains(t, string(told), target+" consumes "+f.Topic)
 
 	c := benchMeasured(t, path, allDone, append(args, "--i-know-this-publishes-into", f.Topic)...)
+	require.InDelta(t, 50, c.Messages.Due, 15)
 	after, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before.UID, after.UID)

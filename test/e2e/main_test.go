@@ -44,7 +44,7 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	return scene, err
 }
 
-// adapterFlags are those of all adapters here. Nobody restarts an adapter that a stall cost its Lease.
+// adapterFlags are those of all adapters here. An adapter that loses its Lease in a stall is not restarted.
 func adapterFlags() []string {
 	return []string{
 		"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),

@@ -180,7 +180,7 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 			requireSignal(t, "total after "+change.what, float64(change.left), r.Total, 0)
 			rate, err := r.ProcessRate.Value()
 			if answer == 0 && err != nil {
-				continue // a rate may begin anew with this response
+				continue // a rate may begin again with this response
 			}
 			require.NoError(t, err)
 			require.LessOrEqual(t, rate*r.Window.Seconds(), most, "nothing was acknowledged when %s", change.what)

@@ -19,11 +19,12 @@ import (
 
 	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
 const (
-	patience = 5 * time.Minute
+	patience = cluster.WaitLimit
 	often    = 20 * time.Millisecond
 )
 

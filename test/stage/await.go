@@ -45,7 +45,7 @@ func (s *Stage) AwaitPolicy(t testing.TB, name, what string,
 	t.Helper()
 	s.Await(t, "policy "+name+": "+what, func(ctx context.Context) (_ bool, _ string, err error) {
 		if p, err = s.Policy(ctx, name); err != nil {
-			return false, err.Error(), nil // the API server may be restarted
+			return false, "it is unknown", err
 		}
 		return holds(p), decided(p) + "\n" + Conditions(p), nil
 	}, name)

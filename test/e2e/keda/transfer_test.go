@@ -97,6 +97,7 @@ func metricLines(t *testing.T, text string) (lines []string) {
 	t.Helper()
 	scene.Await(t, "metrics with "+text, func(ctx context.Context) (bool, string, error) {
 		metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+		lines = nil // of the look before
 		for line := range strings.Lines(string(metrics)) {
 			if strings.Contains(line, text) {
 				lines = append(lines, strings.TrimSpace(line))
