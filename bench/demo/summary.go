@@ -11,7 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // Failures of the demo, reported after the summary.
@@ -30,7 +30,7 @@ type outcome struct {
 	p50, p99     time.Duration // of the time from publication to the end of processing
 	waitKnown    bool          // false if no message was processed
 	replicaTime  time.Duration
-	timeline     []mesh.Sample
+	timeline     []pods.Sample
 	samples      []sample
 	pulsar       string
 	kubernetes   string
@@ -116,7 +116,7 @@ func (o outcome) length() time.Duration {
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // reaction is the time from step to the first larger spec.replicas.
-func reaction(timeline []mesh.Sample, step time.Time) (after time.Duration, rose bool) {
+func reaction(timeline []pods.Sample, step time.Time) (after time.Duration, rose bool) {
 	before := 0
 	for _, one := range timeline {
 		switch {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // worked is a successful demo of 160 s: 5 replicas 5 s after the step, 1 at the end.
@@ -22,7 +22,7 @@ func worked() outcome {
 		scenario: full(), begun: begun, ended: at(160),
 		published: 11000, done: 11000, late: 11, p50: 8 * time.Second, p99: 28 * time.Second, waitKnown: true,
 		replicaTime: 500 * time.Second,
-		timeline: []mesh.Sample{
+		timeline: []pods.Sample{
 			{Time: at(-9), Desired: 1},
 			{Time: at(-8), Desired: 1, Started: 1},
 			{Time: at(-5), Desired: 1, Started: 1, Ready: 1},

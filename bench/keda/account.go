@@ -10,7 +10,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // span is a period.
@@ -29,7 +29,7 @@ type fall struct {
 }
 
 // newFall evaluates at least one target over an outage.
-func newFall(timelines [][]mesh.Sample, s span) fall {
+func newFall(timelines [][]pods.Sample, s span) fall {
 	least, had, fell := math.MaxInt, math.MaxInt, 0
 	var first *float64
 	for _, timeline := range timelines {
@@ -38,7 +38,7 @@ func newFall(timelines [][]mesh.Sample, s span) fall {
 		for _, one := range lived {
 			least = min(least, one.Desired)
 		}
-		if down := slices.IndexFunc(lived, func(one mesh.Sample) bool { return one.Desired == 0 }); down >= 0 {
+		if down := slices.IndexFunc(lived, func(one pods.Sample) bool { return one.Desired == 0 }); down >= 0 {
 			fell++
 			if at := lived[down].Time.Sub(s.begun).Seconds(); first == nil || at < *first {
 				first = &at

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 func at(seconds float64) time.Time {
@@ -17,9 +17,9 @@ func at(seconds float64) time.Time {
 }
 
 func TestAnOutageIsJudgedByTheTargetThatFellDeepest(t *testing.T) {
-	held := []mesh.Sample{{Time: at(-5), Desired: 6}, {Time: at(200), Desired: 0}}
-	shrank := []mesh.Sample{{Time: at(-5), Desired: 5}, {Time: at(30), Desired: 2}, {Time: at(60), Desired: 5}}
-	fell := []mesh.Sample{
+	held := []pods.Sample{{Time: at(-5), Desired: 6}, {Time: at(200), Desired: 0}}
+	shrank := []pods.Sample{{Time: at(-5), Desired: 5}, {Time: at(30), Desired: 2}, {Time: at(60), Desired: 5}}
+	fell := []pods.Sample{
 		{Time: at(-5), Desired: 6},
 		{Time: at(57), Desired: 0},
 		{Time: at(90), Desired: 1},
@@ -27,13 +27,13 @@ func TestAnOutageIsJudgedByTheTargetThatFellDeepest(t *testing.T) {
 	}
 	outage := span{at(0), at(120)}
 	require.Equal(t, fall{OutageMinReplicas: new(6), OutageHadReplicas: new(6), OutageFell: new(0), OutageTargets: new(1)},
-		newFall([][]mesh.Sample{held}, outage))
+		newFall([][]pods.Sample{held}, outage))
 	require.Equal(t, fall{OutageMinReplicas: new(2), OutageHadReplicas: new(5), OutageFell: new(0), OutageTargets: new(2)},
-		newFall([][]mesh.Sample{held, shrank}, outage))
+		newFall([][]pods.Sample{held, shrank}, outage))
 	require.Equal(t, fall{
 		OutageMinReplicas: new(
 			0), OutageHadReplicas: new(5), OutageFell: new(1), OutageTargets: new(3), OutageFirstFallSeconds: new(57.0),
-	}, newFall([][]mesh.Sample{held, shrank, fell}, outage))
+	}, newFall([][]pods.Sample{held, shrank, fell}, outage))
 }
 
 func TestQuantilesAreOfAllTargetsAndNotOfThoseThatWoke(t *testing.T) {

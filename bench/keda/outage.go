@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -71,7 +71,7 @@ func outage(ctx context.Context, o options, r *report, progress io.Writer) error
 	if err != nil {
 		return err
 	}
-	timelines := map[string][][]mesh.Sample{}
+	timelines := map[string][][]pods.Sample{}
 	for _, p := range entrants {
 		timelines[p.contender] = append(timelines[p.contender], e.Mesh.Timeline(stage.Namespace, p.function))
 		if done, _ := p.f.Score.Totals(); int64(done) >= p.f.Published() {

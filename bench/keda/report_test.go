@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -36,10 +36,10 @@ func sampleReport(t *testing.T) *report {
 		LoadAverage: map[string][]float64{partOutage: {0.5, 1.25}}, Contenders: map[string]*contender{},
 	}
 	one := r.of(ours)
-	one.fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}}}, span{at(0), at(180)})
+	one.fall = newFall([][]pods.Sample{{{Time: at(-1), Desired: 6}}}, span{at(0), at(180)})
 	one.awakening = newAwakening([]time.Duration{time.Second, 2 * time.Second}, 2)
 	one.BurstRightSized, one.BurstSetUpSeconds = new(2), new(150.0)
-	r.of(kedaTuned).fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}},
+	r.of(kedaTuned).fall = newFall([][]pods.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}},
 		span{at(0), at(180)})
 	r.of(externalPull).awakening = newAwakening([]time.Duration{22 * time.Second}, 2)
 	return r

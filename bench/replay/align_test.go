@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // happened returns a run of 10 s: two more replicas from second 4 on. One of them starts, and the other is removed at
@@ -18,7 +18,7 @@ func happened() outcome {
 	s := all()[0].lasting(10 * time.Second)
 	return outcome{
 		scenario: s, begun: begun(), ended: begun().Add(10 * time.Second),
-		timeline: []mesh.Sample{
+		timeline: []pods.Sample{
 			state(-5, 1, 0, 0), state(-4, 1, 1, 0), state(-1, 1, 1, 1),
 			state(4, 3, 1, 1), state(4.5, 3, 3, 1), state(6, 3, 3, 2), state(8, 2, 3, 2), state(8.25, 2, 2, 2), state(11, 9, 9,
 				9),

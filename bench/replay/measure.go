@@ -11,7 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // outcome is the data of a real run.
@@ -20,7 +20,7 @@ type outcome struct {
 	begun, ended time.Time
 	looks        []look
 	counts       []counted
-	timeline     []mesh.Sample
+	timeline     []pods.Sample
 	timetable    timetable
 	policy       *v1alpha1.AutoscalingPolicy
 	published    int64
@@ -140,10 +140,10 @@ func subscriptions(sample *backlog.TopicSample) []backlog.SubscriptionSample {
 }
 
 // starts matches every replica that began to consume with the scale write that requested it, the oldest first.
-func (m *measured) starts(timeline []mesh.Sample, begun time.Time) {
+func (m *measured) starts(timeline []pods.Sample, begun time.Time) {
 	var asked []time.Time
 	var took []float64
-	var before mesh.Sample
+	var before pods.Sample
 	for _, now := range timeline {
 		for range now.Desired - before.Desired {
 			asked = append(asked, now.Time)

@@ -12,56 +12,56 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // begun is the start of the load in all tests.
 func begun() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // state is the state from a second on.
-func state(seconds float64, desired, started, ready int) mesh.Sample {
+func state(seconds float64, desired, started, ready int) pods.Sample {
 	at := begun().Add(time.Duration(seconds * float64(time.Second)))
-	return mesh.Sample{Time: at, Desired: desired, Started: started, Ready: ready}
+	return pods.Sample{Time: at, Desired: desired, Started: started, Ready: ready}
 }
 
 func TestStartsAreFromTheScaleWriteToConsuming(t *testing.T) {
-	first := []mesh.Sample{state(-9, 1, 0, 0), state(-8, 1, 1, 0), state(-2, 1, 1, 1)}
+	first := []pods.Sample{state(-9, 1, 0, 0), state(-8, 1, 1, 0), state(-2, 1, 1, 1)}
 	for name, test := range map[string]struct {
-		timeline []mesh.Sample
+		timeline []pods.Sample
 		starts   int
 		mean     *float64
 		spread   *float64
 	}{
 		"ignores earlier replicas": {timeline: nil},
 		"one replica": {
-			timeline: []mesh.Sample{state(10, 2, 1, 1), state(10.1, 2, 2, 1), state(30, 2, 2, 2)},
+			timeline: []pods.Sample{state(10, 2, 1, 1), state(10.1, 2, 2, 1), state(30, 2, 2, 2)},
 			starts:   1, mean: known(20.0),
 		},
 		"several at once and one after them": {
-			timeline: []mesh.Sample{
+			timeline: []pods.Sample{
 				state(10, 3, 1, 1), state(20, 4, 3, 1), state(28, 4, 3, 2), state(32, 4, 4, 3),
 				state(40, 4, 4, 4),
 			},
 			starts: 3, mean: known(20.0), spread: known(0.1),
 		},
 		"ignores replicas removed before their start": {
-			timeline: []mesh.Sample{
+			timeline: []pods.Sample{
 				state(10, 3, 3, 1), state(20, 2, 2, 1), state(25, 2, 2, 2), state(50, 3, 3, 2),
 				state(65, 3, 3, 3),
 			},
 			starts: 2, mean: known(15.0), spread: known(0.0),
 		},
 		"ignores a restarted replica": {
-			timeline: []mesh.Sample{state(10, 1, 1, 0), state(30, 1, 1, 1)},
+			timeline: []pods.Sample{state(10, 1, 1, 0), state(30, 1, 1, 1)},
 		},
 		"scaled in": {
-			timeline: []mesh.Sample{state(10, 2, 2, 1), state(15, 2, 2, 2), state(30, 1, 2, 1), state(31, 1, 1, 1)},
+			timeline: []pods.Sample{state(10, 2, 2, 1), state(15, 2, 2, 2), state(30, 1, 2, 1), state(31, 1, 1, 1)},
 			starts:   1, mean: known(5.0),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m measured
-			m.starts(append(append([]mesh.Sample{}, first...), test.timeline...), begun())
+			m.starts(append(append([]pods.Sample{}, first...), test.timeline...), begun())
 			require.Equal(t, test.starts, m.Starts)
 			requireFigure(t, test.mean, m.StartSeconds)
 			requireFigure(t, test.spread, m.StartSpread)

@@ -9,21 +9,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 func at(seconds int) time.Time { return time.Unix(1_700_000_000+int64(seconds), 0) }
 
 func TestBetweenBeginsWithTheStateThen(t *testing.T) {
-	timeline := []mesh.Sample{
+	timeline := []pods.Sample{
 		{Time: at(-5), Desired: 1}, {Time: at(0), Desired: 2}, {Time: at(4), Desired: 3}, {Time: at(10), Desired: 9},
 	}
-	require.Equal(t, []mesh.Sample{{Time: at(0), Desired: 2}, {Time: at(4), Desired: 3}}, Between(timeline, at(0), at(10)))
-	require.Equal(t, []mesh.Sample{{Time: at(0)}}, Between(nil, at(0), at(10)), "there is always a state")
+	require.Equal(t, []pods.Sample{{Time: at(0), Desired: 2}, {Time: at(4), Desired: 3}}, Between(timeline, at(0), at(10)))
+	require.Equal(t, []pods.Sample{{Time: at(0)}}, Between(nil, at(0), at(10)), "there is always a state")
 }
 
 func TestUsageOfIsPaidPerReplica(t *testing.T) {
-	lived := []mesh.Sample{
+	lived := []pods.Sample{
 		{Time: at(0), Desired: 1, Started: 1},
 		{Time: at(10), Desired: 4, Started: 1},
 		{Time: at(12), Desired: 4, Started: 4},

@@ -6,13 +6,13 @@ package testbed
 import (
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // Between is the history from begun to before ended, beginning with the state at begun.
-func Between(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
-	var state mesh.Sample
-	var after []mesh.Sample
+func Between(timeline []pods.Sample, begun, ended time.Time) []pods.Sample {
+	var state pods.Sample
+	var after []pods.Sample
 	for _, one := range timeline {
 		switch {
 		case !one.Time.After(begun):
@@ -22,7 +22,7 @@ func Between(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
 		}
 	}
 	state.Time = begun
-	return append([]mesh.Sample{state}, after...)
+	return append([]pods.Sample{state}, after...)
 }
 
 // Usage of replicas over a time.
@@ -34,7 +34,7 @@ type Usage struct {
 }
 
 // UsageOf sums up a history that begins with the state at its begin.
-func UsageOf(lived []mesh.Sample, ended time.Time) Usage {
+func UsageOf(lived []pods.Sample, ended time.Time) Usage {
 	var u Usage
 	for i, one := range lived {
 		until := ended

@@ -23,32 +23,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/workerpods"
 )
 
-// podWorker is a broker with a function worker that runs functions as StatefulSets of the stage's cluster, and the
-// nodes for them.
-type podWorker struct {
-	*workerBroker
-	nodes *kubelet.Kubelet
-}
+// podWorker is a broker with a function worker that runs functions as StatefulSets of the stage's cluster.
+type podWorker struct{ *workerBroker }
 
-// onPodWorker starts a broker and nodes for the test.
+// onPodWorker starts a broker, and runs the pods of its functions, for the test.
 func onPodWorker(t *testing.T) *podWorker {
 	t.Helper()
 	onStage(t)
-	nodes := kubelet.Start(t, scene.Cluster.RESTConfig())
-	return &podWorker{
-		workerBroker: onWorker(t, broker.Config{
-			JVMFlags: []string{"-Xmx512m"},
-			Kubernetes: &broker.Kubernetes{
-				Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace,
-				Root: nodes.Root(),
-			},
-		}),
-		nodes: nodes,
-	}
+	root := workerpods.Start(t, scene.Cluster.RESTConfig())
+	return &podWorker{onWorker(t, broker.Config{
+		JVMFlags:   []string{"-Xmx512m"},
+		Kubernetes: &broker.Kubernetes{Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace, Root: root},
+	})}
 }
 
 // addFunction creates a function and waits for its StatefulSet. Both are deleted after the test, before the worker

@@ -23,10 +23,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/node"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/workerpods"
 )
 
 // followTokens has a broker that requires tokens, and a function worker in it that runs a function as a StatefulSet.
@@ -76,11 +76,11 @@ func (s *scene) followTokens(t *testing.T, w *walker) {
 	}
 }
 
-// startSecured starts a broker that requires tokens of the signer, with a function worker and the nodes of its
+// startSecured starts a broker that requires tokens of the signer, with a function worker and the pods of its
 // functions, and the Pulsar namespaces of the guide.
 func (s *scene) startSecured(t *testing.T, signer *identity.Signer, admin string) *broker.Broker {
 	t.Helper()
-	nodes := kubelet.Start(t, s.Cluster.RESTConfig())
+	root := workerpods.Start(t, s.Cluster.RESTConfig())
 	public, err := signer.PublicKey()
 	require.NoError(t, err)
 	b, err := broker.Start(t.Context(), broker.Config{
@@ -92,7 +92,7 @@ func (s *scene) startSecured(t *testing.T, signer *identity.Signer, admin string
 			"brokerClientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",
 			"brokerClientAuthenticationParameters": "token:" + admin,
 		},
-		Kubernetes: &broker.Kubernetes{Kubeconfig: s.Cluster.Kubeconfig(), Namespace: "pulsar", Root: nodes.Root()},
+		Kubernetes: &broker.Kubernetes{Kubeconfig: s.Cluster.Kubeconfig(), Namespace: "pulsar", Root: root},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

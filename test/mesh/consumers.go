@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -25,24 +25,10 @@ const (
 	labelDeployment = "app"
 )
 
-// consumer is the consumer of a Deployment's pod.
-type consumer struct {
-	Name         string        `json:"name"`
-	Topics       []string      `json:"topics"`
-	Subscription string        `json:"subscription"`
-	ServiceURL   string        `json:"serviceURL"`
-	ServiceTime  time.Duration `json:"serviceTime"`
-	StartDelay   time.Duration `json:"startDelay"`
-	// ReceiverQueueSize is 0 for Pulsar's 1000.
-	ReceiverQueueSize int `json:"receiverQueueSize"`
-}
-
 // Deployment returns a Deployment with pods that run the instance as plain consumers, without Function Mesh.
 func Deployment(namespace, name string, replicas int32, in replica.Instance) (*appsv1.Deployment, error) {
-	text, err := json.Marshal(consumer{
-		Name: in.Name, Topics: in.Topics, Subscription: in.Subscription, ServiceURL: in.ServiceURL,
-		ServiceTime: in.ServiceTime, StartDelay: in.StartDelay, ReceiverQueueSize: in.ReceiverQueueSize,
-	})
+	in.Plain = true
+	text, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the instance of Deployment %s: %w", name, err)
 	}
@@ -65,7 +51,7 @@ func Deployment(namespace, name string, replicas int32, in replica.Instance) (*a
 // deployments records the history of Deployments. Kubernetes' own controller runs them.
 type deployments struct {
 	client client.Client
-	fleet  *fleet
+	pods   *pods.Runner
 }
 
 func (d deployments) register(manager ctrl.Manager) error {
@@ -84,27 +70,18 @@ func (d deployments) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	switch {
 	case deployment == nil || deployment.DeletionTimestamp != nil:
-		d.fleet.desire(request.NamespacedName, 0)
+		d.pods.Desire(request.NamespacedName, 0)
 	case deployment.Spec.Template.Annotations[annotationConsumer] != "":
-		d.fleet.desire(request.NamespacedName, int(*deployment.Spec.Replicas))
+		d.pods.Desire(request.NamespacedName, int(*deployment.Spec.Replicas))
 	}
 	return ctrl.Result{}, nil
 }
 
-// consume starts or stops the replica of a Deployment's pod.
-func (k *kubelet) consume(ctx context.Context, request ctrl.Request, pod *corev1.Pod) error {
-	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
-		return k.tell(ctx, pod, containerState(found))
+// consumer returns the replica of a Deployment's pod.
+func (i *instances) consumer(pod *corev1.Pod) (*pods.Workload, error) {
+	var in replica.Instance
+	if err := json.Unmarshal([]byte(pod.Annotations[annotationConsumer]), &in); err != nil {
+		return nil, fmt.Errorf("decoding annotation %s of pod %s: %w", annotationConsumer, pod.Name, err)
 	}
-	var c consumer
-	if err := json.Unmarshal([]byte(pod.Annotations[annotationConsumer]), &c); err != nil {
-		return fmt.Errorf("decoding annotation %s of pod %s: %w", annotationConsumer, request, err)
-	}
-	deployment := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[labelDeployment]}
-	k.fleet.start(ctx, request.NamespacedName, deployment, pod.UID, replica.Instance{
-		Tenant: "public", Namespace: "default", Name: c.Name, Topics: c.Topics, Subscription: c.Subscription,
-		ServiceURL: c.ServiceURL, ServiceTime: c.ServiceTime, StartDelay: c.StartDelay, Plain: true,
-		ReceiverQueueSize: c.ReceiverQueueSize,
-	})
-	return nil
+	return i.workload(client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[labelDeployment]}, in), nil
 }

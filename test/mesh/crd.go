@@ -6,8 +6,8 @@ package mesh
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,43 +36,37 @@ var definitions embed.FS
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
 // CRDs are the CustomResourceDefinitions of functions, sinks, sources and functionmeshes.
-func CRDs() ([]*unstructured.Unstructured, error) {
-	names, err := definitions.ReadDir("crd")
-	if err != nil {
-		return nil, fmt.Errorf("listing the definitions: %w", err)
-	}
-	crds := make([]*unstructured.Unstructured, 0, len(names))
-	for _, name := range names {
-		text, err := definitions.ReadFile(path.Join("crd", name.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("reading the definition: %w", err)
-		}
+func CRDs() (crds []*unstructured.Unstructured, err error) {
+	err = eachCRD(func(_ string, text []byte) error {
 		crd := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(text, &crd.Object); err != nil {
-			return nil, fmt.Errorf("reading the definition %s: %w", name.Name(), err)
-		}
 		crds = append(crds, crd)
-	}
-	return crds, nil
+		return yaml.UnmarshalStrict(text, &crd.Object)
+	})
+	return crds, err
 }
 
 // WriteCRDs writes the definitions into the existing directory dir and returns their paths: the HPA controller must
 // find the kinds when it starts, see cluster.Config.CRDs.
 func WriteCRDs(dir string) (paths []string, err error) {
-	names, err := definitions.ReadDir("crd")
-	if err != nil {
-		return nil, fmt.Errorf("listing the definitions: %w", err)
-	}
-	for _, name := range names {
-		text, err := definitions.ReadFile(path.Join("crd", name.Name()))
+	err = eachCRD(func(name string, text []byte) error {
+		paths = append(paths, filepath.Join(dir, name))
+		return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+	})
+	return paths, err
+}
+
+func eachCRD(use func(name string, text []byte) error) error {
+	return fs.WalkDir(definitions, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := definitions.ReadFile(path)
+		if err == nil {
+			err = use(entry.Name(), text)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the definition: %w", err)
+			return fmt.Errorf("reading the definition %s: %w", path, err)
 		}
-		file := filepath.Join(dir, name.Name())
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			return nil, fmt.Errorf("writing the definition: %w", err)
-		}
-		paths = append(paths, file)
-	}
-	return paths, nil
+		return nil
+	})
 }

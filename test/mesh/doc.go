@@ -4,8 +4,8 @@
 // Package mesh imitates Function Mesh (github.com/streamnative/function-mesh) v0.27.2, as measured on its real
 // operator: its CustomResourceDefinitions, an Operator that turns Functions, Sinks and Sources into StatefulSets,
 // Services and HPAs, and FunctionMeshes into Functions, Sinks and Sources, with its timing and its peculiarities, and
-// Functions for it. In place of a kubelet, the Operator starts one replica of package replica for each pod of a
-// Function or a Sink, marks the pod Ready when the replica consumes, and records the history.
+// Functions for it. Each pod of a Function or a Sink runs one replica of package replica (test/pods), and is ready when
+// the replica consumes.
 //
 // Layer 3, used by the tests with real parts, by bench and by the demo. It does not decide on replicas: they follow the
 // spec of the Function, as written by an HPA, a user, the product or a FunctionMesh. A FunctionMesh writes its entries

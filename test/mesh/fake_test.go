@@ -12,28 +12,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// fakeRunner starts replicas that are Ready at once unless lazy, and that end only when stopped.
+// fakeRunner starts replicas that are Ready at once, and that end only when stopped.
 type fakeRunner struct {
-	// starting is called before each start, and may reject it; nil accepts all.
-	starting func(replica.Instance) error
-	lazy     bool
-	// stopTime is the duration of a graceful end.
-	stopTime time.Duration
-
 	mu  sync.Mutex // guards all
 	all []*fakeReplica
 }
 
 func (f *fakeRunner) Start(_ context.Context, in replica.Instance) (replica.Replica, error) {
-	if f.starting != nil {
-		if err := f.starting(in); err != nil {
-			return nil, err
-		}
-	}
-	r := &fakeReplica{in: in, stopTime: f.stopTime, ready: make(chan struct{}), done: make(chan struct{})}
-	if !f.lazy {
-		close(r.ready)
-	}
+	r := &fakeReplica{in: in, ready: make(chan struct{}), done: make(chan struct{})}
+	close(r.ready)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, r)
@@ -69,7 +56,6 @@ func (f *fakeRunner) alive(name string) []int {
 
 type fakeReplica struct {
 	in          replica.Instance
-	stopTime    time.Duration
 	ready, done chan struct{}
 
 	mu      sync.Mutex // guards stopped and the closing of done
@@ -82,12 +68,7 @@ func (r *fakeReplica) Ready() <-chan struct{} { return r.ready }
 func (r *fakeReplica) Done() <-chan struct{}  { return r.done }
 func (r *fakeReplica) Err() error             { return errCrashed }
 
-func (r *fakeReplica) Stop(ctx context.Context) error {
-	select {
-	case <-time.After(r.stopTime):
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), r.Kill())
-	}
+func (r *fakeReplica) Stop(context.Context) error {
 	r.end(true)
 	return nil
 }

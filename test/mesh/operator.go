@@ -4,6 +4,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,20 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-const (
-	defaultBackoff = time.Second
-	maxBackoff     = 30 * time.Second
-	// eventBuffer holds changes of replicas while the controller of pods is busy.
-	eventBuffer = 1024
-)
+// retryStale is the pause before a retry with an outdated cache.
+const retryStale = 10 * time.Millisecond
 
 // Config configures an Operator. REST and Runner are required.
 type Config struct {
@@ -58,9 +52,8 @@ func (c Config) validate() error {
 
 // Operator replaces Function Mesh and the nodes of the cluster. Its methods may be called from any goroutine.
 type Operator struct {
-	manager ctrl.Manager
-	fleet   *fleet
-	meshes  *meshReconciler
+	pods   *pods.Runner
+	meshes *meshReconciler
 	// gate is of Function Mesh's controllers.
 	gate *gate
 }
@@ -70,15 +63,18 @@ func NewOperator(config Config) (*Operator, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	if config.Log.GetSink() == nil {
-		config.Log = logr.New(log.NullLogSink{})
-	}
-	manager, err := newManager(config)
+	replicas := &instances{runner: config.Runner}
+	runner, err := pods.New(pods.Config{
+		REST: config.REST, Find: replicas.find, Log: config.Log, Backoff: config.RestartBackoff,
+		Grace:   cmp.Or(config.StopTimeout, time.Duration(graceSeconds)*time.Second),
+		Options: func(o *ctrl.Options) { o.Client.Cache = &client.CacheOptions{Unstructured: true} },
+	})
 	if err != nil {
 		return nil, err
 	}
-	changed := make(chan event.GenericEvent, eventBuffer)
-	o := &Operator{manager: manager, fleet: newFleet(config, changed), gate: &gate{}}
+	manager := runner.Manager
+	replicas.client, replicas.direct = manager.GetClient(), manager.GetAPIReader()
+	o := &Operator{pods: runner, gate: &gate{}}
 	for _, kind := range componentKinds() {
 		r := &reconciler{
 			kind: kind, client: manager.GetClient(), gate: o.gate, changed: func(client.ObjectKey, *int32) {},
@@ -94,62 +90,22 @@ func NewOperator(config Config) (*Operator, error) {
 	if err := o.meshes.register(manager); err != nil {
 		return nil, err
 	}
-	if err := (deployments{client: manager.GetClient(), fleet: o.fleet}).register(manager); err != nil {
-		return nil, err
-	}
-	node := &kubelet{client: manager.GetClient(), direct: manager.GetAPIReader(), fleet: o.fleet}
-	if err := node.register(manager, changed); err != nil {
+	if err := (deployments{client: manager.GetClient(), pods: o.pods}).register(manager); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-func newManager(c Config) (ctrl.Manager, error) {
-	again := true // controller names are per process, which may run several clusters
-	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
-		Logger:     c.Log,
-		Metrics:    server.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &again},
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the operator: %w", err)
-	}
-	return manager, nil
-}
-
-func newFleet(config Config, changed chan<- event.GenericEvent) *fleet {
-	f := &fleet{
-		runner: config.Runner, log: config.Log, backoff: config.RestartBackoff, grace: config.StopTimeout,
-		units: map[client.ObjectKey]*unit{}, ledgers: map[client.ObjectKey]*ledger{},
-		changed: changed,
-	}
-	if f.backoff == 0 {
-		f.backoff = defaultBackoff
-	}
-	if f.grace == 0 {
-		f.grace = time.Duration(graceSeconds) * time.Second
-	}
-	return f
-}
-
 // Run runs until ctx ends, stops all replicas gracefully and returns; the objects stay. Call it once.
-func (o *Operator) Run(ctx context.Context) error {
-	err := o.manager.Start(ctx)
-	o.fleet.close()
-	if err != nil {
-		return fmt.Errorf("running the operator: %w", err)
-	}
-	return nil
-}
+func (o *Operator) Run(ctx context.Context) error { return o.pods.Run(ctx) }
 
 func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	if replicas == nil {
-		o.fleet.desire(function, 0)
-		o.fleet.stopFunction(function)
+		o.pods.Desire(function, 0)
+		o.pods.StopOf(function)
 		return
 	}
-	o.fleet.desire(function, int(*replicas))
+	o.pods.Desire(function, int(*replicas))
 }
 
 // consumingComponents are the component labels of pods that run replicas.
@@ -163,20 +119,20 @@ func consumes(kind string) bool { return kind == KindFunction || kind == KindSin
 
 // ReplicaSeconds is the total time of the Function's replicas, each from the creation of its pod until its end.
 func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
-	return o.fleet.replicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
+	return o.pods.ReplicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
 }
 
 // Running counts the replicas of the Function that consume.
 func (o *Operator) Running(namespace, name string) int {
-	return o.fleet.last(client.ObjectKey{Namespace: namespace, Name: name}).Ready
+	return o.pods.Last(client.ObjectKey{Namespace: namespace, Name: name}).Ready
 }
 
 // Started counts the replicas of the Function that have not ended, which may consume still.
 func (o *Operator) Started(namespace, name string) int {
-	return o.fleet.last(client.ObjectKey{Namespace: namespace, Name: name}).Started
+	return o.pods.Last(client.ObjectKey{Namespace: namespace, Name: name}).Started
 }
 
 // Timeline is the history of the Function, one Sample per change.
-func (o *Operator) Timeline(namespace, name string) []Sample {
-	return o.fleet.timeline(client.ObjectKey{Namespace: namespace, Name: name})
+func (o *Operator) Timeline(namespace, name string) []pods.Sample {
+	return o.pods.Timeline(client.ObjectKey{Namespace: namespace, Name: name})
 }

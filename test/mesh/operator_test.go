@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // All tests share one control plane, with Functions of their own.
@@ -54,12 +56,12 @@ func followsScale(t *testing.T, b *bed) {
 		MatchLabels: component{kind: KindFunction, namespace: "default", name: "scaled"}.labels(),
 	}), s.Selector)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		pods, err := b.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: s.Selector})
+		list, err := b.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: s.Selector})
 		require.NoError(c, err)
-		require.Len(c, pods.Items, 3)
-		for i := range pods.Items {
-			require.Equal(c, corev1.PodRunning, pods.Items[i].Status.Phase)
-			require.True(c, pods.Items[i].Status.ContainerStatuses[0].Ready)
+		require.Len(c, list.Items, 3)
+		for i := range list.Items {
+			require.Equal(c, corev1.PodRunning, list.Items[i].Status.Phase)
+			require.True(c, list.Items[i].Status.ContainerStatuses[0].Ready)
 		}
 		set, err := b.client.AppsV1().StatefulSets("default").Get(t.Context(), "scaled-function", metav1.GetOptions{})
 		require.NoError(c, err)
@@ -165,7 +167,7 @@ func deletes(t *testing.T, b *bed) {
 	timeline := b.operator.Timeline("default", "deleted")
 	end := timeline[len(timeline)-1]
 	end.Time = time.Time{}
-	require.Equal(t, Sample{}, end)
+	require.Equal(t, pods.Sample{}, end)
 }
 
 // hpa is an HPA for a Function with a metric that does not exist.

@@ -10,8 +10,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 func TestAReplicaStartsOnceItsFunctionCountsIt(t *testing.T) {
@@ -37,14 +38,12 @@ func TestAReplicaStartsOnceItsFunctionCountsIt(t *testing.T) {
 			}}
 			c := fake.NewClientBuilder().WithObjects(f, third,
 				PulsarConfig("default", "pulsar", "http://127.0.0.1:8080", "pulsar://127.0.0.1:6650")).Build()
-			fleet := testFleet(&fakeRunner{})
-			defer fleet.close()
-			node := &kubelet{client: c, direct: c, fleet: fleet}
-			result, err := node.Reconcile(t.Context(), ctrl.Request{NamespacedName: pod(third.Name)})
-			require.NoError(t, err)
-			_, started := fleet.look(pod(third.Name), third.UID)
-			require.Equal(t, test.started, started)
-			require.Equal(t, test.started, result.RequeueAfter == 0, "a pod that is not counted is looked at again")
+			i := &instances{client: c, direct: c, runner: &fakeRunner{}}
+			found, err := i.find(t.Context(), third)
+			require.Equal(t, test.started, found != nil)
+			if !test.started {
+				require.ErrorIs(t, err, pods.ErrNotYet)
+			}
 		})
 	}
 }

@@ -8,20 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 const (
-	// lookEvery is the interval at which pods and Services are read.
+	// lookEvery is the interval at which Services are read.
 	lookEvery = 200 * time.Millisecond
 	// firstAddress is the first of pods in podNetwork; those before are the node's.
 	firstAddress = 10
@@ -51,15 +53,15 @@ type Config struct {
 type Node struct {
 	config Config
 	client kubernetes.Interface
+	pods   *pods.Runner
 	proxy  *proxy
 	names  *names
 	dir    string
 	images *images
 
-	mu     sync.Mutex // guards the fields below, and the pods
-	pods   map[types.UID]*pod
+	mu     sync.Mutex // guards the fields below, and images
 	number int
-	err    error // of the last sync
+	err    error // of the last look
 }
 
 // New unpacks the images and registers the node. Run runs it.
@@ -67,9 +69,20 @@ func New(ctx context.Context, config Config) (_ *Node, err error) {
 	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 {
 		return nil, errors.New("node.Config: REST, Name, Namespaces and Images must be set")
 	}
-	n := &Node{config: config, pods: map[types.UID]*pod{}}
+	n := &Node{config: config}
 	if n.client, err = kubernetes.NewForConfig(config.REST); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	namespaces := map[string]cache.Config{}
+	for _, name := range config.Namespaces {
+		namespaces[name] = cache.Config{}
+	}
+	n.pods, err = pods.New(pods.Config{
+		REST: config.REST, Find: n.find, Node: config.Name,
+		Options: func(o *ctrl.Options) { o.Cache.DefaultNamespaces = namespaces },
+	})
+	if err != nil {
+		return nil, err
 	}
 	if n.proxy, err = newProxy(n.client, config.REST.Host); err != nil {
 		return nil, err
@@ -103,11 +116,14 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 
 // Run runs pods and forwards connections to Services until ctx ends, and returns when no process is left.
 func (n *Node) Run(ctx context.Context) error {
+	var group errgroup.Group
+	group.Go(func() error { return n.pods.Run(ctx) })
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
+		err := n.look(ctx)
 		n.mu.Lock()
-		n.err = n.look(ctx)
+		n.err = err
 		n.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -115,93 +131,21 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	}
 	n.proxy.close()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, p := range n.pods {
-		p.kill()
-	}
-	return os.RemoveAll(n.dir)
+	return errors.Join(group.Wait(), os.RemoveAll(n.dir))
 }
 
-// Explain returns the last error and the last lines of each process, for a failed test.
+// Explain returns the last error, and the state and the last lines of each pod, for a failed test.
 func (n *Node) Explain() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	text := fmt.Sprintf("the node's last error: %v\n", n.err)
-	for _, p := range n.pods {
-		const lines = 15
-		text += fmt.Sprintf("pod %s (%s), %d restarts, waiting for %q:\n%s\n", p.object.Name, p.object.Status.PodIP,
-			p.restarts, p.waiting, p.logTail(lines))
-	}
-	return text
+	return fmt.Sprintf("the node's last error: %v\n%s", n.err, n.pods.Explain())
 }
 
-// look reads pods and Services once, and advances each pod.
+// look reads Services once.
 func (n *Node) look(ctx context.Context) error {
 	headless, err := n.proxy.follow(ctx)
-	errs := []error{err}
-	if err == nil {
-		errs = append(errs, n.names.set(headless))
+	if err != nil {
+		return err
 	}
-	found := map[types.UID]bool{}
-	for _, namespace := range n.config.Namespaces {
-		pods, err := n.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		for i := range pods.Items {
-			found[pods.Items[i].UID] = true
-			if err := n.step(ctx, &pods.Items[i]); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				errs = append(errs, fmt.Errorf("pod %s: %w", pods.Items[i].Name, err))
-			}
-		}
-	}
-	for uid, p := range n.pods {
-		if !found[uid] {
-			p.kill()
-			errs = append(errs, os.RemoveAll(p.dir))
-			delete(n.pods, uid)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// step schedules a pod, or updates its process and its status.
-func (n *Node) step(ctx context.Context, object *corev1.Pod) error {
-	if object.Spec.NodeName == "" {
-		if object.DeletionTimestamp != nil {
-			return nil
-		}
-		return n.client.CoreV1().Pods(object.Namespace).Bind(ctx, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: object.Name, Namespace: object.Namespace, UID: object.UID},
-			Target:     corev1.ObjectReference{Kind: "Node", Name: n.config.Name},
-		}, metav1.CreateOptions{})
-	}
-	p := n.podOf(object)
-	if object.DeletionTimestamp != nil && p.terminate(object) {
-		now := int64(0)
-		return n.client.CoreV1().Pods(object.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(object.UID)),
-		})
-	}
-	p.follow(ctx, object)
-	return p.report(ctx)
-}
-
-// podOf returns the state of the pod on this node.
-func (n *Node) podOf(object *corev1.Pod) *pod {
-	p := n.pods[object.UID]
-	if p == nil {
-		p = &pod{
-			client: n.client, images: n.images, object: object, number: n.number,
-			dir:     filepath.Join(n.dir, "pod-"+string(object.UID)),
-			address: fmt.Sprintf("10.244.0.%d", firstAddress+n.number%mostPods),
-		}
-		p.volumes = volumes{
-			client: n.client, pod: object, dir: filepath.Join(p.dir, "volumes"), tokens: map[string][]byte{},
-		}
-		n.number++
-		n.pods[object.UID] = p
-	}
-	return p
+	return n.names.set(headless)
 }

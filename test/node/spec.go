@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
 
 // unsupported lists what this node does not support of the pod; nil for nothing.
@@ -83,28 +85,6 @@ func pick64(value *int64, otherwise int) int {
 	return int(*value)
 }
 
-// field returns a field of the downward API.
-func field(pod *corev1.Pod, path string) (string, error) {
-	for _, of := range []struct {
-		prefix string
-		values map[string]string
-	}{{"metadata.labels['", pod.Labels}, {"metadata.annotations['", pod.Annotations}} {
-		if key, found := strings.CutPrefix(path, of.prefix); found {
-			return of.values[strings.TrimSuffix(key, "']")], nil
-		}
-	}
-	values := map[string]string{
-		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),
-		"spec.nodeName": pod.Spec.NodeName, "spec.serviceAccountName": pod.Spec.ServiceAccountName,
-		"status.podIP": pod.Status.PodIP, "status.hostIP": Gateway,
-	}
-	value, found := values[path]
-	if !found {
-		return "", fmt.Errorf("this node does not know field %s", path)
-	}
-	return value, nil
-}
-
 // environment returns the container's variables, without the image's.
 func environment(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (map[string]string, error) {
 	env := map[string]string{
@@ -133,7 +113,7 @@ func envValue(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod,
 	case from == nil:
 		return e.Value, true, nil
 	case from.FieldRef != nil:
-		value, err = field(pod, from.FieldRef.FieldPath)
+		value, err = pods.Field(pod, from.FieldRef.FieldPath)
 		return value, true, err
 	case from.ResourceFieldRef != nil:
 		quantity, isSet := pod.Spec.Containers[0].Resources.Limits[corev1.ResourceName(
@@ -190,7 +170,7 @@ func command(c corev1.Container, config imageConfig, env map[string]string) ([]s
 }
 
 // layOut puts the image's files into root, creates the mount points, and returns the mounts.
-func (i image) layOut(pod *corev1.Pod, root string, v volumes) ([]mount, error) {
+func (i image) layOut(pod *corev1.Pod, root string, v pods.Volumes) ([]mount, error) {
 	if err := i.copyTo(root); err != nil {
 		return nil, err
 	}
@@ -200,7 +180,7 @@ func (i image) layOut(pod *corev1.Pod, root string, v volumes) ([]mount, error) 
 		mounts = append(mounts, mount{Source: target, Target: target})
 	}
 	for _, m := range pod.Spec.Containers[0].VolumeMounts {
-		mounts = append(mounts, mount{Source: v.path(m.Name), Target: m.MountPath, ReadOnly: m.ReadOnly})
+		mounts = append(mounts, mount{Source: v.Path(m.Name), Target: m.MountPath, ReadOnly: m.ReadOnly})
 		if err := os.MkdirAll(filepath.Join(root, m.MountPath), 0o755); err != nil {
 			return nil, err
 		}

@@ -4,11 +4,7 @@
 package node
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -66,44 +62,4 @@ func TestIdentityRefusesRootWhereThePodDoes(t *testing.T) {
 			require.Equal(t, test.uid, uid)
 		})
 	}
-}
-
-func TestProbeCountsInARow(t *testing.T) {
-	began := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	p := newProbe(&corev1.Probe{PeriodSeconds: 5, SuccessThreshold: 1, FailureThreshold: 2, InitialDelaySeconds: 3}, began)
-	require.False(t, p.due(began.Add(2*time.Second)))
-	require.True(t, p.due(began.Add(3*time.Second)))
-	require.False(t, p.succeeds())
-	p = p.after(began, nil)
-	require.True(t, p.succeeds())
-	p = p.after(began, errors.New("refused"))
-	require.True(t, p.succeeds(), "one failure is not enough")
-	require.False(t, p.fails())
-	p = p.after(began, errors.New("refused"))
-	require.False(t, p.succeeds())
-	require.True(t, p.fails())
-	require.True(t, probe{}.succeeds(), "no probe is a success")
-}
-
-func TestFilesOfAVolumeChangeAtOnce(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "volume")
-	for _, files := range []map[string][]byte{
-		{"tls.crt": []byte("one"), "tls.key": []byte("one")}, {"tls.crt": []byte("two"), "tls.key": []byte("two")},
-	} {
-		require.NoError(t, publish(dir, files))
-		before, err := os.Readlink(filepath.Join(dir, "..data"))
-		require.NoError(t, err)
-		for name, want := range files {
-			got, err := os.ReadFile(filepath.Join(dir, name))
-			require.NoError(t, err)
-			require.Equal(t, want, got)
-		}
-		require.NoError(t, publish(dir, files))
-		after, err := os.Readlink(filepath.Join(dir, "..data"))
-		require.NoError(t, err)
-		require.Equal(t, before, after, "the same files are not written again")
-	}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, entries, 4, "the files, ..data and its directory")
 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package node
+package pods
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,8 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// volumes are those of a pod, each a directory of its name below dir.
-type volumes struct {
+// Volumes are those of a pod, each a directory of its name below a directory.
+type Volumes struct {
 	client kubernetes.Interface
 	pod    *corev1.Pod
 	dir    string
@@ -29,8 +30,13 @@ type volumes struct {
 	tokens map[string][]byte
 }
 
-// fill creates or updates all volumes. The error is the message of a FailedMount event.
-func (v volumes) fill(ctx context.Context) error {
+// NewVolumes returns the volumes of a pod below dir.
+func NewVolumes(client kubernetes.Interface, pod *corev1.Pod, dir string) Volumes {
+	return Volumes{client: client, pod: pod, dir: dir, tokens: map[string][]byte{}}
+}
+
+// Fill creates or updates all volumes. The error is the message of a FailedMount event.
+func (v Volumes) Fill(ctx context.Context) error {
 	var errs []error
 	for i := range v.pod.Spec.Volumes {
 		if err := v.fillOne(ctx, &v.pod.Spec.Volumes[i]); err != nil {
@@ -40,14 +46,15 @@ func (v volumes) fill(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (v volumes) path(name string) string { return filepath.Join(v.dir, name) }
+// Path is the directory of a volume.
+func (v Volumes) Path(name string) string { return filepath.Join(v.dir, name) }
 
-func (v volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
+func (v Volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	var files map[string][]byte
 	var err error
 	switch source := volume.VolumeSource; {
 	case source.EmptyDir != nil:
-		return os.MkdirAll(v.path(volume.Name), 0o777)
+		return os.MkdirAll(v.Path(volume.Name), 0o777)
 	case source.Secret != nil:
 		files, err = v.secret(ctx, source.Secret.SecretName, source.Secret.Items, source.Secret.Optional)
 	case source.ConfigMap != nil:
@@ -57,15 +64,15 @@ func (v volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	case source.DownwardAPI != nil:
 		files, err = v.downward(source.DownwardAPI.Items)
 	default:
-		return errors.New("this node has emptyDir, secret, configMap, projected and downwardAPI volumes only")
+		return errors.New("this package has emptyDir, secret, configMap, projected and downwardAPI volumes only")
 	}
 	if err != nil {
 		return err
 	}
-	return publish(v.path(volume.Name), files)
+	return publish(v.Path(volume.Name), files)
 }
 
-func (v volumes) secret(ctx context.Context, name string, items []corev1.KeyToPath, optional *bool) (map[string][]byte,
+func (v Volumes) secret(ctx context.Context, name string, items []corev1.KeyToPath, optional *bool) (map[string][]byte,
 	error,
 ) {
 	secret, err := v.client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -78,7 +85,7 @@ func (v volumes) secret(ctx context.Context, name string, items []corev1.KeyToPa
 	return pick(secret.Data, items)
 }
 
-func (v volumes) configMap(ctx context.Context, name string, items []corev1.KeyToPath,
+func (v Volumes) configMap(ctx context.Context, name string, items []corev1.KeyToPath,
 	optional *bool,
 ) (map[string][]byte, error) {
 	object, err := v.client.CoreV1().ConfigMaps(v.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -112,7 +119,7 @@ func pick(files map[string][]byte, items []corev1.KeyToPath) (map[string][]byte,
 	return picked, nil
 }
 
-func (v volumes) projected(ctx context.Context, volume string, sources []corev1.VolumeProjection) (map[string][]byte,
+func (v Volumes) projected(ctx context.Context, volume string, sources []corev1.VolumeProjection) (map[string][]byte,
 	error,
 ) {
 	all := map[string][]byte{}
@@ -129,7 +136,7 @@ func (v volumes) projected(ctx context.Context, volume string, sources []corev1.
 		case source.DownwardAPI != nil:
 			files, err = v.downward(source.DownwardAPI.Items)
 		default:
-			err = errors.New("this node projects tokens, Secrets, ConfigMaps and the downward API only")
+			err = errors.New("this package projects tokens, Secrets, ConfigMaps and the downward API only")
 		}
 		if err != nil {
 			return nil, err
@@ -140,7 +147,7 @@ func (v volumes) projected(ctx context.Context, volume string, sources []corev1.
 }
 
 // token requests a token of the pod's service account, bound to the pod.
-func (v volumes) token(ctx context.Context, volume string, source *corev1.ServiceAccountTokenProjection) (
+func (v Volumes) token(ctx context.Context, volume string, source *corev1.ServiceAccountTokenProjection) (
 	map[string][]byte, error,
 ) {
 	key := filepath.Join(volume, source.Path)
@@ -164,13 +171,13 @@ func (v volumes) token(ctx context.Context, volume string, source *corev1.Servic
 	return map[string][]byte{source.Path: v.tokens[key]}, nil
 }
 
-func (v volumes) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]byte, error) {
+func (v Volumes) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, item := range items {
 		if item.FieldRef == nil {
-			return nil, fmt.Errorf("file %s: this node knows fields of the pod only", item.Path)
+			return nil, fmt.Errorf("file %s: this package knows fields of the pod only", item.Path)
 		}
-		value, err := field(v.pod, item.FieldRef.FieldPath)
+		value, err := Field(v.pod, item.FieldRef.FieldPath)
 		if err != nil {
 			return nil, err
 		}
@@ -223,4 +230,26 @@ func isPublished(dir string, files map[string][]byte) bool {
 		}
 	}
 	return true
+}
+
+// Field returns a field of the downward API.
+func Field(pod *corev1.Pod, path string) (string, error) {
+	for _, of := range []struct {
+		prefix string
+		values map[string]string
+	}{{"metadata.labels['", pod.Labels}, {"metadata.annotations['", pod.Annotations}} {
+		if key, found := strings.CutPrefix(path, of.prefix); found {
+			return of.values[strings.TrimSuffix(key, "']")], nil
+		}
+	}
+	values := map[string]string{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),
+		"spec.nodeName": pod.Spec.NodeName, "spec.serviceAccountName": pod.Spec.ServiceAccountName,
+		"status.podIP": pod.Status.PodIP, "status.hostIP": pod.Status.HostIP,
+	}
+	value, found := values[path]
+	if !found {
+		return "", fmt.Errorf("this package does not know field %s", path)
+	}
+	return value, nil
 }

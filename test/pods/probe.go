@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package node
+package pods
 
 import (
 	"cmp"
@@ -61,8 +61,61 @@ func (p probe) after(now time.Time, err error) probe {
 
 func (p probe) due(now time.Time) bool { return p.spec != nil && !now.Before(p.next) }
 
+// lookEvery is the interval at which due probes are made.
+const lookEvery = 200 * time.Millisecond
+
+// probes are those of one run of a container.
+type probes struct {
+	container                    corev1.Container
+	startup, readiness, liveness probe
+}
+
+func newProbes(c corev1.Container, started time.Time) probes {
+	return probes{
+		container: c, startup: newProbe(c.StartupProbe, started), readiness: newProbe(c.ReadinessProbe, started),
+		liveness: newProbe(c.LivenessProbe, started),
+	}
+}
+
+func (p probes) none() bool {
+	return p.startup.spec == nil && p.readiness.spec == nil && p.liveness.spec == nil
+}
+
+func (p probes) ready() bool { return p.startup.succeeds() && p.readiness.succeeds() }
+
+// run makes due probes one after another, and passes each result on. It returns true when the startup or liveness probe
+// has failed, and false when ctx ends.
+func (p probes) run(ctx context.Context, address string, result func(probes)) (failed bool) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+		due := []*probe{&p.readiness, &p.liveness}
+		if !p.startup.succeeds() {
+			due = []*probe{&p.startup}
+		}
+		for _, one := range due {
+			if one.due(time.Now()) {
+				*one = one.after(time.Now(), p.check(ctx, one.spec, address))
+			}
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		result(p)
+		if p.startup.fails() || p.startup.succeeds() && p.liveness.fails() {
+			return true
+		}
+	}
+}
+
 // check makes one request to the container at the address.
-func check(ctx context.Context, c corev1.Container, spec *corev1.Probe, address string) error {
+func (p probes) check(ctx context.Context, spec *corev1.Probe, address string) error {
+	c := p.container
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(spec.TimeoutSeconds)*time.Second)
 	defer cancel()
 	switch {
@@ -86,7 +139,7 @@ func check(ctx context.Context, c corev1.Container, spec *corev1.Probe, address 
 	case spec.GRPC != nil:
 		return checkGRPC(ctx, net.JoinHostPort(address, strconv.Itoa(int(spec.GRPC.Port))), spec.GRPC.Service)
 	}
-	return errors.New("the probe has no handler that this node knows")
+	return errors.New("the probe has no handler that this package knows")
 }
 
 func portOf(c corev1.Container, port intstr.IntOrString) (string, error) {
