@@ -128,8 +128,6 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 		after.Capacity = probe(in, after, before.Capacity, saturated)
 		after.Plateau = after.Plateau.observe(in, after, saturated)
 	}
-	attempt := after.Capacity != nil && after.Capacity.Probe > 0
-	after.InHand = before.InHand.observe(in.Reading, known, saturated, attempt)
 	return after, saturated
 }
 

@@ -27,9 +27,6 @@ type LearnedCapacity struct {
 	// that had too few replicas, up to maxFailed; -1 after an attempt that had enough.
 	Probe  float64 `json:"probe,omitempty"`
 	Failed int8    `json:"failed,omitempty"`
-	// Turnover of the messages in hand before the last failed attempt, 0 if unknown, and the Spare capacity at that time.
-	Turnover float64 `json:"turnover,omitempty"`
-	Spare    float64 `json:"spare,omitempty"`
 }
 
 // Tally counts the processed messages since capacity was last learned from them, in saturated polls or in others. Few
@@ -241,7 +238,7 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	return &LearnedCapacity{
 		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
 		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
-		Failed: max(0, c.Failed), Turnover: c.Turnover, Spare: c.Spare,
+		Failed: max(0, c.Failed),
 	}
 }
 

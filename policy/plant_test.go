@@ -33,9 +33,6 @@ type plant struct {
 	random         *rand.Rand
 	// exact is true if fractions of messages count.
 	exact bool
-	// acked is how many seconds after its call a message is acknowledged. Pulsar then counts messages in hand as part of
-	// its backlog; 0 for a Pulsar that counts only undispatched messages.
-	acked float64
 	// change changes the input before a decision.
 	change func(second int, in *policy.Input)
 
@@ -128,9 +125,6 @@ func (p *plant) decide() {
 	}
 	in.Reading = reading(whole(p.queue+p.stuck), 0)
 	in.Reading.At, in.Reading.Window = in.Now, time.Duration(p.poll)*time.Second
-	if p.acked > 0 {
-		in.Reading = p.holding(in.Reading)
-	}
 	in.Reading.LeastReady = backlog.Known(whole(min(w.least, p.queue) + p.stuck))
 	in.Reading.LeastUndispatched = in.Reading.LeastReady
 	in.Reading.PublishRate, in.Reading.ProcessRate = p.measured(w.published/seconds), p.measured(w.processed/seconds)
@@ -150,21 +144,6 @@ func (p *plant) decide() {
 	p.desired = decision.Replicas
 	p.log = append(p.log, poll{second: p.second, in: in, before: before, decision: decision, after: p.state})
 	p.window.published, p.window.processed, p.window.could, p.window.least, p.window.unsteady = 0, 0, 0, math.Inf(1), false
-}
-
-// receiveQueue is the number of messages that a replica prefetches.
-const receiveQueue = 1000
-
-// holding is the reading of a Pulsar that counts messages of consumers: in calls, unacknowledged, or prefetched.
-func (p *plant) holding(r backlog.Reading) backlog.Reading {
-	rate := p.window.processed / float64(p.poll)
-	busy := min(0.98, rate/(p.one*float64(p.window.running)))
-	mean := rate * ((1+busy/(2*(1-busy)))/p.one + p.acked)                    // M/D/1
-	inHand := math.Round(max(0, mean+math.Sqrt(mean)*p.random.NormFloat64())) // about as a Poisson process has it
-	waiting, _ := r.Ready.Value()
-	r.Ready = backlog.Known(waiting + inHand)
-	r.Unacked = backlog.Known(inHand + min(waiting, receiveQueue*float64(p.window.running)))
-	return r
 }
 
 // scale sets the last decided number.

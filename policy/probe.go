@@ -18,69 +18,7 @@ const (
 	maxFailed  = 2
 	// disprovedDeviations of a count exceed random variation.
 	disprovedDeviations = 2
-	// inHandPolls limits the polls that InHand sums up. quicker is the factor by which a turnover has to exceed that of
-	// the last failed attempt to end the pause: the smaller number may be enough now.
-	inHandPolls, quicker = 12, 1.1
 )
-
-// InHand sums up polls without a backlog since the number of replicas last changed: messages that were sent to replicas
-// and are not acknowledged, and the rate of finished messages. The quotient is how long a message is with a replica
-// (Little's law).
-type InHand struct {
-	Messages  float64 `json:"m,omitempty"`
-	PerSecond float64 `json:"rate,omitempty"`
-	Replicas  float64 `json:"n,omitempty"`
-}
-
-// observe adds a poll. During an attempt, which has more in hand, the sum stays. It is discarded if the replicas
-// changed, if receive queues are full, or if busy time is known, which is more exact.
-func (h InHand) observe(r backlog.Reading, steady, saturated, attempt bool) InHand {
-	messages, err := r.Unacked.Value()
-	processed, unknown := r.ProcessRate.Value()
-	replicas, _ := r.Consumers.Value() // known if they are steady
-	_, timed := busyShare(r)
-	switch {
-	case attempt:
-		return h
-	case !steady || saturated || timed || err != nil || unknown != nil:
-		return InHand{}
-	}
-	const kept = 1 - 1.0/inHandPolls
-	return InHand{
-		Messages: kept*h.Messages + messages, PerSecond: kept*h.PerSecond + processed, Replicas: kept*h.Replicas + replicas,
-	}
-}
-
-// turnover is the finished rate for each message in hand, as a share of the capacity: 1 if a message is with a replica
-// only for its call. The count of messages may be this number of deviations too low.
-func (h InHand) turnover(c *LearnedCapacity, deviations float64) float64 {
-	most := h.Messages + 1 // a message may be missed by all polls
-	return h.PerSecond / (most + deviations*math.Sqrt(most)) / c.MessagesPerSecond
-}
-
-// spare is the share of their capacity that replicas have left, at least as much as is planned for. With less spare
-// capacity more messages queue.
-func (h InHand) spare(c *LearnedCapacity) float64 {
-	return max(1-maxUtilization, 1-h.PerSecond/(h.Replicas*c.MessagesPerSecond))
-}
-
-// quicker reports whether messages are with replicas for clearly less time than at the last failed attempt, beyond the
-// effect of the load per replica.
-func (h InHand) quicker(c *LearnedCapacity) bool {
-	if c.Turnover == 0 {
-		return false
-	}
-	return h.turnover(c, disprovedDeviations)*min(1, c.Spare/h.spare(c)) > quicker*c.Turnover
-}
-
-// reference is the turnover and the spare capacity to compare later ones with. The turnover is 0 if there were too few
-// messages.
-func (h InHand) reference(c *LearnedCapacity) (turnover, spare float64) {
-	if h.Messages < enoughMessages || h.Replicas == 0 {
-		return 0, 0
-	}
-	return h.turnover(c, 0), h.spare(c)
-}
 
 // probe tries fewer replicas where nothing else can show that they became faster: their busy time is unknown, and
 // without a backlog they are never saturated. It plans with a capacity at which fewer replicas are enough. A backlog
@@ -91,12 +29,11 @@ func probe(in Input, s State, before *LearnedCapacity, saturated bool) *LearnedC
 		return s.Capacity
 	}
 	after, l := *s.Capacity, newLoad(in, s, ready)
-	pause := after.pause(s.InHand)
+	pause := after.pause()
 	fewer := l.fewer(after.MessagesPerSecond, pause == 0)
 	switch {
 	case before.Probe > 0 && (saturated || l.excess > 0):
 		after.Probe, after.Failed = 0, min(maxFailed, max(0, before.Failed)+1)
-		after.Turnover, after.Spare = s.InHand.reference(before)
 	case saturated || l.excess > 0 || in.Now.Sub(after.LearnedAt) < pause || !mayProbe(in, s, fewer):
 	case after.Probe > 0 && l.needed(in).replicas > in.CurrentReplicas:
 		after.Probe = 0 // the load rises
@@ -142,10 +79,9 @@ func (c *LearnedCapacity) disproved(t Tally, now time.Time) *LearnedCapacity {
 	return after
 }
 
-// pause is how long a confirmed capacity is used. There is no pause after an attempt that had enough replicas, and
-// where messages are with replicas for clearly less time than at the last attempt that did not.
-func (c *LearnedCapacity) pause(h InHand) time.Duration {
-	if c.Failed < 0 || h.quicker(c) {
+// pause is how long a confirmed capacity is used. There is no pause after an attempt that had enough replicas.
+func (c *LearnedCapacity) pause() time.Duration {
+	if c.Failed < 0 {
 		return 0
 	}
 	return firstPause << min(c.Failed, maxFailed)

@@ -29,7 +29,6 @@ type State struct {
 	// Capacity of one replica; nil before one was busy.
 	Capacity *LearnedCapacity `json:"capacity,omitempty"`
 	Tally    Tally            `json:"tally,omitzero"`
-	InHand   InHand           `json:"hand,omitzero"`
 	Plateau  Plateau          `json:"plateau,omitzero"`
 	Start    Start            `json:"start,omitzero"`
 	Floor    Floor            `json:"floor,omitzero"`

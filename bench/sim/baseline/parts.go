@@ -49,7 +49,6 @@ func Parts() []Part {
 		}},
 		{Name: "upstream", hide: func(in *policy.Input, _ *policy.State) { in.Upstream = nil }},
 		{Name: "plateau", hide: func(_ *policy.Input, s *policy.State) { s.Plateau = policy.Plateau{} }},
-		{Name: "in-hand", hide: func(_ *policy.Input, s *policy.State) { s.InHand = policy.InHand{} }},
 		{Name: "floor", hide: func(_ *policy.Input, s *policy.State) { s.Floor = policy.Floor{} }},
 		{Name: "start", hide: func(_ *policy.Input, s *policy.State) { s.Start.Count = 0 }},
 		{Name: "restarts", hide: func(in *policy.Input, s *policy.State) { in.Restarts, s.Start.Restarts = false, 0 }},
