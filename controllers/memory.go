@@ -95,7 +95,7 @@ func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
 	case m.resume != nil:
 		return *m.resume, nil
 	}
-	return policy.Resume(observed.Policy.Status, current, observed.Now)
+	return policy.Resume(observed.Policy.Status.WorkingCheckpoint, current, observed.Now)
 }
 
 type policyMemories struct {

@@ -177,7 +177,7 @@ func TestAnotherLeaderCarriesOutARecentDecision(t *testing.T) {
 			in, state := waiting(test.second, 350)
 			text, err := state.Encode()
 			require.NoError(t, err)
-			resumed, err := policy.Resume(v1alpha1.AutoscalingPolicyStatus{WorkingCheckpoint: text}, 6, in.Now)
+			resumed, err := policy.Resume(text, 6, in.Now)
 			require.NoError(t, err)
 			decision, _ := policy.Decide(in, resumed)
 			require.Equal(t, test.want, decision.Replicas, "%+v", decision.Hold)

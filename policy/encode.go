@@ -6,13 +6,16 @@ package policy
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -20,18 +23,12 @@ const (
 	stateVersion = 1
 	// maxEncodedBytes is the MaxLength of status.workingCheckpoint. An encoded state has about two thirds of it at most.
 	maxEncodedBytes = 6144
-	// maxEncodedEntries and maxDecodedEntries limit the entries of a list that are written and read.
-	maxEncodedEntries, maxDecodedEntries = 12, 64
+	// maxEncodedEntries limits the entries of a list that are written.
+	maxEncodedEntries = 12
 	// digits: measurements are exact to two or three.
 	digits  = 5
 	largest = 1e15
-	// fastest is more messages per second than a Function processes.
-	fastest = 1e9
 	maxInt  = 1_000_000
-	// recordedPulses are the most that a forecast counts.
-	recordedPulses = 40
-	// maxTextBytes bounds a text.
-	maxTextBytes = 64
 	// maxAhead bounds how far ahead a period may end.
 	maxAhead = time.Hour
 )
@@ -53,19 +50,84 @@ func (s State) Encode() (string, error) {
 		arrivals.Past = thinned(arrivals.Past)
 		s.Arrivals = &arrivals
 	}
-	exact, err := json.Marshal(encoded{Version: stateVersion, State: s})
-	if err = errors.Join(err, s.check()); err != nil {
-		return "", fmt.Errorf("encoding the state: %w", err)
-	}
-	rounded, err := checkpoint{}.rounded(exact)
-	text := base64.StdEncoding.EncodeToString(rounded)
-	if err == nil && len(text) > maxEncodedBytes {
+	written, err := json.Marshal(encoded{Version: stateVersion, State: s},
+		json.OmitZeroStructFields(true), rounding())
+	text := base64.StdEncoding.EncodeToString(written)
+	if err = errors.Join(err, s.check()); err == nil && len(text) > maxEncodedBytes {
 		err = fmt.Errorf("it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
 	}
 	if err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
 	}
 	return text, nil
+}
+
+// rounding writes numbers and times with the precision of a checkpoint, and limits numbers that are too large.
+func rounding() json.Options {
+	return json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(to *jsontext.Encoder, number float64) error {
+			if number < 0 || math.IsNaN(number) {
+				return fmt.Errorf("a number is %g", number)
+			}
+			if number = min(number, largest); number != math.Trunc(number) {
+				number, _ = strconv.ParseFloat(strconv.FormatFloat(number, 'g', digits, 64), 64) // it is a number
+			}
+			return to.WriteToken(jsontext.Float(number))
+		}),
+		json.MarshalToFunc(func(to *jsontext.Encoder, number int32) error {
+			return to.WriteToken(jsontext.Int(int64(min(number, maxInt))))
+		}),
+		json.MarshalToFunc(func(to *jsontext.Encoder, period time.Duration) error {
+			return to.WriteToken(jsontext.Int(int64(period)))
+		}),
+		json.MarshalToFunc(func(to *jsontext.Encoder, at time.Time) error {
+			return to.WriteToken(jsontext.String(at.UTC().Round(time.Second / 10).Format(time.RFC3339Nano)))
+		}),
+	))
+}
+
+// bounding reads numbers from 0 to the largest of their type, and no time after now, or after maxAhead for the end of a
+// period.
+func bounding(now time.Time) json.Options {
+	bounded := func(text []byte, most float64) (float64, error) {
+		number, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || number < 0 || number > most {
+			return 0, fmt.Errorf("%s is no number from 0 to %g", text, most)
+		}
+		return number, nil
+	}
+	return json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFunc(func(text []byte, number *float64) (err error) {
+			*number, err = bounded(text, largest)
+			return err
+		}),
+		json.UnmarshalFunc(func(text []byte, number *int32) error {
+			whole, err := bounded(text, maxInt)
+			*number = int32(whole)
+			return err
+		}),
+		json.UnmarshalFunc(func(text []byte, period *time.Duration) error {
+			nanoseconds, err := bounded(text, largest)
+			*period = time.Duration(nanoseconds)
+			return err
+		}),
+		json.UnmarshalFromFunc(func(from *jsontext.Decoder, at *time.Time) error {
+			latest := now
+			if name := from.StackPointer().LastToken(); name == "until" || name == "quiet" {
+				latest = now.Add(maxAhead)
+			}
+			text, err := from.ReadToken()
+			if err != nil {
+				return err
+			}
+			read, err := time.Parse(time.RFC3339Nano, text.String())
+			if read.After(latest) {
+				read = latest
+			}
+			*at = read.UTC().Round(time.Second / 10)
+			return err
+		}),
+	))
 }
 
 // DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
@@ -76,7 +138,7 @@ func DecodeState(text string, now time.Time) (State, error) {
 		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text),
 			maxEncodedBytes)
 	}
-	var parts map[string]json.RawMessage
+	var parts map[string]jsontext.Value
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err == nil {
 		err = json.Unmarshal(decoded, &parts)
@@ -105,120 +167,27 @@ func DecodeState(text string, now time.Time) (State, error) {
 }
 
 // withPart is the state with one more of its fields.
-func (s State) withPart(name string, text json.RawMessage, now time.Time) (State, error) {
-	part, err := json.Marshal(map[string]json.RawMessage{name: text})
+func (s State) withPart(name string, text jsontext.Value, now time.Time) (State, error) {
+	part, err := json.Marshal(map[string]jsontext.Value{name: text})
 	if err == nil {
-		part, err = checkpoint{readAt: now}.rounded(part)
+		err = json.Unmarshal(part, &s, bounding(now))
 	}
-	if err == nil {
-		err = json.Unmarshal(part, &s)
-	}
-	if err != nil {
-		return s, err
-	}
-	return s, s.check()
+	return s, errors.Join(err, s.check())
 }
 
 // CeilingIn is the ceiling of a plateau in what Encode wrote; 0 for none.
 func CeilingIn(text string) int32 {
 	var known struct {
-		Plateau Plateau `json:"plateau"`
+		Plateau struct {
+			Stage    Stage `json:"stage"`
+			Replicas int32 `json:"replicas"`
+		} `json:"plateau"`
 	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || !bytes.Contains(decoded, []byte(`"stage"`)) || json.Unmarshal(decoded, &known) != nil {
 		return 0
 	}
-	return known.Plateau.Ceiling()
-}
-
-// checkpoint is when a checkpoint is read; zero while it is written. A number that is too large is limited when it is
-// written, and refused when it is read.
-type checkpoint struct{ readAt time.Time }
-
-// rounded is a JSON object with numbers and times rounded and within bounds, by their names.
-func (c checkpoint) rounded(text []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	value, err := c.value("", value)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(value)
-}
-
-func (c checkpoint) value(name string, value any) (after any, err error) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, part := range v {
-			if v[key], err = c.value(key, part); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		if len(v) > maxDecodedEntries {
-			return nil, fmt.Errorf("%s has %d entries", name, len(v))
-		}
-		for i, entry := range v {
-			if v[i], err = c.value(name, entry); err != nil {
-				return nil, err
-			}
-		}
-	case string:
-		return c.text(name, v)
-	case json.Number:
-		return c.number(name, v)
-	}
-	return value, nil
-}
-
-// text is a time, or another text.
-func (c checkpoint) text(name, text string) (string, error) {
-	at, noTime := time.Parse(time.RFC3339Nano, text)
-	switch {
-	case len(text) > maxTextBytes:
-		return "", fmt.Errorf("%s has %d bytes", name, len(text))
-	case noTime != nil:
-		return text, nil //nolint:nilerr // it is another text
-	case at.Year() < 2000 || at.Year() >= 2200:
-		return "", fmt.Errorf("%s is in the year %d", name, at.Year())
-	}
-	latest := c.readAt
-	if name == "until" || name == "quiet" {
-		latest = latest.Add(maxAhead)
-	}
-	if !c.readAt.IsZero() && at.After(latest) {
-		at = latest
-	}
-	return at.UTC().Round(time.Second / 10).Format(time.RFC3339Nano), nil
-}
-
-// number is a number that is not negative, except for a direction.
-func (c checkpoint) number(name string, number json.Number) (any, error) {
-	value, err := number.Float64()
-	most := float64(largest)
-	switch name {
-	case "fast", "peak", "each", "r", "rate":
-		most = fastest
-	case "n", "from", "replicas", "polls":
-		most = maxInt
-	case "foreseen", "expected":
-		most = recordedPulses
-	}
-	least := 0.0
-	if name == "surprise" || name == "failed" {
-		least = -1
-	}
-	if err != nil || value < least || value > most && !c.readAt.IsZero() {
-		return nil, fmt.Errorf("%s is %s", name, number)
-	}
-	if _, err := number.Int64(); err == nil && value <= most {
-		return number, nil
-	}
-	return strconv.ParseFloat(strconv.FormatFloat(min(value, most), 'g', digits, 64), 64)
+	return Plateau{Stage: known.Plateau.Stage, Replicas: known.Plateau.Replicas}.Ceiling()
 }
 
 // thinned keeps the first entry of a long list, the last, and evenly spaced ones in between.

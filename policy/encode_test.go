@@ -144,55 +144,25 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 }
 
 func TestAStateFromElsewhereIsRefused(t *testing.T) {
-	many := `{"v":1,"past":[` + strings.Repeat(`{"n":1},`, 80) + `{"n":1}]}`
 	tests := map[string]struct{ text, want string }{
-		"nothing":               {"", "unexpected end"},
-		"no object":             {"[]", "cannot unmarshal array"},
-		"no version":            {"{}", `version "" is not 1`},
-		"something behind it":   {`{"v":1}{"v":1}`, "after top-level value"},
-		"a negative rate":       {`{"v":1,"arrivals":{"fast":-1}}`, "fast is -1"},
-		"a rate without bounds": {`{"v":1,"arrivals":{"fast":1e16}}`, "fast is 1e16"},
-		"arrivals beyond all that is likely": {
-			`{"v":1,"arrivals":{"fast":290,"peak":1e13}}`, "peak is 1e13",
-		},
-		"a capacity beyond all that is likely": {
-			`{"v":1,"capacity":{"rate":1e12,"var":0.01}}`, "rate is 1e12",
-		},
-		"a plateau beyond all that is likely": {
-			`{"v":1,"plateau":{"stage":"limited","reference":{"n":3,"rate":1e12}}}`, "rate is 1e12",
-		},
-		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "fast is 1e999"},
-		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "n is -1"},
-		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "n is 2000000"},
-		"half a replica":                 {`{"v":1,"decided":{"n":1.5}}`, "cannot unmarshal number 1.5"},
-		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "at is in the year 1999"},
-		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "at is in the year 2300"},
-		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "block is 3"},
-		"a text of any length": {
-			`{"v":1,"sub":"` + strings.Repeat("a", 65) + `"}`,
-			"sub has 65 bytes",
-		},
-		"a long list": {
-			strings.Replace(many, "past", "steady", 1),
-			"steady has 81 entries",
-		},
-		"a capacity of nothing":                {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
-		"a coverage of more than all":          {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
-		"a variance beyond all that is likely": {`{"v":1,"capacity":{"rate":1,"var":100000}}`, "the variance is 100000"},
-		"a verification of no replicas": {
-			`{"v":1,"plateau":{"stage":"verifying","each":1}}`,
-			"0 replicas that each process 1",
-		},
-		"a ceiling that nothing showed": {
-			`{"v":1,"plateau":{"stage":"limited","replicas":3}}`, "0 replicas that each process 0",
-		},
-		"a stage that is none": {
-			`{"v":1,"plateau":{"stage":"guessing","each":1,"reference":{"n":3}}}`, "the plateau is guessing",
-		},
-		"more bytes than the status keeps": {
-			`{"v":1,` + strings.Repeat(" ", 6144) + `"at":"2026-11-21T12:00:00Z"}`,
-			"at most 6144 are read",
-		},
+		"nothing":                        {"", "unexpected EOF"},
+		"no object":                      {"[]", "cannot unmarshal"},
+		"no version":                     {"{}", `version "" is not 1`},
+		"something behind it":            {`{"v":1}{"v":1}`, "after top-level value"},
+		"a negative rate":                {`{"v":1,"arrivals":{"fast":-1}}`, "-1 is no number from 0"},
+		"a rate without bounds":          {`{"v":1,"arrivals":{"fast":1e16}}`, "1e16 is no number from 0"},
+		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "1e999 is no number"},
+		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "-1 is no number from 0"},
+		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "2000000 is no number from 0"},
+		"a time that is none":            {`{"v":1,"at":"noon"}`, "cannot parse"},
+		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "31536000000000000 is no number"},
+		"a capacity of nothing":          {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
+		"a coverage of more than all":    {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
+		"an impossible variance":         {`{"v":1,"capacity":{"rate":1,"var":100000}}`, "the variance is 100000"},
+		"a verification of no replicas":  {`{"v":1,"plateau":{"stage":"verifying","each":1}}`, "0 replicas that each process 1"},
+		"a ceiling that nothing showed":  {`{"v":1,"plateau":{"stage":"limited","replicas":3}}`, "0 replicas that each process 0"},
+		"a stage that is none":           {`{"v":1,"plateau":{"stage":"guessing","each":1}}`, "the plateau is guessing"},
+		"more bytes than a status keeps": {`{"v":1,` + strings.Repeat(" ", 6144) + `"n":1}`, "at most 6144 are read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,10 +193,10 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 			`{"v":2,"capacity":{"rate":5,"var":0.01},` + at + `}`, `version "2" is not 1`,
 		},
 		"a part that became something else": {
-			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "cannot unmarshal array",
+			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "cannot unmarshal",
 		},
 		"a part with a number that none has": {
-			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "fast is -1",
+			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "-1 is no number",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,11 +213,9 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 
 func TestAnInvalidStateIsNotWritten(t *testing.T) {
 	for name, state := range map[string]policy.State{
-		"no number":              {Arrivals: &policy.Arrivals{Rate: math.NaN()}},
-		"a negative rate":        {Arrivals: &policy.Arrivals{Rate: -1}},
-		"a capacity of nothing":  {Capacity: &policy.LearnedCapacity{}},
-		"a time before Pulsar":   {DecidedAt: time.Unix(0, 0)},
-		"a pause that goes back": {Plateau: policy.Plateau{Pause: -time.Second}},
+		"no number":             {Arrivals: &policy.Arrivals{Rate: math.NaN()}},
+		"a negative rate":       {Arrivals: &policy.Arrivals{Rate: -1}},
+		"a capacity of nothing": {Capacity: &policy.LearnedCapacity{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := state.Encode()

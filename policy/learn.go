@@ -237,7 +237,7 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	gain := prior / (prior + variance)
 	return &LearnedCapacity{
 		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
-		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
+		Coverage: c.Coverage, Observations: min(c.Observations, maxInt-1) + 1, LearnedAt: now,
 		Failed: max(0, c.Failed),
 	}
 }

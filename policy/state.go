@@ -57,24 +57,16 @@ type ReplicasAt struct {
 	Replicas int32     `json:"n,omitempty"`
 }
 
-const (
-	// resumedVariance is the variance of a resumed capacity without an uncertainty.
-	resumedVariance    = 0.04
-	minResumedVariance = 1e-4
-	percent            = 100
-)
+const percent = 100
 
-// Resume continues from the last status: status.workingCheckpoint has the whole state, status.capacity the capacity. It
-// holds the current replicas for one stabilization window, since the load meanwhile is unknown. The error names the
-// unusable parts of the checkpoint; the state is usable in any case.
-func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
+// Resume continues from status.workingCheckpoint, which may be empty. It holds the current replicas for one
+// stabilization window, since the load meanwhile is unknown. The error names the unusable parts of the checkpoint; the
+// state is usable in any case.
+func Resume(checkpoint string, currentReplicas int32, now time.Time) (State, error) {
 	var state State
 	var unread error
-	if status.WorkingCheckpoint != "" {
-		state, unread = DecodeState(status.WorkingCheckpoint, now)
-	}
-	if state.Capacity == nil {
-		state.Capacity = resumedCapacity(status.Capacity)
+	if checkpoint != "" {
+		state, unread = DecodeState(checkpoint, now)
 	}
 	return state.resumedAt(currentReplicas, now), unread
 }
@@ -108,28 +100,6 @@ func (s State) resumedAt(currentReplicas int32, now time.Time) State {
 	}
 	s.Zero.IdleSince = time.Time{}
 	return s.holding(currentReplicas, now)
-}
-
-// resumedCapacity reads the capacity of a status.
-func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
-	if c == nil {
-		return nil
-	}
-	rate := c.MessagesPerSecond.AsApproximateFloat64()
-	if rate <= 0 || rate > fastest {
-		return nil
-	}
-	resumed := &LearnedCapacity{
-		MessagesPerSecond: rate, Variance: resumedVariance, Observations: c.Observations, LearnedAt: c.LearnedAt.Time,
-	}
-	if c.UncertaintyPercent != nil {
-		deviation := float64(*c.UncertaintyPercent) / percent
-		resumed.Variance = max(minResumedVariance, deviation*deviation)
-	}
-	if c.MeasuredBusyPercent != nil {
-		resumed.Coverage = float64(*c.MeasuredBusyPercent) / percent
-	}
-	return resumed
 }
 
 // Decided is the last decision that changed the replicas. Holds keep the decided number, not the current one, until the

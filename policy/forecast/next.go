@@ -42,7 +42,7 @@ const (
 // come.
 func (p Pulses) Next(now time.Time) (Next, bool) {
 	next, period, regular := p.next()
-	next.Foreseen, next.Of = int32(math.Round(p.Foreseen)), int32(math.Round(p.Expected))
+	next.Foreseen, next.Of = int32(math.Round(min(recorded, p.Foreseen))), int32(math.Round(min(recorded, p.Expected)))
 	return next, regular && now.Sub(next.Begin) < period
 }
 

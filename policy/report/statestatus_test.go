@@ -33,7 +33,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	status := written(t, state)
 	require.NotEmpty(t, status.WorkingCheckpoint)
 	now := noon().Add(3 * time.Minute) // the times of the state are before it
-	resumed, err := policy.Resume(status, 40, now)
+	resumed, err := policy.Resume(status.WorkingCheckpoint, 40, now)
 	require.NoError(t, err)
 	require.Equal(t, state.Capacity, resumed.Capacity)
 	require.Equal(t, state.Plateau, resumed.Plateau)
@@ -48,43 +48,15 @@ func TestTheRatesOfAMomentAgoAreResumed(t *testing.T) {
 	state := learnedState(t)
 	state.DecidedAt = noon()
 	state.Arrivals.Past[0].At, state.Arrivals.Past[1].At = noon().Add(-10*time.Second), noon()
-	resumed, err := policy.Resume(written(t, state), 40, noon().Add(5*time.Second))
+	resumed, err := policy.Resume(written(t, state).WorkingCheckpoint, 40, noon().Add(5*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, state.Arrivals.Past, resumed.Arrivals.Past)
-}
-
-func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
-	for name, text := range map[string]string{
-		"of a newer version": `{"v":2,"mood":"good"}`,
-		"in pieces":          `{"v":1,"at":"2026-`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			status := written(t, policy.State{
-				Capacity: learned(98.5), Plateau: policy.Plateau{Stage: policy.Limited, Replicas: 5, Each: 100},
-			})
-			status.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(text))
-			resumed, err := policy.Resume(status, 9, noon())
-			require.ErrorContains(t, err, "decoding the checkpoint: ")
-			require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
-			require.Zero(t, resumed.Plateau)
-			require.Equal(t, noon(), resumed.DecidedAt)
-			require.Equal(t, []policy.ReplicasAt{{At: noon(), Replicas: 9}}, resumed.Recommendations)
-		})
-	}
-}
-
-func TestAStatusOfAnOlderVersionIsValid(t *testing.T) {
-	status := written(t, policy.State{Capacity: learned(98.5)})
-	status.WorkingCheckpoint = ""
-	resumed, err := policy.Resume(status, 9, noon())
-	require.NoError(t, err)
-	require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
 }
 
 func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	state := learnedState(t) // of noon, resumed by a clock that has it a day before
 	now := noon().Add(-24 * time.Hour)
-	resumed, err := policy.Resume(written(t, state), 1, now)
+	resumed, err := policy.Resume(written(t, state).WorkingCheckpoint, 1, now)
 	require.NoError(t, err)
 	require.Equal(t, now, resumed.DecidedAt)
 	require.Equal(t, now, resumed.Capacity.LearnedAt)
@@ -201,7 +173,7 @@ func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {
 	after.Decision.Time = metav1.NewTime(noon().Add(5 * time.Minute))
 	require.True(t, statusDue(before, after, noon().Add(5*time.Minute)))
 	require.NotEqual(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
-	resumed, err := policy.Resume(after, 3, noon().Add(5*time.Minute))
+	resumed, err := policy.Resume(after.WorkingCheckpoint, 3, noon().Add(5*time.Minute))
 	require.NoError(t, err)
 	require.InDelta(t, 501, resumed.Arrivals.Rate, 1e-9)
 }

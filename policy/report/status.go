@@ -226,7 +226,7 @@ const (
 	maxText   = 1024
 )
 
-// checkpoint is the encoded state; empty if it cannot be encoded. Then Resume has only the capacity.
+// checkpoint is the encoded state; empty if it cannot be encoded.
 func checkpoint(s policy.State) string {
 	text, err := s.Encode()
 	if err != nil {

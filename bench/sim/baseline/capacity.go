@@ -120,7 +120,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	fresh.spec, fresh.every = c.spec, c.every
 	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
-	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{WorkingCheckpoint: text}, replicas, system.Time())
+	fresh.state, err = policy.Resume(text, replicas, system.Time())
 	if err != nil {
 		panic(err) // and read
 	}
