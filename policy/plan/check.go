@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -27,19 +27,11 @@ type Violation struct {
 // Check returns the first violation, or nil; the order is what to fix first. Other autoscalers do not conflict with a
 // policy that writes no replicas: see CheckForAuto for those of one in mode Recommend.
 func Check(o Observed) *Violation {
-	if v := cmp.Or(targetKindIsSupported(o.Unsupported), targetExists(o.Policy, o.Target)); v != nil {
-		return v
+	if reason, message := targetProblem(o); reason != "" {
+		return &Violation{v1alpha1.ConditionTargetFound, reason, message}
 	}
-	v := cmp.Or(
-		targetIsValid(o.Target),
-		nothingControlsTheTarget(o.Target),
-		targetHasReplicas(o.Policy.Spec, o.Target),
-		targetIsNotInAMesh(o.Target),
-		targetIsManaged(o.Target),
-		targetIsNotStopped(o.Policy.Spec, o.Target),
-	)
-	if v != nil || !o.Applies() {
-		return v
+	if !o.Applies() {
+		return nil
 	}
 	return autoscalersAgree(o)
 }
@@ -56,68 +48,58 @@ func CheckForAuto(o Observed) *Violation {
 	return nil
 }
 
-// autoscalersAgree checks schedules, other policies and other autoscalers.
+// autoscalersAgree checks schedules, other policies and other autoscalers. The policy may suspend what otherProblem
+// finds, so that comes last.
 func autoscalersAgree(o Observed) *Violation {
-	return cmp.Or(
-		schedulesAreValid(o.BadSchedule),
-		noPolicyTakesPrecedence(o.Others),
-		autoscalerIsOurs(o.Policy, o.Autoscaler),
-		nameIsOurs(o.NameClash),
-		kedaIsInstalled(o.Policy.Spec, o.Capabilities),
-		scaledObjectIsOurs(o),
-		kedaAdmitsOurs(o),
-		nothingIsBeingRestored(o),
-		// The policy may suspend what the following checks find, so they come last.
-		functionMeshRunsNoAutoscaler(o.Policy.Spec, o.Target),
-		noAutoscalerIsOrphaned(o.Target, o.Conflicting),
-		noAutoscalerConflicts(o.Target, o.Conflicting),
-	)
-}
-
-func targetKindIsSupported(unsupported string) *Violation {
-	if unsupported == "" {
+	reason, message := ownProblem(o)
+	if reason == "" {
+		reason, message = kedaProblem(o)
+	}
+	if reason == "" {
+		reason, message = otherProblem(o)
+	}
+	if reason == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, unsupported}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, reason, message}
 }
 
-func targetExists(p *v1alpha1.AutoscalingPolicy, target *Target) *Violation {
-	if target != nil {
-		return nil
+// targetProblem is why the target cannot be scaled; no reason if it can.
+func targetProblem(o Observed) (reason, message string) {
+	spec, target := o.Policy.Spec, o.Target
+	if o.Unsupported != "" {
+		return v1alpha1.ReasonTargetKindUnsupported, o.Unsupported
 	}
-	field := "scaleTargetRef"
-	if p.Spec.PulsarFunctionRef.Name != "" {
-		field = "pulsarFunctionRef"
+	if target == nil {
+		field := "scaleTargetRef"
+		if spec.PulsarFunctionRef.Name != "" {
+			field = "pulsarFunctionRef"
+		}
+		return v1alpha1.ReasonTargetNotFound, fmt.Sprintf("%s does not exist in namespace %s: create it or correct spec.%s",
+			Name(spec), o.Policy.Namespace, field)
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetNotFound, fmt.Sprintf(
-		"%s does not exist in namespace %s: create it or correct spec.%s", Name(p.Spec), p.Namespace, field)}
-}
-
-func targetIsValid(target *Target) *Violation {
-	if target.Invalid == "" {
-		return nil
+	object := target.Ref.Kind + " " + target.Ref.Name
+	switch {
+	case target.Invalid != "":
+		return cmp.Or(target.InvalidReason, v1alpha1.ReasonTargetInvalid), target.Invalid
+	case target.Owner != "":
+		return v1alpha1.ReasonOwnedByAnotherController, Controlled(target)
+	case target.Replicas == nil:
+		return v1alpha1.ReasonReplicasUnset, fmt.Sprintf("%s has no spec.replicas, which scaling starts from: set it to %d",
+			object, max(1, policy.MinReplicas(spec)))
+	case target.MeshOwner != "":
+		return v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf("%s belongs to FunctionMesh %s, which resets its replicas at "+
+			"every change: replace this policy with one with scaleTargetRef %s", object, target.MeshOwner,
+			throughMesh(target.Ref, target.MeshOwner))
+	case target.Unmanaged:
+		return v1alpha1.ReasonUnmanaged, fmt.Sprintf("%s has the annotation compute.functionmesh.io/managed: \"false\", so "+
+			"scaling it has no effect: remove the annotation", cmp.Or(target.UnmanagedBy, object))
+	case target.Stopped:
+		return v1alpha1.ReasonStopped, fmt.Sprintf("%s is stopped, and a change of its parallelism would start some of its "+
+			"instances: start it first (pulsar-admin %ss start)", Name(spec),
+			strings.ToLower(string(spec.PulsarFunctionRef.Kind)))
 	}
-	return &Violation{
-		v1alpha1.ConditionTargetFound, cmp.Or(target.InvalidReason, v1alpha1.ReasonTargetInvalid),
-		target.Invalid,
-	}
-}
-
-func targetIsNotStopped(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
-	if !target.Stopped {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonStopped, fmt.Sprintf(
-		"%s is stopped, and a change of its parallelism would start some of its instances: "+
-			"start it first (pulsar-admin %ss start)",
-		Name(spec), strings.ToLower(string(spec.PulsarFunctionRef.Kind)))}
-}
-
-func nothingControlsTheTarget(target *Target) *Violation {
-	if target.Owner == "" {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(target)}
+	return "", ""
 }
 
 // Controlled reports that an owner sets the replicas of a StatefulSet or Deployment, with the fix; empty for none.
@@ -132,51 +114,26 @@ func Controlled(target *Target) string {
 		target.Owner, fix)
 }
 
-func targetHasReplicas(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
-	if target.Replicas != nil {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s %s has no spec.replicas, which scaling starts from: set it to %d", target.Ref.Kind, target.Ref.Name,
-		max(1, policy.MinReplicas(spec)))}
-}
-
-func targetIsNotInAMesh(target *Target) *Violation {
-	if target.MeshOwner == "" {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf(
-		"%s %s belongs to FunctionMesh %s, which resets its replicas at every change: replace this policy with one with "+
-			"scaleTargetRef %s",
-		target.Ref.Kind, target.Ref.Name, target.MeshOwner, throughMesh(target.Ref, target.MeshOwner))}
-}
-
-func targetIsManaged(target *Target) *Violation {
-	if !target.Unmanaged {
-		return nil
-	}
-	by := cmp.Or(target.UnmanagedBy, target.Ref.Kind+" "+target.Ref.Name)
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonUnmanaged, fmt.Sprintf(
-		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
-			"annotation", by)}
-}
-
-func schedulesAreValid(bad error) *Violation {
-	if bad == nil {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScheduleInvalid, bad.Error()}
-}
-
-func autoscalerIsOurs(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler) *Violation {
-	if live == nil {
-		return nil
-	}
-	for _, owner := range live.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller && owner.UID == p.UID {
-			return nil
+// ownProblem is why the policy cannot have an autoscaler of its own; no reason if it can.
+func ownProblem(o Observed) (reason, message string) {
+	switch {
+	case o.BadSchedule != nil:
+		return v1alpha1.ReasonScheduleInvalid, o.BadSchedule.Error()
+	case o.OlderPolicy != "":
+		why := "is older and scales"
+		if o.OlderNames {
+			why = "names"
 		}
+		return v1alpha1.ReasonOlderPolicy, fmt.Sprintf("AutoscalingPolicy %s %s the same target: delete one of the two",
+			o.OlderPolicy, why)
+	case o.Autoscaler != nil && !metav1.IsControlledBy(o.Autoscaler, o.Policy):
+		return v1alpha1.ReasonNameTaken, fmt.Sprintf("HorizontalPodAutoscaler %s exists and is not this policy's: rename or "+
+			"delete it", o.Autoscaler.Name)
+	case o.NameClash != "":
+		// Without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of its
+		// name, even one that Function Mesh did not create (Function Mesh v0.27.2, controllers/common.go deleteHPA).
+		return v1alpha1.ReasonNameClash, fmt.Sprintf("%s has the name of this policy's HorizontalPodAutoscaler, so Function "+
+			"Mesh would delete it repeatedly: recreate the policy under another name", o.NameClash)
 	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", live.Name)}
+	return "", ""
 }

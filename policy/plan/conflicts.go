@@ -23,67 +23,42 @@ const (
 // orTakeOver ends the message of a conflict that conflictPolicy TakeOver resolves.
 const orTakeOver = ", or set conflictPolicy: TakeOver"
 
-func noPolicyTakesPrecedence(others Others) *Violation {
-	why := "is older and scales"
+// otherProblem is the other autoscaler on the target; no reason for none.
+func otherProblem(o Observed) (reason, message string) {
+	target := o.Target
+	orphan := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return r.isOrphaned(target) })
 	switch {
-	case others.OlderPolicy == "":
-		return nil
-	case others.OlderNames:
-		why = "names"
+	case o.Restoring != "" && o.Autoscaler == nil && !o.kedaRemains():
+		// An autoscaler that another policy restores and ours would stop each other. One of ours that already exists
+		// continues, since nothing is restored beside it.
+		return v1alpha1.ReasonRestoring, fmt.Sprintf("AutoscalingPolicy %s restores what it took over on the same target: "+
+			"wait for it, up to a minute", o.Restoring)
+	case target.OwnAutoscaler:
+		field := "spec.maxReplicas"
+		if target.Scaling == ByMesh {
+			field = "maxReplicas"
+		}
+		return v1alpha1.ReasonFunctionHasOwnAutoscaler, fmt.Sprintf("%s sets %s, so Function Mesh runs a "+
+			"HorizontalPodAutoscaler of its own for it: remove %s, then delete HorizontalPodAutoscaler %s"+orTakeOver,
+			Name(o.Policy.Spec), field, field, FunctionMeshName(target.Ref))
+	case orphan >= 0:
+		// When maxReplicas is removed, Function Mesh looks for its autoscaler under a wrong name and does not delete it.
+		r := o.Conflicting[orphan]
+		return v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf("HorizontalPodAutoscaler %s still scales %s %s although "+
+			"maxReplicas is gone: delete it, since Function Mesh does not"+orTakeOver, r.Name, r.TargetKind, r.TargetName)
+	case len(o.Conflicting) > 0: // all are named, the first with its effect and the fix
+		first := o.Conflicting[0]
+		message = first.String() + first.consequence(target) + ": " + conflictFix(first)
+		for i, r := range o.Conflicting[1:] {
+			separator := ", so does "
+			if i == 0 {
+				separator = "; so does "
+			}
+			message += separator + r.String()
+		}
+		return v1alpha1.ReasonConflictingAutoscaler, message
 	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOlderPolicy, fmt.Sprintf(
-		"AutoscalingPolicy %s %s the same target: delete one of the two", others.OlderPolicy, why)}
-}
-
-// nameIsOurs: without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
-// its name, even one that Function Mesh did not create.
-//
-// Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
-func nameIsOurs(clash string) *Violation {
-	if clash == "" {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameClash, fmt.Sprintf(
-		"%s has the name of this policy's HorizontalPodAutoscaler, so Function Mesh would delete it repeatedly: recreate "+
-			"the policy under another name",
-		clash)}
-}
-
-// nothingIsBeingRestored: an autoscaler that another policy restores and ours would stop each other. An autoscaler of
-// ours that already exists continues, since nothing is restored beside it.
-func nothingIsBeingRestored(o Observed) *Violation {
-	if o.Restoring == "" || o.Autoscaler != nil || o.kedaRemains() {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonRestoring, fmt.Sprintf(
-		"AutoscalingPolicy %s restores what it took over on the same target: wait for it, up to a minute", o.Restoring)}
-}
-
-func functionMeshRunsNoAutoscaler(spec v1alpha1.AutoscalingPolicySpec, target *Target) *Violation {
-	if !target.OwnAutoscaler {
-		return nil
-	}
-	field := "spec.maxReplicas"
-	if target.Scaling == ByMesh {
-		field = "maxReplicas"
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonFunctionHasOwnAutoscaler, fmt.Sprintf(
-		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete "+
-			"HorizontalPodAutoscaler %s"+orTakeOver,
-		Name(spec), field, field, FunctionMeshName(target.Ref))}
-}
-
-// noAutoscalerIsOrphaned: when maxReplicas is removed, Function Mesh looks for its autoscaler under a wrong name and
-// does not delete it.
-func noAutoscalerIsOrphaned(target *Target, conflicting []ConflictingAutoscaler) *Violation {
-	at := slices.IndexFunc(conflicting, func(r ConflictingAutoscaler) bool { return r.isOrphaned(target) })
-	if at < 0 {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: delete it, since Function Mesh does "+
-			"not"+orTakeOver,
-		conflicting[at].Name, conflicting[at].TargetKind, conflicting[at].TargetName)}
+	return "", ""
 }
 
 // isOrphaned reports whether Function Mesh created the conflicting autoscaler for the target, and does not delete it.

@@ -25,49 +25,29 @@ func (o Observed) OwnScaledObject() *LiveScaledObject {
 // HorizontalPodAutoscaler, which KEDA deletes later.
 func (o Observed) kedaRemains() bool { return o.OwnScaledObject() != nil || o.KEDAAutoscaler != nil }
 
-// kedaIsInstalled: actuator KEDA has no fallback.
-func kedaIsInstalled(spec v1alpha1.AutoscalingPolicySpec, known Capabilities) *Violation {
-	if spec.Actuator != v1alpha1.ActuatorKEDA {
-		return nil
+// kedaProblem is why KEDA cannot scale the target for the policy; no reason if it can, or is not to. An actuator that is
+// named has no fallback.
+func kedaProblem(o Observed) (reason, message string) {
+	known := o.Capabilities
+	switch named := o.Policy.Spec.Actuator == v1alpha1.ActuatorKEDA; {
+	case named && known.Scaler.Address == "":
+		return v1alpha1.ReasonScalerUnknown, "actuator is KEDA, and the adapter does not know the address of its scaler: " +
+			"deploy the scaler and set --" + FlagScalerAddress + " (value scaler.enabled of the chart), or set actuator: Auto"
+	case named && !known.KEDA:
+		return v1alpha1.ReasonKEDAMissing, "actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +
+			"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto"
+	case o.Choose().Type != v1alpha1.ActuatorKEDA:
+	case o.ScaledObject != nil && o.OwnScaledObject() == nil:
+		return v1alpha1.ReasonNameTaken, fmt.Sprintf("%s %s exists and is not this policy's: rename or delete it",
+			kindScaledObject, o.ScaledObject.Name)
+	case len(o.OtherScaledObjects) > 0:
+		// KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused (KEDA 2.21,
+		// apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects).
+		return v1alpha1.ReasonOtherScaledObject, fmt.Sprintf("%s %s scales the same target, and KEDA admits only one for a "+
+			"target, paused or not: delete it, or set actuator: HPA or Direct", kindScaledObject,
+			strings.Join(o.OtherScaledObjects, ", "))
 	}
-	switch {
-	case known.Scaler.Address == "":
-		return &Violation{
-			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
-			"actuator is KEDA, and the adapter does not know the address of its scaler: " +
-				"deploy the scaler and set --" + FlagScalerAddress + " (value scaler.enabled of the chart), or set actuator: Auto",
-		}
-	case !known.KEDA:
-		return &Violation{
-			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonKEDAMissing,
-			"actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +
-				"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto",
-		}
-	default:
-		return nil
-	}
-}
-
-func scaledObjectIsOurs(o Observed) *Violation {
-	if o.Choose().Type != v1alpha1.ActuatorKEDA || o.ScaledObject == nil || o.OwnScaledObject() != nil {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
-		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, o.ScaledObject.Name)}
-}
-
-// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused. An existing
-// autoscaler of ours continues.
-//
-// Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects.
-func kedaAdmitsOurs(o Observed) *Violation {
-	if o.Choose().Type != v1alpha1.ActuatorKEDA || len(o.OtherScaledObjects) == 0 {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOtherScaledObject, fmt.Sprintf(
-		"%s %s scales the same target, and KEDA admits only one for a target, paused or not: delete it, or set "+
-			"actuator: HPA or Direct",
-		kindScaledObject, strings.Join(o.OtherScaledObjects, ", "))}
+	return "", ""
 }
 
 // planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales only from 0 to 1, so
