@@ -22,7 +22,6 @@ import (
 	cmacmd "sigs.k8s.io/custom-metrics-apiserver/pkg/cmd"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/serving"
 )
 
@@ -107,7 +106,8 @@ func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
 		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
 	}
-	all := registries.FirstWins{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
+	// Libraries register the same families, such as go_*. The handler ignores these errors: the first series stays.
+	all := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
 	mux := s.generic.Handler.NonGoRestfulMux
 	mux.Unregister("/metrics")
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))

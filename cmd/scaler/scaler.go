@@ -23,7 +23,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/serving"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
@@ -137,7 +136,7 @@ func (s *scaler) listen(ctx context.Context) error {
 // Run runs all parts until the context ends or one of them fails.
 func (s *scaler) Run(ctx context.Context) error {
 	defer s.pulsar.Source.Close()
-	metrics := registries.FirstWins{s.registry, ctrlmetrics.Registry}
+	metrics := prometheus.Gatherers{s.registry, ctrlmetrics.Registry} // the handler ignores families that both have
 	alive := func() error { return s.pulsar.Poller.Alive(time.Now()) }
 	return program.Run(ctx, program.Parts{
 		Serve: s.serve,
