@@ -4,10 +4,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -26,6 +30,8 @@ type Address struct {
 	AdminURL   string `json:"adminURL"`
 	ServiceURL string `json:"serviceURL"`
 	Pulsar     string `json:"pulsar"`
+	// ProxyURL is the admin service with outages; empty without them.
+	ProxyURL string `json:"proxyURL,omitempty"`
 }
 
 func main() {
@@ -41,14 +47,24 @@ type streams struct {
 }
 
 func run(ctx context.Context, args []string, s streams) error {
-	config, err := parse(args, s.progress)
+	config, outages, err := parse(args, s.progress)
 	if err != nil {
 		return err
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	var front *proxy
+	if outages {
+		front = newProxy()
+		defer front.close()
+		config.AdapterFlags = append(config.AdapterFlags, "--allowed-pulsar-hosts="+front.server.URL)
+	}
+	opened := make(chan struct{}) // nothing is broken before
 	go func() {
-		_, _ = io.Copy(io.Discard, s.in) // waits for its end
+		for lines := bufio.NewScanner(s.in); lines.Scan(); { // until its end
+			<-opened
+			front.obey(lines.Text())
+		}
 		end()
 	}()
 	scene, closeStage, err := testbed.Open(ctx, config)
@@ -56,20 +72,68 @@ func run(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	defer closeStage()
-	err = json.NewEncoder(s.out).Encode(Address{
+	address := Address{
 		Kubeconfig: scene.Cluster.Kubeconfig(), AdminURL: scene.Broker.AdminURL(), ServiceURL: scene.Broker.ServiceURL(),
 		Pulsar: scene.Broker.Version(),
-	})
-	if err != nil {
+	}
+	if outages {
+		address.ProxyURL = front.server.URL
+		if err := front.serve(address.AdminURL); err != nil {
+			return err
+		}
+	}
+	close(opened)
+	if err := json.NewEncoder(s.out).Encode(address); err != nil {
 		return fmt.Errorf("writing how to reach the cluster: %w", err)
 	}
 	<-ctx.Done()
 	return nil
 }
 
+// proxy stands before the admin service. It has an address before the broker has one, for the flags of the adapter.
+type proxy struct {
+	server *httptest.Server
+	routes *http.ServeMux
+	faults *faults.Proxy
+	// resumed ends the outage; nil without one.
+	resumed chan struct{}
+}
+
+func newProxy() *proxy {
+	routes := http.NewServeMux()
+	return &proxy{server: httptest.NewServer(routes), routes: routes}
+}
+
+// serve begins to pass requests on.
+func (p *proxy) serve(adminURL string) (err error) {
+	if p.faults, err = faults.NewProxy(adminURL); err == nil {
+		p.routes.Handle("/", p.faults)
+	}
+	return err
+}
+
+// obey begins an outage with break, and ends it with answer. Several contenders may begin the same one.
+func (p *proxy) obey(line string) {
+	switch {
+	case p == nil:
+	case line == "break" && p.resumed == nil:
+		p.resumed = make(chan struct{})
+		p.faults.Falsify(faults.Hangs(p.resumed), faults.Always)
+	case line == "answer" && p.resumed != nil:
+		p.faults.Tell()
+		close(p.resumed)
+		p.resumed = nil
+	}
+}
+
+func (p *proxy) close() {
+	p.server.CloseClientConnections()
+	p.server.Close()
+}
+
 // parse reads the flags. The defaults are as shipped.
-func parse(args []string, progress io.Writer) (stage.Config, error) {
-	config := stage.Config{Guests: true, Progress: progress}
+func parse(args []string, progress io.Writer) (config stage.Config, outages bool, err error) {
+	config = stage.Config{Guests: true, Progress: progress}
 	flags := command.Flags("local", progress)
 	withKEDA := flags.Bool("keda", false, "run KEDA and our scaler too")
 	flags.Func("adapter-flag", "a flag of the adapter that differs from its shipped value; may be repeated",
@@ -78,11 +142,13 @@ func parse(args []string, progress io.Writer) (stage.Config, error) {
 			return nil
 		})
 	flags.DurationVar(&config.HPASyncPeriod, "hpa-sync", 15*time.Second, "sync period of the HPA controller")
+	flags.BoolVar(&outages, "outages", false,
+		"a proxy before the admin service, silent from a line break on the standard input until a line answer")
 	if err := command.Parse(flags, args); err != nil {
-		return stage.Config{}, err
+		return stage.Config{}, false, err
 	}
 	if *withKEDA {
 		config.KEDA = &keda.Config{}
 	}
-	return config, nil
+	return config, outages, nil
 }

@@ -5,6 +5,9 @@ package main
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +24,7 @@ func TestFlagsBecomeTheCluster(t *testing.T) {
 	}{
 		"as it ships": {nil, stage.Config{HPASyncPeriod: 15 * time.Second}},
 		"all flags": {
-			[]string{"-keda", "-adapter-flag=--poll-interval=2s", "-adapter-flag=--rate-window=4s", "-hpa-sync=5s"},
+			[]string{"-keda", "-adapter-flag=--poll-interval=2s", "-adapter-flag=--rate-window=4s", "-hpa-sync=5s", "-outages"},
 			stage.Config{
 				HPASyncPeriod: 5 * time.Second, KEDA: &keda.Config{},
 				AdapterFlags: []string{"--poll-interval=2s", "--rate-window=4s"},
@@ -30,11 +33,46 @@ func TestFlagsBecomeTheCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.want.Guests, test.want.Progress = true, io.Discard
-			config, err := parse(test.args, io.Discard)
+			config, outages, err := parse(test.args, io.Discard)
 			require.NoError(t, err)
 			require.Equal(t, test.want, config)
+			require.Equal(t, slices.Contains(test.args, "-outages"), outages)
 		})
 	}
-	_, err := parse([]string{"stray"}, io.Discard)
+	_, _, err := parse([]string{"stray"}, io.Discard)
 	require.ErrorContains(t, err, `argument "stray" is not a flag`)
+}
+
+func TestAnOutageLastsFromBreakToAnswer(t *testing.T) {
+	broker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer broker.Close()
+	front := newProxy()
+	defer front.close()
+	ask := func() (status int) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.server.URL+"/admin", http.NoBody)
+		if err != nil {
+			return 0
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0
+		}
+		_ = response.Body.Close() // it is empty
+		return response.StatusCode
+	}
+	require.NoError(t, front.serve(broker.URL))
+	require.Equal(t, http.StatusTeapot, ask())
+	front.obey("break")
+	front.obey("break") // of the next contender
+	answered := make(chan int, 1)
+	go func() { answered <- ask() }()
+	require.Eventually(t, func() bool { return front.faults.Told() == 1 }, time.Minute, time.Millisecond)
+	require.Empty(t, answered)
+	front.obey("answer")
+	require.Equal(t, http.StatusTeapot, <-answered)
+	require.Equal(t, http.StatusTeapot, ask())
+	front.obey("answer")
+	(*proxy)(nil).obey("break") // without outages
 }

@@ -29,11 +29,11 @@ const module = "github.com/pulsar-autoscaler/pulsar-autoscaler"
 type Local struct {
 	Kube   client.Client
 	Pulsar scenario.Pulsar
-	// Differs are the flags that differ from their shipped defaults.
+	// Differs are the flags that differ from their shipped defaults, and an outage.
 	Differs []string
 
 	dir   string
-	end   io.Closer
+	in    io.WriteCloser
 	ended <-chan struct{}
 }
 
@@ -90,7 +90,24 @@ func localFlags(s scenario.Scenario) (args, differs []string) {
 	for _, flag := range s.Local.AdapterFlags {
 		args, differs = append(args, "-adapter-flag="+flag), append(differs, "adapter "+flag)
 	}
+	if outage := s.Local.Outage; outage.For.Duration > 0 {
+		args = append(args, "-outages")
+		differs = append(differs, fmt.Sprintf("Pulsar's admin service does not answer autoscalers for %s, after %s of load",
+			outage.For.Duration, outage.At.Duration))
+	}
 	return args, differs
+}
+
+// Break stops or resumes the answers of the admin service to autoscalers, in a scenario with an outage.
+func (l *Local) Break(broken bool) error {
+	line := "answer\n"
+	if broken {
+		line = "break\n"
+	}
+	if _, err := io.WriteString(l.in, line); err != nil {
+		return fmt.Errorf("breaking Pulsar's admin service: %w", err)
+	}
+	return nil
 }
 
 // start starts the program. It runs until its standard input is closed, even after ctx ends: the clean-up needs it.
@@ -104,7 +121,7 @@ func (l *Local) start(ctx context.Context, program, sources string, args []strin
 		return fmt.Errorf("starting bench/local: %w", err)
 	}
 	ended, lines := make(chan struct{}), make(chan string, 1)
-	l.end, l.ended = in, ended
+	l.in, l.ended = in, ended
 	go func() {
 		line, _ := bufio.NewReader(out).ReadString('\n') // empty if the program ended
 		lines <- line
@@ -125,6 +142,7 @@ func (l *Local) use(line string) error {
 		Kubeconfig string `json:"kubeconfig"`
 		AdminURL   string `json:"adminURL"`
 		ServiceURL string `json:"serviceURL"`
+		ProxyURL   string `json:"proxyURL"`
 	}
 	if err := json.Unmarshal([]byte(line), &address); err != nil {
 		return errors.New("bench/local ended before its cluster was ready: see its output above")
@@ -133,15 +151,18 @@ func (l *Local) use(line string) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of bench/local: %w", err)
 	}
-	l.Pulsar = scenario.Pulsar{AdminURL: address.AdminURL, ServiceURL: address.ServiceURL, Namespace: "public/default"}
+	l.Pulsar = scenario.Pulsar{
+		AdminURL: address.AdminURL, ServiceURL: address.ServiceURL, Namespace: "public/default",
+		InCluster: scenario.Addresses{AdminURL: address.ProxyURL},
+	}
 	l.Kube, err = NewClient(config)
 	return err
 }
 
 // Close stops the cluster and waits for its end.
 func (l *Local) Close() {
-	if l.end != nil {
-		_ = l.end.Close() // it is closed only once
+	if l.in != nil {
+		_ = l.in.Close() // it is closed only once
 		<-l.ended
 	}
 	_ = os.RemoveAll(l.dir) // it is a temporary directory

@@ -158,6 +158,9 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 		})
 		return nil
 	})
+	if r.Break != nil {
+		group.Go(func() error { return r.outage(grouped) })
+	}
 	if err := group.Wait(); err != nil {
 		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -170,4 +173,28 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return c, nil
+}
+
+// outage stops the answers of the admin service for its time. Contenders side by side have the same outage.
+func (r *runner) outage(ctx context.Context) error {
+	outage := r.Scenario.Local.Outage
+	if !pause(ctx, outage.At.Duration) {
+		return nil
+	}
+	r.tell("the admin service of Pulsar stops answering for %s", outage.For.Duration)
+	if err := r.Break(true); err != nil {
+		return err
+	}
+	pause(ctx, outage.For.Duration)
+	return r.Break(false)
+}
+
+// pause is false if ctx ends before its time.
+func pause(ctx context.Context, length time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(length):
+		return true
+	}
 }

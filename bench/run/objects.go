@@ -159,18 +159,23 @@ func (e entrant) autoscaler() client.Object {
 	}
 }
 
+// Scaling is what the policy of a contender says about its replicas.
+func Scaling(s scenario.Scenario, p scenario.Policy) v1alpha1.ScalingSpec {
+	cooldown := int32(s.CooldownPeriod.Seconds())
+	return v1alpha1.ScalingSpec{
+		MinReplicas: s.MinReplicas, MaxReplicas: s.MaxReplicas, LatencyObjective: s.LatencyObjective,
+		Actuator: v1alpha1.Actuator(p.Actuator),
+		Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
+	}
+}
+
 // policy has the subscription of a Deployment. That of a Function is in the Function.
 func (e entrant) policy() *v1alpha1.AutoscalingPolicy {
-	cooldown := int32(e.scenario.CooldownPeriod.Seconds())
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: e.meta(), Spec: v1alpha1.AutoscalingPolicySpec{
 		ScaleTargetRef: v1alpha1.ScaleTargetRef{
 			APIVersion: e.kind().GroupVersion().String(), Kind: e.kind().Kind, Name: e.function(),
 		},
-		ScalingSpec: v1alpha1.ScalingSpec{
-			MinReplicas: e.scenario.MinReplicas, MaxReplicas: e.scenario.MaxReplicas,
-			LatencyObjective: e.scenario.LatencyObjective, Actuator: v1alpha1.Actuator(e.Policy.Actuator),
-			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
-		},
+		ScalingSpec: Scaling(e.scenario, *e.Policy),
 	}}
 	if e.isDeployment() {
 		p.Spec.Subscription = &v1alpha1.Subscription{

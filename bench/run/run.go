@@ -35,6 +35,8 @@ type Config struct {
 	Access Access
 	// Differs are flags of the cluster that differ from their shipped defaults.
 	Differs []string
+	// Break stops and resumes the answers of Pulsar's admin service to autoscalers; nil without an outage.
+	Break func(broken bool) error
 	// Progress gets a line for each step.
 	Progress io.Writer
 }

@@ -5,10 +5,13 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +37,7 @@ contenders:
 - {name: cpu, cpu: {}}
 - {name: fixed, fixed: {replicas: 4}}
 cooldownPeriod: 90s
-local: {adapterFlags: [--poll-interval=1s], hpaSyncPeriod: 2s, startTime: 5s}
+local: {adapterFlags: [--poll-interval=1s], hpaSyncPeriod: 2s, startTime: 5s, outage: {at: 10s, for: 20s}}
 `
 
 func sampleScenario(t *testing.T) scenario.Scenario {
@@ -185,10 +188,29 @@ func TestContendersWithoutFunctionMeshScaleADeployment(t *testing.T) {
 func TestFlagsThatDifferAreTold(t *testing.T) {
 	s := sampleScenario(t)
 	args, differs := localFlags(s)
-	require.Equal(t, []string{"-keda", "-hpa-sync=2s", "-adapter-flag=--poll-interval=1s"}, args)
-	require.Len(t, differs, 2)
+	require.Equal(t, []string{"-keda", "-hpa-sync=2s", "-adapter-flag=--poll-interval=1s", "-outages"}, args)
+	require.Len(t, differs, 3)
 	s.Local, s.Contenders = scenario.Local{HPASyncPeriod: metav1.Duration{Duration: 15 * time.Second}}, nil
 	args, differs = localFlags(s)
 	require.Equal(t, []string{"-hpa-sync=15s"}, args)
 	require.Empty(t, differs)
+}
+
+func TestAnOutageBeginsAndEndsAtItsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		at := map[bool]time.Duration{}
+		r := newRunner(Config{Scenario: sampleScenario(t), Progress: io.Discard, Break: func(broken bool) error {
+			at[broken] = time.Since(begun)
+			return nil
+		}})
+		require.NoError(t, r.outage(t.Context()))
+		require.Equal(t, map[bool]time.Duration{true: 10 * time.Second, false: 30 * time.Second}, at)
+		clear(at)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		begun = time.Now()
+		require.NoError(t, r.outage(ctx))
+		require.Equal(t, 15*time.Second, at[false], "the next contender finds no outage")
+	})
 }

@@ -9,14 +9,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
 // maxBytes of a scenario: a recorded load is a separate file.
 const maxBytes = 1 << 20
+
+// Open reads a file with a scenario, and what it names: a recorded load and a payload, which are beside it.
+func Open(path string) (Scenario, load.Schedule, error) {
+	fail := func(err error) (Scenario, load.Schedule, error) {
+		return Scenario{}, load.Schedule{}, fmt.Errorf("reading scenario %s: %w", path, err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	s, err := Decode(file)
+	if err != nil {
+		return fail(err)
+	}
+	files := os.DirFS(filepath.Dir(path))
+	schedule, err := s.Load.Schedule(files)
+	if err == nil {
+		s.Messages, err = s.Messages.Open(files)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return s, schedule, nil
+}
 
 // Decode reads a scenario and sets its defaults. It does not open recordings.
 func Decode(from io.Reader) (Scenario, error) {

@@ -165,4 +165,12 @@ type Local struct {
 	HPASyncPeriod metav1.Duration `json:"hpaSyncPeriod,omitzero"`
 	// StartTime of a replica until it consumes, as a pod with its JVM needs it. Absent: none.
 	StartTime metav1.Duration `json:"startTime,omitzero"`
+	// Outage of Pulsar's admin service, as autoscalers reach it. Absent: none.
+	Outage Outage `json:"outage,omitzero"`
+}
+
+// Outage is a time without answers, since the load began.
+type Outage struct {
+	At  metav1.Duration `json:"at,omitzero"`
+	For metav1.Duration `json:"for"`
 }

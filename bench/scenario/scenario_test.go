@@ -73,6 +73,14 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 			"{duration: 1m, constant: {rate: 10}}", "[]",
 			"load is []: it must be an object with the fields duration,",
 		},
+		"an outage before the load": {
+			"function:", "local: {outage: {at: -1s, for: 1m}}\nfunction:",
+			"local.outage.at is -1s: it must be from 0s to 24h0m0s",
+		},
+		"an outage without an end": {
+			"function:", "local: {outage: {for: 25h}}\nfunction:",
+			"local.outage.for is 25h0m0s: it must be from 0s to 24h0m0s",
+		},
 		"one that is no list": {
 			"function:", "local: {adapterFlags: a}\nfunction:",
 			`local.adapterFlags is "a": it must be a list`,

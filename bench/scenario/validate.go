@@ -74,6 +74,8 @@ func (s Scenario) times() error {
 		{"function.serviceTime", s.Function.ServiceTime.Duration, 0, time.Hour},
 		{"cooldownPeriod", s.CooldownPeriod.Duration, time.Second, maxWatch},
 		{"local.startTime", s.Local.StartTime.Duration, 0, time.Hour},
+		{"local.outage.at", s.Local.Outage.At.Duration, 0, maxWatch},
+		{"local.outage.for", s.Local.Outage.For.Duration, 0, maxWatch},
 		{"local.hpaSyncPeriod", s.Local.HPASyncPeriod.Duration, time.Second, time.Hour},
 	} {
 		if field.value < field.least || field.value > field.most {

@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -120,6 +118,9 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 		}
 		defer local.Close()
 		config.Kube, config.Scenario.Pulsar, config.Differs = local.Kube, local.Pulsar, local.Differs
+		if config.Scenario.Local.Outage.For.Duration > 0 {
+			config.Break = local.Break
+		}
 	} else if config.Kube, err = o.cluster.client(); err != nil {
 		return usage(err)
 	}
@@ -161,21 +162,11 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	if err := o.validate(); err != nil {
 		return run.Config{}, err
 	}
-	file, err := os.Open(o.scenario)
+	s, schedule, err := scenario.Open(o.scenario)
 	if err != nil {
-		return run.Config{}, fmt.Errorf("--filename: %w", err)
+		return run.Config{}, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	s, err := scenario.Decode(file)
-	if err != nil {
-		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
-	}
-	files := os.DirFS(filepath.Dir(o.scenario))
-	schedule, err := s.Load.Schedule(files)
-	if err == nil {
-		s.Messages, err = s.Messages.Open(files)
-	}
-	if err = cmp.Or(err, o.check(s)); err != nil {
+	if err := o.check(s); err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
 	}
 	target, err := o.benchTarget()

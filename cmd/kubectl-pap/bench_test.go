@@ -60,13 +60,8 @@ func TestShippedScenariosAreValid(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, path := range files {
-		file, err := os.Open(path)
+		_, _, err := scenario.Open(path)
 		require.NoError(t, err)
-		s, err := scenario.Decode(file)
-		require.NoError(t, err, path)
-		require.NoError(t, file.Close())
-		_, err = s.Load.Schedule(os.DirFS(dir))
-		require.NoError(t, err, path)
 	}
 }
 
