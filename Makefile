@@ -15,10 +15,9 @@ PARALLEL     ?= 6
 # Packages at once.
 PACKAGES     ?= 2
 POLICIES     ?= 1000
-SCENARIO     ?=
+SCENARIOS    ?= step keda wave
 TRACES       ?=
 CONTROLLER   ?= ^(keda-default10|keda-tuned|keda-expert|ds2-10|ds2-50|flink-tuned|simple|capacity)$$
-SECONDS_EACH ?= 0
 VERSION      ?=
 REGISTRY     ?=
 PLATFORM     ?=
@@ -211,9 +210,13 @@ bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SE
 	$(GO) run ./bench/sim -seed $(SEED) -ablate all -controller '^capacity$$' -out bench/out/ablate.json
 
 .PHONY: bench-replay
-bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench: make bench-replay SCENARIO=<regexp> SECONDS_EACH=<number>
-	@mkdir -p bench/out
-	PULSAR=$(PULSAR) $(GO) run ./bench/replay -scenario '$(SCENARIO)' -seconds $(SECONDS_EACH) -out bench/out/replay.json -plots bench/out
+bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench (SCENARIOS="<name of examples/bench> ...")
+	@mkdir -p bench/out/replay
+	@for one in $(SCENARIOS); do \
+	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local -o json \
+	    > bench/out/replay/$$one.json || [ -s bench/out/replay/$$one.json ] || exit 1; done
+	$(GO) run ./bench/replay -scenarios '$(SCENARIOS:%=examples/bench/%.yaml)' -results bench/out/replay \
+	  -out bench/out/replay.json
 
 .PHONY: bench-keda
 bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no part of bench: a scenario, and PARTS=<outage,burst>

@@ -1,19 +1,21 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command replay compares the simulator with reality. It runs a few scenarios on real parts (a real Pulsar broker, a
-// real Kubernetes control plane with its HPA controller, the adapter as a process at its default intervals, replicas
-// that are Pulsar consumers or Pulsar's own Java function instances), measures the capacity and the start time of a
-// replica, and simulates the same loads with the same policy and these measurements.
+// Command replay compares the simulator with reality. The real half is kubectl pap bench run --local: a real Pulsar
+// broker, a real control plane with its HPA controller, the adapter as it ships, KEDA, and replicas that are Pulsar
+// consumers. This command simulates each contender of those scenarios with the same messages, and compares replica-hours
+// and late messages.
 //
-//	make bench-replay                             all scenarios, about 30 minutes
-//	go run ./bench/replay -scenario step -seconds 120
-//	go run ./bench/replay -again bench/out/replay.json   repeat the simulations of an earlier report
+//	make bench-replay                         three scenarios, about 30 minutes
+//	go run ./bench/replay -results bench/out/replay -scenarios examples/bench/step.yaml
 //
-// The times of polls and syncs influence a run as much as the policy does. Therefore the simulated polls, scrapes and
-// syncs happen at the times of the real ones, as seen in the adapter's counters, with the messages that really arrived.
-// Other random values are drawn 30 times, and the report compares the mean and has the extremes. It also has
-// simulations at random poll and sync times, which show how much of a result depends on them.
+// When polls and syncs happen influences a run as much as the policy does, and a real run does not tell it. So each
+// contender is simulated 30 times, and the load begins a second later each time: 30 s have all phases of polls of 10 s
+// and syncs of 15 s. The report has the mean and the extremes.
+//
+//	main.go      the command line, and reading scenarios with their results
+//	simulate.go  the simulations of a contender
+//	report.go    differences, goals, table and JSON
 //
 // Layer 3. It decides nothing, and judges only whether the two agree.
 package main

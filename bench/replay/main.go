@@ -4,100 +4,94 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
-
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"path/filepath"
+	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-func main() {
-	ctrl.SetLogger(logr.Discard()) // the Function Mesh of the tests would log into the table
-	command.Main("replay", run)
-}
+func main() { command.Main("replay", run) }
 
-// run writes its results after every scenario, so that an interruption loses only one.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
-	o, err := parseOptions(args, progress)
-	if err != nil {
+	flags := command.Flags("replay", progress)
+	files := flags.String("scenarios", "", "files with scenarios that were run, with spaces between them")
+	results := flags.String("results", "",
+		"directory with a result of each: kubectl pap bench run -f STEP.yaml --local -o json > DIRECTORY/STEP.json")
+	path := flags.String("out", "", "file for the numbers as JSON; none when empty")
+	if err := command.Parse(flags, args); err != nil {
 		return err
 	}
-	if o.again != "" {
-		return again(o, out)
+	if *files == "" || *results == "" {
+		return errors.New("-scenarios or -results is empty: name scenarios, and the directory with their results")
 	}
-	scenarios := o.scenarios()
-	if len(scenarios) == 0 && !o.covers() {
-		return fmt.Errorf("-scenario %s names none: they are %v", o.scenario, append(names(all()), coverageName))
-	}
-	env, end, err := open(ctx, progress)
-	if err != nil {
-		return err
-	}
-	defer end()
-	written := env.report()
-	if o.covers() {
-		output.Printf(progress, "%s: a minute and a half of real time ...\n", coverageName)
-		if written.Coverage, err = env.cover(ctx); err != nil {
-			return fmt.Errorf("measuring the coverage: %w", err)
-		}
-		if err := o.write(written); err != nil {
-			return err
-		}
-	}
-	for _, s := range scenarios {
-		output.Printf(progress, "%s: %s of real time ...\n", s.name, s.length)
-		happened, err := env.play(ctx, s)
+	r := report{Draws: draws, Scenarios: []comparison{}}
+	for file := range strings.FieldsSeq(*files) {
+		p, err := open(file, *results)
 		if err != nil {
-			return fmt.Errorf("running %s: %w", s.name, err)
-		}
-		measured := happened.measure()
-		result := compare(s, measured, happened.score(), happened.trace(), simulate(s, measured, happened.arrived()))
-		result.Decisions = decisions(happened.looks)
-		written.Scenarios = append(written.Scenarios, result)
-		if err := o.write(written); err != nil {
 			return err
 		}
+		for i, c := range p.scenario.Contenders {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			r.Scenarios = append(r.Scenarios, p.compare(c, p.result.Contenders[i]))
+		}
 	}
-	return written.table(out)
+	return errors.Join(output.JSON(*path, r), r.table(out))
 }
 
-// again repeats the simulations of an earlier report, with its measurements.
-func again(o options, out io.Writer) error {
-	text, err := os.ReadFile(o.again)
+// played is a scenario with the result of its run.
+type played struct {
+	scenario scenario.Scenario
+	schedule load.Schedule
+	result   bench.Result
+}
+
+// open reads a scenario and its result.
+func open(file, results string) (p played, err error) {
+	if p.scenario, p.schedule, err = scenario.Open(file); err != nil {
+		return played{}, err
+	}
+	path := filepath.Join(results, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))+".json")
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading an earlier report: %w", err)
+		return played{}, fmt.Errorf("-results: %w", err)
 	}
-	before, err := decode(text)
-	if err != nil {
-		return err
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p.result); err != nil {
+		return played{}, fmt.Errorf("reading result %s: %w", path, err)
 	}
-	written := before
-	written.Scenarios = nil
-	for _, r := range before.Scenarios {
-		s, ok := find(r.Name)
-		if !ok || !o.scenario.MatchString(r.Name) {
-			continue
-		}
-		s = s.lasting(r.length())
-		if r.ObjectiveSeconds > 0 {
-			s.objective = time.Duration(r.ObjectiveSeconds * float64(time.Second))
-		}
-		arrived := r.Trace.Arrived
-		if len(arrived) == 0 {
-			arrived = r.Trace.Rate // the planned load, in a report without counts
-		}
-		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured, arrived))
-		result.Decisions = r.Decisions
-		written.Scenarios = append(written.Scenarios, result)
+	return p, p.check(path)
+}
+
+// check rejects results of another scenario, and those that say nothing of the contenders.
+func (p played) check(path string) error {
+	var names, measured []string
+	for _, c := range p.scenario.Contenders {
+		names = append(names, c.Name)
 	}
-	if err := o.write(written); err != nil {
-		return err
+	for _, c := range p.result.Contenders {
+		measured = append(measured, c.Name)
 	}
-	return written.table(out)
+	switch {
+	case p.result.Verdict.Outcome == bench.NotMeasured:
+		return fmt.Errorf("result %s %s: run the scenario again", path, p.result.Verdict.Text())
+	case p.result.Scenario != p.scenario.Metadata.Name || len(names) == 0 || strings.Join(names, " ") !=
+		strings.Join(measured, " "):
+		return fmt.Errorf("result %s is of scenario %q with contenders %q: it must be of %q with %q", path, p.result.Scenario,
+			measured, p.scenario.Metadata.Name, names)
+	}
+	return nil
 }

@@ -4,219 +4,127 @@
 package main
 
 import (
-	"math/rand/v2"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
 const (
-	// draws is the number of simulations of a scenario: replicas and their starts vary, and so do polls and syncs where
-	// the timetable is unknown.
+	// draws is the number of simulations of a contender. The load of each begins a second later than that of the last.
 	draws = 30
-	// pollInterval and syncInterval are the shipped values of the adapter and the HPA controller, in seconds; polls vary
-	// by up to pollJitter of the interval.
-	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
-	// drainSeconds follow without arrivals, as in the real run.
-	drainSeconds = 180
-)
-
-// simulated is the result of all simulations of a scenario.
-type simulated struct {
-	figures
-	// replicas and backlog by second: the mean, and for replicas the extremes.
-	replicas, least, most, backlog []float64
-	// anyTime are the figures at random poll and sync times.
-	anyTime figures
-}
-
-// figures are the mean of a score over some runs, with the extremes.
-type figures struct {
-	Mean score `json:"mean"`
-	Low  score `json:"low"`
-	High score `json:"high"`
-}
-
-// simulate runs the scenario with the measurements and the messages that arrived; with nil, the planned load. Polls,
-// scrapes and syncs happen at the times of the real run if these are known.
-func simulate(s scenario, m measured, arrived []float64) simulated {
-	var own, others []simRun
-	for draw := range draws {
-		others = append(others, simulateOnce(s, m, arrived, anyTimetable(s, draw), draw))
-		if m.Timetable.known() {
-			own = append(own, simulateOnce(s, m, arrived, m.Timetable.within(s, draw), draw))
-		}
-	}
-	if !m.Timetable.known() {
-		own = others
-	}
-	all := fold(own)
-	all.anyTime = fold(others).figures
-	return all
-}
-
-// anyTimetable draws phases that are independent of the load.
-func anyTimetable(s scenario, draw int) baseline.Timetable {
-	luck := rand.New(rand.NewPCG(uint64(draw), 3)) //nolint:gosec // a reproducible model
-	until := float64(s.seconds() + drainSeconds)
-	wander := func() float64 { return pollInterval * (1 + pollJitter*(2*luck.Float64()-1)) }
-	steady := func() float64 { return syncInterval }
-	return baseline.Timetable{
-		Polls:   goOn([]float64{pollInterval * luck.Float64()}, until, wander),
-		Scrapes: goOn([]float64{pollInterval * luck.Float64()}, until, wander),
-		Syncs:   goOn([]float64{syncInterval * luck.Float64()}, until, steady),
-	}
-}
-
-// within places each event at a random time between the two readings of the counters around it. After the load, events
-// continue at the shipped intervals.
-func (t timetable) within(s scenario, draw int) baseline.Timetable {
-	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a reproducible model
-	until := float64(s.seconds() + drainSeconds)
-	moved := func(times []float64) (all []float64) {
-		for _, at := range times {
-			all = append(all, max(0, at+listenEvery.Seconds()*(luck.Float64()-0.5)))
-		}
-		return all
-	}
-	poll, sync := func() float64 { return pollInterval }, func() float64 { return syncInterval }
-	return baseline.Timetable{
-		Polls: goOn(moved(t.Polls), until, poll), Scrapes: goOn(moved(t.Scrapes), until, poll), Syncs: goOn(moved(t.Syncs),
-			until, sync),
-	}
-}
-
-// goOn extends at least one time at the interval.
-func goOn(times []float64, until float64, interval func() float64) (all []time.Duration) {
-	for _, at := range times {
-		all = append(all, time.Duration(at*float64(time.Second)))
-	}
-	for at := times[len(times)-1] + interval(); at < until; at += interval() {
-		all = append(all, time.Duration(at*float64(time.Second)))
-	}
-	return all
-}
-
-// simRun is one simulation.
-type simRun struct {
-	hours, late, actions, most float64
-	replicas, backlog          []float64
-}
-
-// modelOf returns the scenario for the simulator. Planned values replace missing measurements.
-func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
-	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
-	rate := s.rate()
-	p := model.Scenario{
-		Name: s.name, Seconds: s.seconds() + drainSeconds, Exact: true, // the publisher keeps time
-		Rate: func(second float64) float64 {
-			switch at := int(second); {
-			case at >= s.seconds():
-				return 0
-			case at < len(arrived):
-				return arrived[at]
-			default:
-				return rate(second)
-			}
-		},
-		Capacity: model.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none,
-			or(m.CapacitySpread, 0)),
-		Objective: s.objective, Initial: 1, Min: 1, Max: s.maxReplicas,
-		Start:      time.Duration((start + halfSecond) * float64(time.Second)),
-		Partitions: max(1, s.partitions), Batch: or(m.MessagesPerEntry, 1),
-		StartSpread: max(none, or(m.StartSpread, 0)), WarmUp: none, Measured: or(m.BusyAtSaturation, 1),
-		Slack: max(0, or(m.CallSlack, 0)),
-	}
-	if m.WarmUpSpeed != nil {
-		p.WarmUp = max(none, warmUp(*m.WarmUpSpeed))
-	}
-	return p
-}
-
-const (
-	// usualStart is the usual start time of a replica in addition to its delay, Light or Java.
-	usualStart = 2 * time.Second
-	// halfSecond is how much shorter a start is in the model, on average: it scales at the end of a second, and rounds up
-	// from its beginning.
-	halfSecond = 0.5
-	// none replaces 0, which the model reads as its default.
+	// none replaces 0, which the model reads as its default: replicas of bench run --local are all alike.
 	none = 1e-3
+	// usualStart is how long a replica takes to start beside local.startTime.
+	usualStart = time.Second
 )
 
-// warmUp returns the seconds from half to full speed for a replica with this share of its later speed in its first ten
-// seconds.
-func warmUp(speed float64) float64 {
-	const first, slowest = 10, 60
-	switch {
-	case speed >= 1:
-		return 0
-	case speed >= 0.75: // the warm-up ends within them, and a quarter of it is lost
-		return 4 * first * (1 - speed)
-	default:
-		return min(slowest, first/(4*max(none, speed-0.5)))
+// score of a run, real or simulated; the simulator's is the mean of its runs.
+type score struct {
+	ReplicaHours float64 `json:"replica_hours"`
+	LatePct      float64 `json:"late_pct"`
+	Actions      float64 `json:"actions"`
+	MaxReplicas  float64 `json:"max_replicas"`
+}
+
+// figures are pointers to those of a score.
+func (s *score) figures() []*float64 {
+	return []*float64{&s.ReplicaHours, &s.LatePct, &s.Actions, &s.MaxReplicas}
+}
+
+// scoreOf is the score of the real run.
+func scoreOf(c bench.Contender) score {
+	return score{
+		ReplicaHours: c.Usage.ReplicaHours, LatePct: 100 * c.Messages.LateRatio,
+		Actions: float64(c.Usage.ScaleChanges), MaxReplicas: float64(c.Usage.MostReplicas),
 	}
 }
 
-func or(value *float64, otherwise float64) float64 {
-	if value == nil {
-		return otherwise
+// simulate returns the mean of all simulations of a contender, and the extremes of each figure.
+func (p played) simulate(c scenario.Contender) (mean, low, high score) {
+	arriving := p.arriving()
+	for draw := range draws {
+		one := p.simulateOnce(c, arriving, draw)
+		if draw == 0 {
+			low, high = one, one
+		}
+		for i, value := range one.figures() {
+			*mean.figures()[i] += *value / draws
+			*low.figures()[i] = min(*low.figures()[i], *value)
+			*high.figures()[i] = max(*high.figures()[i], *value)
+		}
 	}
-	return *value
+	return mean, low, high
 }
 
-func simulateOnce(s scenario, m measured, arrived []float64, times baseline.Timetable, draw int) simRun {
-	system := model.New(modelOf(s, m, arrived), uint64(draw)) //nolint:gosec // small
-	decide := baseline.At(times)(system.Scenario())
-	var r simRun
+// arriving are the messages of each second, until the end of the watch.
+func (p played) arriving() []float64 {
+	all := make([]float64, int((p.schedule.End() + p.scenario.WatchAfter.Duration).Seconds()))
+	for due := range p.schedule.Due() {
+		all[min(len(all)-1, int(due.Seconds()))]++
+	}
+	return all
+}
+
+// simulateOnce simulates a load that begins after so many seconds. These do not count.
+func (p played) simulateOnce(c scenario.Contender, arriving []float64, idle int) (r score) {
+	system := model.New(p.model(c, arriving, idle), uint64(idle)) //nolint:gosec // small
+	controller := p.controller(c)(system.Scenario())
 	for range system.Scenario().Seconds {
 		system.Step()
-		r.backlog = append(r.backlog, system.Processable())
-		system.Scale(decide.Replicas(system))
+		system.Scale(controller.Replicas(system))
 	}
 	score := system.Score()
-	r.late = 100 * score.LateShare()
-	r.backlog = r.backlog[:s.seconds()]
-	before := score.Trace[0]
-	for _, now := range score.Trace[:s.seconds()] {
-		if now != before {
-			r.actions++
+	r.LatePct = 100 * score.LateShare()
+	lived := score.Trace[idle:]
+	for i, now := range lived {
+		if i > 0 && now != lived[i-1] {
+			r.Actions++
 		}
-		before = now
-		r.most = max(r.most, float64(now))
-		r.hours += float64(now) / time.Hour.Seconds()
-		r.replicas = append(r.replicas, float64(now))
+		r.MaxReplicas = max(r.MaxReplicas, float64(now))
+		r.ReplicaHours += float64(now) / time.Hour.Seconds()
 	}
 	return r
 }
 
-// fold is the mean of the runs, with the extremes.
-func fold(runs []simRun) simulated {
-	var s simulated
-	figure := func(pick func(score *score) **float64, of func(simRun) float64) {
-		mean, low, high := span(runs, of)
-		*pick(&s.Mean), *pick(&s.Low), *pick(&s.High) = &mean, &low, &high
+// model is the scenario for the simulator.
+func (p played) model(c scenario.Contender, arriving []float64, idle int) model.Scenario {
+	s := p.scenario
+	initial := max(1, *s.MinReplicas)
+	if c.Fixed != nil {
+		initial = c.Fixed.Replicas
 	}
-	figure(func(s *score) **float64 { return &s.ReplicaHours }, func(r simRun) float64 { return r.hours })
-	figure(func(s *score) **float64 { return &s.LatePct }, func(r simRun) float64 { return r.late })
-	figure(func(s *score) **float64 { return &s.Actions }, func(r simRun) float64 { return r.actions })
-	figure(func(s *score) **float64 { return &s.MaxReplicas }, func(r simRun) float64 { return r.most })
-	for second := range runs[0].replicas {
-		mean, low, high := span(runs, func(r simRun) float64 { return r.replicas[second] })
-		waiting, _, _ := span(runs, func(r simRun) float64 { return r.backlog[second] })
-		s.replicas, s.least, s.most = append(s.replicas, mean), append(s.least, low), append(s.most, high)
-		s.backlog = append(s.backlog, waiting)
+	batching := s.Messages.Batching
+	together := 1 + batching.MaxDelay.Seconds()*p.schedule.Messages(p.schedule.End())/p.schedule.End().Seconds()
+	return model.Scenario{
+		Name: s.Metadata.Name, Seconds: idle + len(arriving), Exact: true,
+		Rate: func(second float64) float64 {
+			if at := int(second) - idle; at >= 0 {
+				return arriving[at]
+			}
+			return 0
+		},
+		Capacity: model.Constant(1 / s.Function.ServiceTime.Seconds()), Spread: none, Objective: s.LatencyObjective.Duration,
+		Initial: int(initial), Min: int(*s.MinReplicas), Max: int(s.MaxReplicas),
+		Start: s.Local.StartTime.Duration + usualStart, StartSpread: none, WarmUp: none,
+		Partitions: max(1, s.Partitions), ReceiveQueue: float64(s.Function.ReceiverQueueSize),
+		Batch: min(float64(batching.MaxMessages), together),
 	}
-	return s
 }
 
-// span is the mean, the minimum and the maximum of a number over the runs.
-func span[T any](runs []T, of func(T) float64) (mean, low, high float64) {
-	low, high = of(runs[0]), of(runs[0])
-	for _, r := range runs {
-		value := of(r)
-		mean += value
-		low, high = min(low, value), max(high, value)
+// controller is the model of a contender.
+func (p played) controller(c scenario.Contender) baseline.New {
+	switch {
+	case c.Policy != nil:
+		return baseline.Policy(v1alpha1.AutoscalingPolicySpec{ScalingSpec: bench.Scaling(p.scenario, *c.Policy)})
+	case c.KEDAPulsar != nil:
+		return baseline.KEDA(float64(c.KEDAPulsar.Threshold))
+	case c.CPU != nil:
+		return baseline.CPU
+	default:
+		return baseline.Fixed(int(c.Fixed.Replicas))
 	}
-	return mean / float64(len(runs)), low, high
 }

@@ -38,9 +38,6 @@ type capacity struct {
 	decision policy.Decision
 	// falseCeilings were drawn while no downstream limit was reached.
 	falseCeilings int
-	// events are the remaining ones of a Timetable; follows is set if there is one.
-	events  []event
-	follows bool
 }
 
 // FalseCeilings is the number of ceilings that the model contradicts.
@@ -96,9 +93,6 @@ func (c *capacity) Replicas(system *model.System) int {
 	if slices.Contains(system.Scenario().Restarts, system.Second()) {
 		*c = *c.resumed(system)
 	}
-	if c.follows {
-		return c.follow(system)
-	}
 	if system.Second()%c.every == pollPhase%c.every {
 		c.ask(system)
 		c.scrape(system)
@@ -118,7 +112,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	}
 	fresh := newCapacity(system.Scenario(), c.without...)
 	fresh.spec, fresh.every = c.spec, c.every
-	fresh.desired, fresh.events, fresh.follows, fresh.falseCeilings = c.desired, c.events, c.follows, c.falseCeilings
+	fresh.desired, fresh.falseCeilings = c.desired, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(text, replicas, system.Time())
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -45,12 +44,12 @@ type reported struct {
 	status   v1alpha1.AutoscalingPolicyStatus
 }
 
-// observe runs a scenario like the controller, which writes a status if it is due.
-func observe(t *testing.T, s model.Scenario, of New) *run {
+// observe runs a scenario like the controller, which writes a status if it is due. Nothing sets replicas while the HPA
+// is stopped.
+func observe(t *testing.T, s model.Scenario, stopped model.Span) *run {
 	t.Helper()
 	system := model.New(s, 7)
-	c, ours := of(system.Scenario()).(*capacity)
-	require.True(t, ours)
+	c := newCapacity(system.Scenario())
 	r := &run{Scenario: system.Scenario(), policy: &v1alpha1.AutoscalingPolicy{Spec: c.spec}}
 	r.policy.Name, r.policy.Namespace, r.policy.UID, r.policy.Generation = "fn", "default", "uid-1", 1
 	r.policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
@@ -66,7 +65,9 @@ func observe(t *testing.T, s model.Scenario, of New) *run {
 		if c.decision.Time.Equal(system.Time()) {
 			r.reconcile(t, c, system.Second())
 		}
-		system.Scale(replicas)
+		if second := system.Second(); second < stopped.From || second >= stopped.To {
+			system.Scale(replicas)
+		}
 	}
 	return r
 }
@@ -144,14 +145,11 @@ func (r *run) outage(i, last int) bool {
 	return false
 }
 
-// withoutSyncs is a step of the load with a HorizontalPodAutoscaler that stops for ten minutes.
-func withoutSyncs() (model.Scenario, New) {
-	s := named("step")
+// hpaStops is a step of the load with a HorizontalPodAutoscaler that stops for ten minutes.
+func hpaStops() (s model.Scenario, stopped model.Span) {
+	s = named("step")
 	s.Name = "hpa-stops"
-	syncs := slices.DeleteFunc(periodic(1, 15, 3600), func(at time.Duration) bool {
-		return at > 9*time.Minute && at < 19*time.Minute
-	})
-	return s, At(Timetable{Polls: periodic(4.01, 10, 3600), Scrapes: periodic(4, 10, 3600), Syncs: syncs})
+	return s, model.Span{From: 9 * 60, To: 19 * 60}
 }
 
 func named(name string) model.Scenario {
@@ -162,9 +160,9 @@ func named(name string) model.Scenario {
 func TestConditionsAgreeWithEachOtherAndWithTheModel(t *testing.T) {
 	t.Parallel()
 	said := map[string]bool{}
-	check := func(s model.Scenario, of New) {
+	check := func(s model.Scenario, stopped model.Span) {
 		s.Seconds = min(s.Seconds, 2*3600)
-		r := observe(t, s, of)
+		r := observe(t, s, stopped)
 		for name, rule := range rules() {
 			if first, count := r.breaks(rule); count > 0 {
 				t.Errorf("%s: it does not hold that %s: %d times, first %s", s.Name, name, count, first)
@@ -177,9 +175,9 @@ func TestConditionsAgreeWithEachOtherAndWithTheModel(t *testing.T) {
 		}
 	}
 	for _, s := range append(suite.Named(), suite.HeldOut(7, 30)...) {
-		check(s.Scenario, Without())
+		check(s.Scenario, model.Span{})
 	}
-	check(withoutSyncs())
+	check(hpaStops())
 	for _, what := range []string{
 		"Ready NotFollowed", "Ready ReplicasNotStarting", "Ready Stale", "Ready ScaledToZero",
 		"ScalingLimited TooManyReplicas", "ScalingLimited ExternalLimit", "ObjectiveMet WithinObjective",
@@ -227,10 +225,10 @@ func TestARuleDetectsAWrongStatus(t *testing.T) {
 		return says(v1alpha1.ConditionObjectiveMet, metav1.ConditionFalse, reason)
 	}
 	runs := map[string]*run{}
-	stopped, of := withoutSyncs()
-	runs[stopped.Name] = observe(t, stopped, of)
+	hpa, stopped := hpaStops()
+	runs[hpa.Name] = observe(t, hpa, stopped)
 	for _, name := range []string{"step", "outage", "flood", "pods-pending-long", "ratelimit"} {
-		runs[name] = observe(t, named(name), Without())
+		runs[name] = observe(t, named(name), model.Span{})
 	}
 	for name, test := range map[string]struct {
 		scenario string

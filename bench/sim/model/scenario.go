@@ -69,9 +69,6 @@ type Scenario struct {
 	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest is fetching,
 	// acknowledging and conversion. 0 is the model's default.
 	StartSpread, WarmUp, Measured float64
-	// Slack is by which share calls take longer in a replica that waits for messages than in a busy one: a sleep, or a
-	// cold cache.
-	Slack float64
 	// CPU is the share of a busy replica's time that uses CPU; 0 is 1.
 	CPU float64
 

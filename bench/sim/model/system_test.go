@@ -267,19 +267,6 @@ func TestAScenarioMaySetStartAndMeasuredShare(t *testing.T) {
 	require.InDelta(t, 50*(0.5*11+0.005*55), system.set.replicas[3].processed, 1, "from half its speed")
 }
 
-func TestCallsOfAReplicaThatWaitsTakeLonger(t *testing.T) {
-	busy := func(rate, slack float64) float64 {
-		s := scenario()
-		s.Exact, s.Rate, s.Initial, s.Slack, s.Spread, s.Measured = true, Constant(rate), 1, slack, 1e-6, 1
-		system := New(s, 3)
-		run(system, still)
-		return system.InstancesSample().Instances[0].BusyTime.Seconds() / 600
-	}
-	require.InDelta(t, 0.5, busy(25, 0), 0.01)
-	require.InDelta(t, 0.55, busy(25, 0.1), 0.01)
-	require.InDelta(t, 1, busy(100, 0.1), 0.01, "one that has work all the time is as fast as it gets")
-}
-
 func TestExactArrivalsHaveNoLuck(t *testing.T) {
 	s := scenario()
 	s.Exact, s.Rate = true, func(second float64) float64 { return float64(int(second) % 3) }

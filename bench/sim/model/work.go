@@ -6,7 +6,7 @@ package model
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
 // measuredShare is the default of Scenario.Measured. Saturated Java instances of Pulsar 4.0.8 showed 0.98 to 0.995 for
-// calls of 1 to 20 ms: 0.02 to 0.25 ms pass between two calls (bench/replay, coverage).
+// calls of 1 to 20 ms: 0.02 to 0.25 ms pass between two calls.
 const measuredShare = 0.98
 
 // work is what one replica could do and has to do in a second: messages that it finishes, of which the work is that of
@@ -115,9 +115,6 @@ func (s shift) busy(one work, share float64) float64 {
 			return 0.9
 		}
 		return 0.02 * load
-	}
-	if load < 0.99 {
-		load = min(1, load*(1+s.scenario.Slack))
 	}
 	return s.scenario.Measured * load
 }

@@ -1,0 +1,158 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+)
+
+const step = `apiVersion: bench.pulsar-autoscaler.io/v1alpha1
+kind: Scenario
+metadata: {name: step}
+load: {duration: 4m, step: {from: 20, to: 150, at: 60s}}
+function: {serviceTime: 20ms}
+latencyObjective: 30s
+maxReplicas: 8
+watchAfter: 60s
+contenders:
+- {name: policy, policy: {}}
+- {name: tuned, kedaPulsar: {threshold: 750}}
+- {name: fixed, fixed: {replicas: 2}}
+`
+
+// write puts a scenario and a result into a directory, and returns flags that name them.
+func write(t *testing.T, result any) (args []string, out string) {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := json.Marshal(result)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "step.yaml"), []byte(step), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "step.json"), text, 0o600))
+	out = filepath.Join(dir, "replay.json")
+	return []string{"-scenarios=" + filepath.Join(dir, "step.yaml"), "-results=" + dir, "-out=" + out}, out
+}
+
+// measured is a result of the scenario.
+func measured() bench.Result {
+	r := bench.Result{Scenario: "step", LoadSeconds: 240, WatchSeconds: 60, LatencyObjectiveSeconds: 30}
+	r.Verdict.Outcome = bench.Met
+	for _, name := range []string{"policy", "tuned", "fixed"} {
+		c := bench.Contender{Name: name, Usage: bench.Usage{ReplicaHours: 2.0 * 300 / 3600, ScaleChanges: 3, MostReplicas: 2}}
+		c.Messages.LateRatio = 0.5
+		r.Contenders = append(r.Contenders, c)
+	}
+	return r
+}
+
+// compared are the comparisons of a result by contender.
+func compared(t *testing.T, r bench.Result) map[string]comparison {
+	t.Helper()
+	args, path := write(t, r)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), args, &out, io.Discard))
+	require.Contains(t, out.String(), "within goals")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var written report
+	require.NoError(t, json.Unmarshal(text, &written))
+	require.Equal(t, draws, written.Draws)
+	all := map[string]comparison{}
+	for _, one := range written.Scenarios {
+		require.Equal(t, "step", one.Name)
+		require.Equal(t, 300, one.Seconds)
+		all[one.Contender] = one
+	}
+	require.Len(t, all, 3)
+	return all
+}
+
+func TestDifferencesAreRealBesideSimulated(t *testing.T) {
+	r := measured()
+	fixed := compared(t, r)["fixed"]
+	require.InDelta(t, 2.0*300/3600, fixed.Sim.ReplicaHours, 1e-9, "two replicas for 300 s, without the seconds before")
+	require.InDelta(t, 1, fixed.ReplicaHoursRatio, 1e-9)
+	require.InDelta(t, 2, fixed.Sim.MaxReplicas, 1e-9)
+	require.Zero(t, fixed.Sim.Actions)
+	require.InDelta(t, 3, fixed.Real.Actions, 1e-9)
+	require.InDelta(t, 50, fixed.Real.LatePct, 1e-9)
+	require.Greater(t, fixed.Sim.LatePct, 40.0, "they process 100 of 150 messages/s for three minutes")
+	require.InDelta(t, 50-fixed.Sim.LatePct, fixed.LateDifference, 1e-9)
+
+	r.Contenders[2].Usage.ReplicaHours *= 1.1
+	r.Contenders[2].Messages.LateRatio = fixed.Sim.LatePct/100 + 0.015
+	near := compared(t, r)["fixed"]
+	require.InDelta(t, 1.1, near.ReplicaHoursRatio, 1e-9)
+	require.InDelta(t, 1.5, near.LateDifference, 1e-9)
+	require.True(t, near.Within)
+	r.Contenders[2].Messages.LateRatio += 0.01
+	require.False(t, compared(t, r)["fixed"].Within, "2.5 percentage points")
+	r.Contenders[2].Messages.LateRatio -= 0.01
+	r.Contenders[2].Usage.ReplicaHours *= 1.1
+	require.False(t, compared(t, r)["fixed"].Within, "replica-hours are 1.21 of the simulated")
+}
+
+func TestContendersScaleInTheSimulator(t *testing.T) {
+	all := compared(t, measured())
+	for _, name := range []string{"policy", "tuned"} {
+		one := all[name]
+		require.GreaterOrEqual(t, one.Sim.MaxReplicas, 3.0, name)
+		require.LessOrEqual(t, one.SimHigh.MaxReplicas, 8.0, name)
+		require.Positive(t, one.SimLow.Actions, name)
+		require.Less(t, one.SimLow.ReplicaHours, one.SimHigh.ReplicaHours, "%s: the phases of polls differ", name)
+	}
+	require.Less(t, all["policy"].Sim.LatePct, all["tuned"].Sim.LatePct)
+}
+
+func TestRunSaysWhatToChange(t *testing.T) {
+	good := measured()
+	other, unmeasured, fewer := good, good, good
+	other.Scenario = "wave"
+	unmeasured.Verdict = bench.Verdict{Outcome: bench.NotMeasured, Reason: "fixed: a slow machine"}
+	fewer.Contenders = good.Contenders[:2]
+	for name, test := range map[string]struct {
+		result any
+		want   string
+	}{
+		"a result of another scenario": {other, `is of scenario "wave" with contenders ["policy" "tuned" "fixed"]`},
+		"a result of fewer contenders": {fewer, `it must be of "step" with ["policy" "tuned" "fixed"]`},
+		"a run that measured nothing":  {unmeasured, "could not be measured: fixed: a slow machine"},
+		"a file of something else":     {map[string]any{"replicas": 3}, `unknown field "replicas"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args, _ := write(t, test.result)
+			require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), test.want)
+		})
+	}
+	require.ErrorContains(t, run(t.Context(), nil, io.Discard, io.Discard), "-scenarios or -results is empty")
+	args := []string{"-scenarios=step.yaml", "-results=."}
+	require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), "reading scenario step.yaml")
+}
+
+func TestMessagesArriveWhenTheyAreDue(t *testing.T) {
+	args, _ := write(t, measured())
+	p, err := open(args[0][len("-scenarios="):], args[1][len("-results="):])
+	require.NoError(t, err)
+	arriving := p.arriving()
+	require.Len(t, arriving, 300)
+	require.InDelta(t, 20, arriving[30], 1)
+	require.InDelta(t, 150, arriving[100], 1)
+	require.Zero(t, arriving[250])
+	m := p.model(p.scenario.Contenders[0], arriving, 7)
+	require.Equal(t, 307, m.Seconds)
+	require.Zero(t, m.Rate(6))
+	require.InDelta(t, arriving[100], m.Rate(107), 0)
+	require.InDelta(t, 50, m.Capacity(0), 1e-9)
+	require.InDelta(t, 1+0.01*28_200/240, m.Batch, 1e-9, "a batch has what is published within 10 ms of its first")
+	require.Equal(t, time.Second, m.Start)
+}
