@@ -21,7 +21,6 @@ CONTROLLER   ?= ^(keda-default10|keda-tuned|keda-expert|ds2-10|ds2-50|flink-tune
 VERSION      ?=
 REGISTRY     ?=
 PLATFORM     ?=
-PARTS        ?= outage,burst
 
 # One set of flags for all builds, so that a package is compiled once for the product, the tests and the control plane,
 # also in another clone. Paths of this machine would tell clones apart, and debug information takes an eighth of a build.
@@ -155,10 +154,10 @@ fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fix
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record
 
 .PHONY: bench
-bench: bench-go bench-metrics bench-poll bench-policies ## All benchmarks; tables on screen, the same numbers as JSON (bench-go: CSV) under bench/out
+bench: bench-go bench-metrics bench-policies ## All benchmarks; tables on screen, the same numbers as JSON (bench-go: CSV) under bench/out
 
 .PHONY: bench-go
-bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COUNT runs, summed up by benchstat)
+bench-go: ## Go benchmarks: decoding an answer, also as KEDA does, reading the store, deciding (COUNT runs, summed up by benchstat)
 	@mkdir -p bench/out
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./backlog/... ./policy/... ./provider/... > bench/out/go.txt \
 	  || { cat bench/out/go.txt; exit 1; }
@@ -170,13 +169,8 @@ bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16
 	@mkdir -p bench/out
 	$(GO) run ./bench/metrics -out bench/out/metrics.json
 
-.PHONY: bench-poll
-bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request for each trigger
-	@mkdir -p bench/out
-	$(GO) run ./bench/poll -out bench/out/poll.json
-
 .PHONY: bench-policies
-bench-policies: ## 300 policies at once on a real control plane: until all have HorizontalPodAutoscalers, and statuses written a second
+bench-policies: ## 300 policies at once on a real control plane: until all have HorizontalPodAutoscalers, and until messages wake all
 	@mkdir -p bench/out
 	$(GO) run ./bench/policies -out bench/out/policies.json
 
@@ -219,10 +213,12 @@ bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of benc
 	  -out bench/out/replay.json
 
 .PHONY: bench-keda
-bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no part of bench: a scenario, and PARTS=<outage,burst>
+bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 30 minutes and no part of bench: two scenarios, and 300 targets
 	@mkdir -p bench/out
-	PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/keda.yaml --local --html bench/out/keda.html
-	PULSAR=$(PULSAR) $(GO) run ./bench/keda -parts '$(PARTS)' -out bench/out/keda.json
+	@for one in keda outage; do \
+	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local \
+	    --html bench/out/$$one.html || exit 1; done
+	$(GO) run ./bench/policies -contenders ours,keda_pulsar -out bench/out/keda.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md

@@ -5,9 +5,13 @@ package pulsar
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,4 +95,70 @@ func BenchmarkDecodeTopics(b *testing.B) {
 			b.Fatal(topics, err)
 		}
 	}
+}
+
+// kedaStats is what KEDA's pulsar scaler decodes, by the fields that take time (pkg/scalers/pulsar_scaler.go, read at
+// 00efa84).
+type kedaStats struct {
+	MsgRateIn       float64 `json:"msgRateIn"`
+	MsgThroughputIn float64 `json:"msgThroughputIn"`
+	BytesInCounter  int     `json:"bytesInCounter"`
+	MsgInCounter    int     `json:"msgInCounter"`
+	Publishers      []any   `json:"publishers"`
+	Subscriptions   map[string]struct {
+		MsgRateOut float64 `json:"msgRateOut"`
+		MsgBacklog int64   `json:"msgBacklog"`
+		Type       string  `json:"type"`
+		Consumers  []any   `json:"consumers"`
+	} `json:"subscriptions"`
+}
+
+// BenchmarkPolls reads ten topics of 4 partitions once. KEDA requests each whole. We request whole the one with a
+// backlog, and the others without the 2 consumers of each partition.
+func BenchmarkPolls(b *testing.B) {
+	const topics, partitions = 10, 4
+	whole, slim := stretched(b, partitions, 2), stretched(b, partitions, 0)
+	sent := func(b *testing.B, answers ...[]byte) {
+		b.Helper()
+		total := 0
+		for _, answer := range answers {
+			var packed bytes.Buffer
+			writer := gzip.NewWriter(&packed)
+			_, err := writer.Write(answer)
+			require.NoError(b, errors.Join(err, writer.Close()))
+			total += packed.Len()
+		}
+		b.ReportMetric(float64(total), "sent-bytes/op")
+	}
+	b.Run("ours", func(b *testing.B) {
+		answers := append([][]byte{whole}, slices.Repeat([][]byte{slim}, topics-1)...)
+		b.ReportAllocs()
+		for b.Loop() {
+			for i, answer := range answers {
+				detail := backlog.Slim
+				if i == 0 {
+					detail = backlog.Full
+				}
+				_, err := decodePartitionedStats(bytes.NewReader(answer), "persistent://public/default/dp", partitions,
+					backlog.Request{Detail: detail})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		sent(b, answers...)
+	})
+	b.Run("as KEDA", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for range topics {
+				body, err := io.ReadAll(bytes.NewReader(whole))
+				var answer kedaStats
+				if err = errors.Join(err, json.Unmarshal(body, &answer)); err != nil || len(answer.Subscriptions) != 1 {
+					b.Fatal(len(answer.Subscriptions), err)
+				}
+			}
+		}
+		sent(b, slices.Repeat([][]byte{whole}, topics)...)
+	})
 }
