@@ -4,58 +4,34 @@
 package fake
 
 import (
-	"math"
 	"sync"
 	"time"
 )
 
-const (
-	// Capacity of one replica, in messages per second.
-	Capacity = 25
-	// step of the integration: the fast wave takes 47 s.
-	step = 500 * time.Millisecond
-)
-
-// Waves are how far a publish rate varies around its mean, in shares of it: slowly within 4 minutes, and fast within 47
-// s. The zero value is a constant rate.
-type Waves struct{ Slow, Fast float64 }
+// Capacity of one replica, in messages per second.
+const Capacity = 25
 
 // Load is how much is published to one Function, and the work of its replicas. It is safe for concurrent use.
 type Load struct {
-	// phase of the waves, from 0 to 1.
-	phase float64
-	waves Waves
-	begun time.Time
-
 	// mu guards the fields below.
 	mu    sync.Mutex
 	until time.Time
-	// mean is the publish rate in messages per second.
-	mean     float64
+	// rate is what is published, in messages per second.
+	rate     float64
 	replicas int
 	// published and done are numbers of messages.
 	published, done float64
 }
 
 // NewLoad returns the load of a Function with one replica.
-func NewLoad(mean, phase float64, waves Waves, now time.Time) *Load {
-	return &Load{mean: mean, phase: phase, waves: waves, begun: now, until: now, replicas: 1}
-}
+func NewLoad(rate float64, now time.Time) *Load { return &Load{rate: rate, until: now, replicas: 1} }
 
-// rate is the publish rate at a time. mu is held, or nothing else has the load.
-func (l *Load) rate(at time.Time) float64 {
-	const slow, fast = 240, 47
-	t := at.Sub(l.begun).Seconds()
-	swing := func(period float64) float64 { return math.Sin(2 * math.Pi * (t/period + l.phase)) }
-	return l.mean * (1 + l.waves.Slow*swing(slow) + l.waves.Fast*swing(fast))
-}
-
-// Publish sets the mean publish rate.
-func (l *Load) Publish(mean float64, now time.Time) {
+// Publish sets the publish rate.
+func (l *Load) Publish(rate float64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.advance(now)
-	l.mean = mean
+	l.rate = rate
 }
 
 // Scale sets the number of working replicas.
@@ -76,16 +52,10 @@ func (l *Load) Counts(now time.Time) Counts {
 
 // advance publishes and processes up to now. Callers hold mu.
 func (l *Load) advance(now time.Time) {
-	for l.until.Before(now) {
-		next := l.until.Add(step)
-		if next.After(now) {
-			next = now
-		}
-		seconds := next.Sub(l.until).Seconds()
-		l.published += l.rate(l.until) * seconds
-		l.done = min(l.published, l.done+float64(l.replicas)*Capacity*seconds)
-		l.until = next
-	}
+	seconds := max(0, now.Sub(l.until).Seconds())
+	l.published += l.rate * seconds
+	l.done = min(l.published, l.done+float64(l.replicas)*Capacity*seconds)
+	l.until = now
 }
 
 // Loads are those of Functions by their names.

@@ -1,21 +1,23 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command policies measures the cost of many policies on a real control plane: how long 300 policies created at once
-// take to get their HorizontalPodAutoscalers, and how many status writes per second follow under a load that keeps
-// changing.
+// Command policies measures many autoscalers at once on a real control plane: how long 300 policies that are created at
+// once take to get their HorizontalPodAutoscalers, and how long their Functions, which are at zero, take to wake when
+// all of them get messages at the same moment. With -contenders it does the same with policies by KEDA, and with KEDA's
+// own pulsar scaler.
 //
 //	go run ./bench/policies -out bench/out/policies.json
+//	go run ./bench/policies -contenders ours,keda_pulsar -out bench/out/keda.json    on real KEDA, 12 minutes
 //
-// The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real and run as shipped. Package
-// fake replaces Pulsar: it responds as the admin service does, with one topic for each Function. Its publish rate
-// varies by up to 80 %, and a replica processes 25 messages a second. It also replaces Function Mesh: the status of a
-// Function follows its spec at once, and there are no pods.
+// The API server, etcd, the HorizontalPodAutoscaler controller, the adapter and KEDA are real and run as shipped.
+// Package fake replaces Pulsar: it responds as the admin service does, with one topic for each Function. It also
+// replaces Function Mesh: the status of a Function follows its spec at once, and there are no pods, so that no message
+// is processed.
 //
-//	main.go    flags, the order of things
-//	scene.go   Functions, their load and policies, and what follows their changes
-//	count.go   counting what the API server was told, by watching it
-//	report.go  budget, table, JSON
+//	main.go       flags, the order of things
+//	contender.go  the objects of contenders, and when they are ready
+//	crowd.go      the Functions, and what the API server was told about them
+//	report.go     table, JSON
 //
-// Layer 3. It does not judge durations, but prints the goal of each; report.go has the budget.
+// Layer 3. It does not judge durations, but prints the goal of policies. What many policies cost is in bench/scale.
 package main

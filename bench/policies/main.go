@@ -9,18 +9,33 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/watch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// readyTimeout is several times what KEDA takes for 300 ScaledObjects.
+	readyTimeout = 10 * time.Minute
+	// wakeTimeout is 4 times the duration of KEDA's pull.
+	wakeTimeout = 2 * time.Minute
+	look        = 20 * time.Millisecond
 )
 
 func main() {
@@ -30,9 +45,10 @@ func main() {
 
 // bench is the command line.
 type bench struct {
-	policies       int
-	settle, steady time.Duration
-	stage          stage.Config
+	policies   int
+	contenders []string
+	calm       time.Duration
+	stage      stage.Config
 	// jsonPath is a file; empty is none.
 	jsonPath      string
 	out, progress io.Writer
@@ -41,36 +57,49 @@ type bench struct {
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	b := bench{stage: stage.Config{Progress: progress}, out: out, progress: progress}
 	flags := command.Flags("policies", progress)
-	flags.IntVar(&b.policies, "policies", 300, "policies to create at once, from 1 to 10000")
-	flags.DurationVar(&b.settle, "settle", time.Minute, "between the last HorizontalPodAutoscaler and the steady state")
-	flags.DurationVar(&b.steady, "steady", 2*time.Minute,
-		"how long statuses are counted; 4 minutes are a whole swing of the load")
+	flags.IntVar(&b.policies, "policies", 300, "autoscalers of each contender, from 1 to 10000")
+	names := flags.String("contenders", direct, "contenders with commas between them: "+strings.Join(all(), ", "))
+	flags.DurationVar(&b.calm, "calm", 45*time.Second,
+		"between the last autoscaler and the messages; KEDA may delay requests beyond its pollingInterval of 30s")
 	flags.StringVar(&b.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
 	if err := command.Parse(flags, args); err != nil {
 		return err
 	}
-	switch {
-	case b.policies < 1 || b.policies > 10_000:
-		return fmt.Errorf("-policies is %d: it must be from 1 to 10000", b.policies)
-	case b.settle < 0 || b.steady < time.Second:
-		return fmt.Errorf("-settle is %s and -steady %s: they must be at least 0s and 1s", b.settle, b.steady)
+	b.contenders = strings.Split(*names, ",")
+	for _, name := range b.contenders {
+		if !slices.Contains(all(), name) {
+			return fmt.Errorf("-contenders names %q: it may name %s", name, strings.Join(all(), ", "))
+		}
+	}
+	if b.policies < 1 || b.policies > 10_000 || b.calm < 0 {
+		return fmt.Errorf("-policies is %d and -calm %s: they must be from 1 to 10000, and at least 0s", b.policies, b.calm)
 	}
 	return b.run(ctx)
 }
 
+// run writes its results after each contender, so that an interruption loses only one.
 func (b bench) run(ctx context.Context) error {
-	measured, err := b.measure(ctx)
+	bins, err := binaries.BuildControlPlane(ctx, b.progress)
 	if err != nil {
 		return err
 	}
-	if err := measured.writeTable(b.out); err != nil {
-		return err
+	r := report{
+		Kubernetes: bins.KubernetesVersion, CPUs: runtime.NumCPU(), Policies: b.policies,
+		AllHPAsGoalSeconds: allHPAsGoal.Seconds(), Contenders: map[string]result{},
 	}
-	return output.JSON(b.jsonPath, measured)
+	for _, name := range b.contenders {
+		if r.Contenders[name], err = b.measure(ctx, name); err != nil {
+			return fmt.Errorf("measuring %s: %w", name, err)
+		}
+		if err := output.JSON(b.jsonPath, r); err != nil {
+			return err
+		}
+	}
+	return r.writeTable(b.out)
 }
 
-// measure starts the scene, measures, and cleans up.
-func (b bench) measure(ctx context.Context) (measured report, err error) {
+// measure starts a control plane of its own, measures a contender, and cleans up.
+func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	defer func() {
@@ -79,81 +108,120 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 			err = errors.Join(err, ended)
 		}
 	}()
-	loads := newLoads(b.policies, time.Now())
-	adminURL, err := loads.Pulsar(time.Now).Serve(ctx, group)
+	c := newCrowd(b.policies)
+	adminURL, err := fake.Pulsar(c.counts).Serve(ctx, group)
 	if err != nil {
-		return measured, err
+		return r, err
 	}
-	b.stage.AdminURL = adminURL
-	s, err := stage.Open(ctx, b.stage)
+	config := b.stage
+	config.AdminURL = adminURL
+	if name != direct {
+		config.KEDA = &keda.Config{Progress: b.progress}
+	}
+	s, closeStage, err := testbed.Open(ctx, config)
 	if err != nil {
-		return measured, fmt.Errorf("setting the stage: %w", err)
+		return r, err
 	}
-	defer s.Close()
-	watching, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()})
-	if err != nil {
-		return measured, fmt.Errorf("making a client: %w", err)
-	}
-	sc := &scene{client: watching, loads: loads}
+	defer closeStage()
 	watches, endWatches := context.WithCancel(ctx)
 	defer endWatches() // before the stage ends
-	bins, err := binaries.BuildControlPlane(ctx, b.progress)
+	kube, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()})
 	if err != nil {
-		return measured, err
+		return r, fmt.Errorf("making a client: %w", err)
 	}
-	measured = report{
-		Kubernetes: bins.KubernetesVersion, CPUs: runtime.NumCPU(), Policies: b.policies,
-		AllHPAsGoalSeconds: allHPAsGoal.Seconds(), KEDAAllHPAsSeconds: kedaAllHPAs.Seconds(),
+	functions := fake.FunctionConfig{AdminURLs: []string{adminURL}, ServiceTime: time.Second}
+	if err := fake.CreateFunctions(ctx, kube, c.names, functions); err != nil {
+		return r, err
 	}
-	b.tell("creating %d Functions", b.policies)
-	if err := sc.createFunctions(ctx, adminURL); err != nil {
-		return measured, err
+	group.Go(func() error {
+		return fake.FollowFunctions(watches, kube, stage.Namespace, func(string, int) {})
+	})
+	group.Go(func() error { return c.follow(watches, kube) })
+	group.Go(func() error {
+		return fake.Follow(watches, kube, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
+			func(event watch.Event) error {
+				if event.Type == watch.Added {
+					c.autoscaler(time.Now())
+				}
+				return nil
+			})
+	})
+	r, err = scene{bench: b, crowd: c, client: kube, contender: name, adminURL: adminURL}.measure(ctx)
+	if err != nil {
+		return r, fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())
 	}
-	sc.watch(watches, group)
-	if err := b.measureCreation(ctx, sc, &measured); err != nil {
-		return measured, fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())
-	}
-	return measured, b.measureSteady(ctx, sc, &measured)
+	return r, nil
 }
 
-// measureCreation creates the policies and waits for the last HorizontalPodAutoscaler.
-func (b bench) measureCreation(ctx context.Context, s *scene, measured *report) error {
-	const look = 20 * time.Millisecond
-	b.tell("creating %d policies", b.policies)
+// scene has Functions on a control plane, without autoscalers.
+type scene struct {
+	bench
+	*crowd
+
+	client              client.Client
+	contender, adminURL string
+}
+
+func (s scene) measure(ctx context.Context) (result, error) {
+	r := result{Setting: setting(s.contender)}
+	if err := s.measureCreation(ctx, &r); err != nil {
+		return r, err
+	}
+	return r, s.measureWakes(ctx, &r)
+}
+
+// measureCreation creates the objects of a contender and waits for the last HorizontalPodAutoscaler.
+func (s scene) measureCreation(ctx context.Context, r *result) error {
+	s.tell("%s: creating %d objects", s.contender, s.policies)
 	begun := time.Now()
-	if err := s.createPolicies(ctx); err != nil {
-		return err
+	err := fake.Each(ctx, s.names, func(ctx context.Context, function string) error {
+		return s.client.Create(ctx, objectOf(s.contender, function, s.adminURL))
+	})
+	if err != nil {
+		return fmt.Errorf("creating autoscalers: %w", err)
 	}
-	measured.CreatedSeconds = time.Since(begun).Seconds()
-	err := cluster.WaitFor(ctx, "a HorizontalPodAutoscaler for each policy", look,
-		func(context.Context) (bool, string, error) {
-			count, _ := s.autoscalers.arrivals()
-			return count >= b.policies, fmt.Sprintf("%d of %d", count, b.policies), nil
-		})
+	r.CreatedSeconds = time.Since(begun).Seconds()
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	err = cluster.WaitFor(limited, "a HorizontalPodAutoscaler for each", look, func(context.Context) (bool, string, error) {
+		count := len(s.autoscalers())
+		return count >= s.policies, fmt.Sprintf("%d of %d", count, s.policies), nil
+	})
 	if err != nil {
 		return err
 	}
-	_, last := s.autoscalers.arrivals()
-	measured.FirstHPASeconds = s.autoscalers.firstArrival().Sub(begun).Seconds()
-	measured.AllHPAsSeconds = last.Sub(begun).Seconds()
-	return nil
+	came := s.autoscalers()
+	r.FirstHPASeconds = came[0].Sub(begun).Seconds()
+	r.AllHPAsSeconds = came[len(came)-1].Sub(begun).Seconds()
+	s.tell("%s: all have autoscalers after %.1f s", s.contender, r.AllHPAsSeconds)
+	return cluster.WaitFor(limited, "all to be ready", time.Second, func(ctx context.Context) (bool, string, error) {
+		return allReady(ctx, s.client)
+	})
 }
 
-// measureSteady counts writes while only the load changes.
-func (b bench) measureSteady(ctx context.Context, s *scene, measured *report) error {
-	b.tell("settling for %s", b.settle)
-	if err := command.Pause(ctx, b.settle); err != nil {
+// measureWakes publishes messages to all Functions and waits until they wake.
+func (s scene) measureWakes(ctx context.Context, r *result) error {
+	if err := command.Pause(ctx, s.calm); err != nil {
 		return err
 	}
-	b.tell("counting statuses for %s", b.steady)
-	begun, writes, scales := time.Now(), s.statuses.changed(), s.scales.changed()
-	if err := command.Pause(ctx, b.steady); err != nil {
+	if early := s.early(); len(early) > 0 {
+		return fmt.Errorf("%d Functions have replicas without messages, such as %s", len(early), early[0])
+	}
+	s.tell("%s: messages to each of %d Functions", s.contender, s.policies)
+	s.burst(time.Now())
+	limited, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	err := cluster.WaitFor(limited, "all Functions to wake", look, func(context.Context) (bool, string, error) {
+		woken := s.wakes().Woken
+		return woken == s.policies, fmt.Sprintf("%d of %d", woken, s.policies), nil
+	})
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
-	measured.setSteady(time.Since(begun), s.statuses.changed()-writes, s.scales.changed()-scales)
+	r.wakes = s.wakes() // some may not have woken, which is a result
 	return nil
 }
 
 func (b bench) tell(format string, args ...any) {
-	output.Printf(b.progress, format+"\n", args...)
+	output.Printf(b.progress, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

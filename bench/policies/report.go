@@ -11,62 +11,68 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
-const (
-	// allHPAsGoal is the goal for the time until 300 policies created at once have their HorizontalPodAutoscalers.
-	allHPAsGoal = 15 * time.Second
-	// kedaAllHPAs is the time of KEDA 2.21.0 for 300 ScaledObjects at once, 2 HorizontalPodAutoscalers a second, on 2 CPUs
-	// with its defaults: its client's limit of 20 requests a second and 5 parallel reconciles. It is a constant from one
-	// earlier measurement.
-	kedaAllHPAs = 150 * time.Second
-	// refreshEvery is policy.refreshEvery, the interval at which changing signals are written.
-	refreshEvery = time.Minute
-	// writesPerScale is the number of status writes for a change of the number of replicas: one with the decision, and one
-	// when the target has it.
-	writesPerScale = 2
-)
+// allHPAsGoal is the goal for the time until 300 policies created at once have their HorizontalPodAutoscalers.
+const allHPAsGoal = 15 * time.Second
 
 // report is the JSON output.
 type report struct {
 	Kubernetes string `json:"kubernetes"`
 	CPUs       int    `json:"cpus"`
-	Policies   int    `json:"policies"`
-	// AllHPAsSeconds and FirstHPASeconds count from the creation of the first policy; CreatedSeconds is when the last was
-	// created.
-	CreatedSeconds     float64 `json:"created_seconds"`
-	FirstHPASeconds    float64 `json:"first_hpa_seconds"`
-	AllHPAsSeconds     float64 `json:"all_hpas_seconds"`
-	AllHPAsGoalSeconds float64 `json:"all_hpas_goal_seconds"`
-	KEDAAllHPAsSeconds float64 `json:"keda_all_hpas_seconds"`
-	// Per second of the steady state: status writes of policies, their budget, and changes of spec.replicas of Functions.
-	SteadySeconds               float64 `json:"steady_seconds"`
-	StatusWritesPerSecond       float64 `json:"status_writes_per_second"`
-	StatusWritesBudgetPerSecond float64 `json:"status_writes_budget_per_second"`
-	ScalesPerSecond             float64 `json:"scales_per_second"`
+	// Policies of each contender.
+	Policies           int               `json:"policies"`
+	AllHPAsGoalSeconds float64           `json:"all_hpas_goal_seconds"`
+	Contenders         map[string]result `json:"contenders"`
 }
 
-// setSteady sets the numbers of the steady state.
-//
-// The budget: a status is written at every decision, and when signals moved by more than a tenth, once a minute.
-// So n policies under a changing load may write n/60 s, and two statuses for every change of the number of replicas.
-func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
-	r.SteadySeconds = elapsed.Seconds()
-	r.StatusWritesPerSecond = float64(writes) / r.SteadySeconds
-	r.ScalesPerSecond = float64(scales) / r.SteadySeconds
-	r.StatusWritesBudgetPerSecond = float64(r.Policies)/refreshEvery.Seconds() + writesPerScale*r.ScalesPerSecond
+// result of one contender.
+type result struct {
+	Setting string `json:"setting"`
+	// AllHPAsSeconds and FirstHPASeconds count from the creation of the first object; CreatedSeconds is when the last was
+	// created.
+	CreatedSeconds  float64 `json:"created_seconds"`
+	FirstHPASeconds float64 `json:"first_hpa_seconds"`
+	AllHPAsSeconds  float64 `json:"all_hpas_seconds"`
+	wakes
+}
+
+// wakes are how long Functions that got messages at the same moment took to wake.
+type wakes struct {
+	// Woken Functions had a replica before the timeout, and RightSized of them more than one at once.
+	Woken      int `json:"woken"`
+	RightSized int `json:"right_sized"`
+	// WokenP50Seconds, WokenP99Seconds and WokenMaxSeconds count from the publication of the messages until spec.replicas
+	// was at least 1; null if fewer than that share of all Functions woke.
+	WokenP50Seconds *float64 `json:"woken_p50_seconds"`
+	WokenP99Seconds *float64 `json:"woken_p99_seconds"`
+	WokenMaxSeconds *float64 `json:"woken_max_seconds"`
 }
 
 func (r report) writeTable(out io.Writer) error {
 	one := func(value float64) string { return output.Number(&value, 1) }
-	whole := func(value float64) string { return output.Number(&value, 0) }
-	title := fmt.Sprintf("%d policies at once on Kubernetes %s, everything on %d CPUs", r.Policies, r.Kubernetes, r.CPUs)
-	return output.Table(out, title, [][]string{
-		{"", "ours", "goal", "KEDA 2.21.0, 300"},
-		{"first HorizontalPodAutoscaler after, s", one(r.FirstHPASeconds), "", ""},
-		{
-			"all HorizontalPodAutoscalers after, s", one(r.AllHPAsSeconds), whole(r.AllHPAsGoalSeconds),
-			whole(r.KEDAAllHPAsSeconds),
-		},
-		{"status writes per second", one(r.StatusWritesPerSecond), one(r.StatusWritesBudgetPerSecond), ""},
-		{"replica changes per second", one(r.ScalesPerSecond), "", ""},
-	})
+	rows := [][]string{
+		{""}, {"first HorizontalPodAutoscaler after, s"}, {"all HorizontalPodAutoscalers after, s"},
+		{"Functions woken by messages"}, {"first replica after p50, s"}, {"p99, s"}, {"max, s"},
+		{"woken to more than one replica"},
+	}
+	settings := ""
+	for _, name := range all() {
+		c, measured := r.Contenders[name]
+		if !measured {
+			continue
+		}
+		settings += name + ": " + c.Setting + "\n"
+		for i, cell := range []string{
+			name, one(c.FirstHPASeconds), one(c.AllHPAsSeconds), output.Whole(&c.Woken), output.Number(c.WokenP50Seconds, 1),
+			output.Number(c.WokenP99Seconds, 1), output.Number(c.WokenMaxSeconds, 1), output.Whole(&c.RightSized),
+		} {
+			rows[i] = append(rows[i], cell)
+		}
+	}
+	title := fmt.Sprintf("%d autoscalers at once on Kubernetes %s, everything on %d CPUs; the goal of policies is %.0f s",
+		r.Policies, r.Kubernetes, r.CPUs, r.AllHPAsGoalSeconds)
+	if err := output.Table(out, title, rows); err != nil {
+		return err
+	}
+	output.Printf(out, "%s", settings)
+	return nil
 }

@@ -44,7 +44,7 @@ func (b bench) newScene(ctx context.Context, group *errgroup.Group, policies int
 	for i := range policies {
 		name, mean := fmt.Sprintf("fn-%05d", i), lowest+(highest-lowest)*float64(i)/float64(policies)
 		sc.names, sc.means = append(sc.names, name), append(sc.means, mean)
-		sc.loads[name] = fake.NewLoad(mean, 0, fake.Waves{}, time.Now())
+		sc.loads[name] = fake.NewLoad(mean, time.Now())
 		sc.loads[name].Scale(replicas, time.Now())
 	}
 	pulsar := sc.loads.Pulsar(time.Now)

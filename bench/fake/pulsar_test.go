@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package fake
 
 import (
 	"net/http"
@@ -15,14 +15,13 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
 // TestTheAdaptersReaderUnderstandsTheAnswers: the numbers are those of the load.
 func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	begun := time.Unix(1_800_000_000, 0)
 	now := begun.Add(10 * time.Second)
-	loads := newLoads(3, begun)
+	loads := Loads{"fn-0000": NewLoad(10, begun), "fn-0002": NewLoad(60, begun)}
 	server := httptest.NewServer(loads.Pulsar(func() time.Time { return now }))
 	defer server.Close()
 	address, err := url.Parse(server.URL)
@@ -31,17 +30,17 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	require.NoError(t, err)
 	defer source.Close()
 
-	const last = 2
-	loads[functionName(last)].Scale(2, begun)
-	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: server.URL}, Name: fake.TopicOf(functionName(last))}
+	const last = "fn-0002"
+	loads[last].Scale(2, begun)
+	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: server.URL}, Name: TopicOf(last)}
 	sample, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Full})
 	require.NoError(t, err)
 	require.Len(t, sample.Partitions, 1)
-	want := loads[functionName(last)].Counts(now)
+	want := loads[last].Counts(now)
 	require.Equal(t, want.Published, sample.Partitions[0].PublishedMessages)
 	require.Len(t, sample.Partitions[0].Subscriptions, 1)
 	subscription := sample.Partitions[0].Subscriptions[0]
-	require.Equal(t, "public/default/"+functionName(last), subscription.Name)
+	require.Equal(t, "public/default/"+last, subscription.Name)
 	require.Equal(t, want.Done, subscription.DeliveredMessages)
 	require.Len(t, subscription.Consumers, 2)
 	require.NotNil(t, sample.Partitions[0].AddedEntries)
@@ -50,7 +49,7 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, slim.Partitions[0].Subscriptions[0].Consumers)
 
-	topic.Name = fake.TopicOf("missing")
+	topic.Name = TopicOf("missing")
 	_, err = source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Full})
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	recorder := httptest.NewRecorder()

@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// burstMessages are published to each Function; no replica processes them.
+const burstMessages = 1000
+
+// crowd is the state of the Functions of a contender. It is safe for concurrent use.
+type crowd struct {
+	names []string
+	// mu guards the fields below.
+	mu       sync.Mutex
+	begun    time.Time
+	replicas map[string]int
+	// came has the times at which autoscalers appeared, in order.
+	came []time.Time
+	// waits are the times from the burst to a Function's first replica, and several counts Functions that had more than
+	// one then.
+	waits   []time.Duration
+	several int
+	woke    map[string]bool
+}
+
+func newCrowd(n int) *crowd {
+	c := &crowd{replicas: map[string]int{}, woke: map[string]bool{}}
+	for i := range n {
+		c.names = append(c.names, fmt.Sprintf("fn-%04d", i))
+		c.replicas[c.names[i]] = 0
+	}
+	return c
+}
+
+// counts are a broker's counts of a Function.
+func (c *crowd) counts(function string) (fake.Counts, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	replicas, known := c.replicas[function]
+	now := fake.Counts{Replicas: replicas}
+	if !c.begun.IsZero() {
+		now.Published = burstMessages
+	}
+	return now, known
+}
+
+// autoscaler records a new HorizontalPodAutoscaler.
+func (c *crowd) autoscaler(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.came = append(c.came, now)
+}
+
+func (c *crowd) autoscalers() []time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.came)
+}
+
+// burst is the moment at which all Functions get messages.
+func (c *crowd) burst(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = now
+}
+
+// follow records spec.replicas of the Functions until ctx ends.
+func (c *crowd) follow(ctx context.Context, kube client.WithWatch) error {
+	functions := &unstructured.UnstructuredList{}
+	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
+	return fake.Follow(ctx, kube, functions, stage.Namespace, func(event watch.Event) error {
+		now := time.Now()
+		function, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Deleted {
+			return nil
+		}
+		replicas, _, err := unstructured.NestedInt64(function.Object, "spec", "replicas")
+		if err != nil {
+			return fmt.Errorf("reading spec.replicas of %s: %w", function.GetName(), err)
+		}
+		c.scaled(function.GetName(), int(replicas), now)
+		return nil
+	})
+}
+
+// scaled records spec.replicas of a Function.
+func (c *crowd) scaled(function string, replicas int, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replicas[function] = replicas
+	if replicas == 0 || c.woke[function] || c.begun.IsZero() {
+		return
+	}
+	c.woke[function] = true
+	c.waits = append(c.waits, now.Sub(c.begun))
+	if replicas > 1 {
+		c.several++
+	}
+}
+
+// wakes sums up the Functions that woke.
+func (c *crowd) wakes() wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sorted := slices.Sorted(slices.Values(c.waits))
+	quantile := func(q float64) *float64 {
+		wait, known := output.Quantile(sorted, len(c.names), q)
+		if !known {
+			return nil
+		}
+		return new(wait.Seconds())
+	}
+	const median, rare, last = 0.5, 0.99, 1
+	return wakes{
+		Woken: len(c.waits), RightSized: c.several, WokenP50Seconds: quantile(median), WokenP99Seconds: quantile(rare),
+		WokenMaxSeconds: quantile(last),
+	}
+}
+
+// early returns the Functions that have replicas before the burst.
+func (c *crowd) early() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range c.names {
+		if c.begun.IsZero() && c.replicas[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
