@@ -5,30 +5,40 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// TestCLIMigrate moves a Function over in a namespace of its own, as a user with the permissions that the help of the
-// command names.
+// TestCLIMigrate moves a Function with Function Mesh's autoscaler over and back, in a namespace of its own, as a user
+// with the permissions that the help of the command names. No step moves a replica.
 func TestCLIMigrate(t *testing.T) {
 	t.Parallel()
-	const namespace, name, user = "moving", "moved", "mover"
+	const namespace, name, user, replicas = "moving", "moved", "mover", 2
 	theStage.Need(t)
 	place(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	place(t, mesh.Function(namespace, name, mesh.FunctionConfig{
-		Topics: []string{"moved"}, PulsarConfig: "absent", Replicas: 1, MaxReplicas: 6,
-	}))
+	topic := broker.TopicName(name + "-in")
+	require.NoError(t, scene.Broker.CreateTopic(t.Context(), topic, 0))
+	pulsar := mesh.PulsarConfig(namespace, "pulsar", scene.Broker.AdminURL(), scene.Broker.ServiceURL())
+	place(t, pulsar)
+	function := mesh.Function(namespace, name, mesh.FunctionConfig{
+		Topics: []string{topic}, PulsarConfig: pulsar.Name, Replicas: replicas, MinReplicas: replicas, MaxReplicas: 6,
+	})
+	require.NoError(t, unstructured.SetNestedField(function.Object, broker.TopicName(name+"-out"), "spec", "output", "topic"))
+	place(t, function)
 	place(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules: []rbacv1.PolicyRule{{
@@ -69,9 +79,28 @@ func TestCLIMigrate(t *testing.T) {
 	require.Equal(t, v1alpha1.ModeRecommend, p.Spec.Mode)
 	require.Equal(t, v1alpha1.ConflictTakeOver, p.Spec.ConflictPolicy)
 
-	out, err = migrateCommand("--apply", "--yes")
-	require.Error(t, err, "there is no Pulsar for it: %s", out)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "policy moved is not Ready: ")
+	own, ours := autoscalerNamed(name+"-function"), autoscalerNamed(plan.AutoscalerName(name))
+	own.Namespace, ours.Namespace = namespace, namespace
+	awaitMoved := func(moved bool) {
+		scene.Await(t, fmt.Sprint("the Function to be moved over: ", moved), func(ctx context.Context) (bool, string, error) {
+			withoutOwn, errOwn := gone(ctx, own)
+			withoutOurs, errOurs := gone(ctx, ours)
+			return withoutOwn == moved && withoutOurs != moved, fmt.Sprint(withoutOwn, withoutOurs), errors.Join(errOwn, errOurs)
+		})
+	}
+	awaitMoved(false)
+	out = awaitOutput(t, "the policy to be ready", func(...string) (string, error) { return migrateCommand("--apply", "--yes") })
+	require.Contains(t, out, "2 set today by maxReplicas of Function moved\n")
+	require.Contains(t, out, "pap/moved switched.")
+	require.Contains(t, out, "\n  kubectl -n moving delete pap moved\n")
+	awaitMoved(true)
+	require.NoError(t, scene.Client.Delete(t.Context(), &p))
+	scene.AwaitGone(t, &p)
+	awaitMoved(false)
+	require.Equal(t, int32(6), own.Spec.MaxReplicas)
+	for _, sample := range scene.Mesh.Timeline(namespace, name) {
+		require.Equal(t, replicas, sample.Desired, "at %s", sample.Time)
+	}
 }
 
 // awaitOutput runs a command until the API server knows the permissions of its user.

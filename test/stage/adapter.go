@@ -37,10 +37,14 @@ type Adapter struct {
 	caFile string
 }
 
-// build builds a program of the product.
-func (s *Stage) build(ctx context.Context, program, path string) error {
+// Build builds a program of the product, such as ./cmd/adapter.
+func Build(ctx context.Context, program, path string) error {
+	sources, err := moduleDir(ctx)
+	if err != nil {
+		return err
+	}
 	command := exec.CommandContext(ctx, "go", "build", "-o", path, program)
-	command.Dir = s.sources
+	command.Dir = sources
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w: %s", program, err, out)
 	}

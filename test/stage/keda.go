@@ -28,7 +28,7 @@ func (s *Stage) prepareKEDA(ctx context.Context, config *Config) (crds []string,
 		return nil, err
 	}
 	s.scalerBuilt = filepath.Join(s.dir, "scaler")
-	return own.Binaries.CRDs, s.build(ctx, "./cmd/scaler", s.scalerBuilt)
+	return own.Binaries.CRDs, Build(ctx, "./cmd/scaler", s.scalerBuilt)
 }
 
 // startKEDA starts a scaler without TLS, with an address that the adapter knows, and KEDA, which trusts the

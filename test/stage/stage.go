@@ -205,7 +205,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		return err
 	})
 	if !config.WithoutAdapter {
-		starting.Go(func() error { return s.build(ctx, "./cmd/adapter", s.built) })
+		starting.Go(func() error { return Build(ctx, "./cmd/adapter", s.built) })
 	}
 	return starting.Wait()
 }
