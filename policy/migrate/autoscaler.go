@@ -65,11 +65,7 @@ func (t *translator) scaledBy(hpa *autoscalingv2.HorizontalPodAutoscaler, title 
 	if d.existing != nil {
 		return
 	}
-	low := bound{hpaMinReplicas, "The default of minReplicas"}
-	if hpa.Spec.MinReplicas != nil {
-		low = bound{*hpa.Spec.MinReplicas, fieldMin}
-	}
-	d.bounds(origin, low, bound{hpa.Spec.MaxReplicas, fieldMax})
+	d.bounds(origin, boundOf(hpa.Spec.MinReplicas, fieldMin, hpaMinReplicas), bound{hpa.Spec.MaxReplicas, fieldMax})
 	if named := hpa.Spec.ScaleTargetRef; named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
 		d.comment(fieldTarget, "%s scales StatefulSet %s, which belongs to it.", origin, named.Name)
 	}
@@ -103,11 +99,11 @@ func (o objects) ownMaxReplicas(namespace string, ref autoscalingv2.CrossVersion
 // metrics explains what becomes of each metric.
 func (t *translator) metrics(d *draft, title string, metrics []autoscalingv2.MetricSpec) {
 	if len(metrics) == 0 {
-		d.note("%s, the default: %s", cpuAt(80), insteadOfCPU)
+		d.note("cpu at 80 %%, the default: %s", insteadOfCPU)
 	}
 	for _, m := range metrics {
-		resource := resourceOf(m)
-		switch text := describe(m); {
+		resource, text := metricOf(m).resource, describe(m)
+		switch {
 		case resource == corev1.ResourceCPU:
 			d.note("%s: %s", text, insteadOfCPU)
 		case resource == corev1.ResourceMemory:
@@ -125,59 +121,43 @@ func (t *translator) metrics(d *draft, title string, metrics []autoscalingv2.Met
 const insteadOfCPU = "CPU says little about a replica that waits for a database. The policy scales by backlog, rates " +
 	"and what one replica processes."
 
-func cpuAt(percent int32) string { return fmt.Sprintf("cpu at %d %%", percent) }
-
-// resourceOf is the resource of a metric; empty for other types.
-func resourceOf(m autoscalingv2.MetricSpec) corev1.ResourceName {
-	switch {
-	case m.Resource != nil:
-		return m.Resource.Name
-	case m.ContainerResource != nil:
-		return m.ContainerResource.Name
-	default:
-		return ""
-	}
+// metric is what the types of metrics have in common: a resource, or a name with a selector, and a target.
+type metric struct {
+	resource corev1.ResourceName
+	id       *autoscalingv2.MetricIdentifier
+	target   autoscalingv2.MetricTarget
 }
 
-// identifier is the name of a metric with its selector; nil for resources.
-func identifier(m autoscalingv2.MetricSpec) *autoscalingv2.MetricIdentifier {
+func metricOf(m autoscalingv2.MetricSpec) metric {
 	switch {
+	case m.Resource != nil:
+		return metric{resource: m.Resource.Name, target: m.Resource.Target}
+	case m.ContainerResource != nil:
+		return metric{resource: m.ContainerResource.Name, target: m.ContainerResource.Target}
 	case m.External != nil:
-		return &m.External.Metric
+		return metric{id: &m.External.Metric, target: m.External.Target}
 	case m.Object != nil:
-		return &m.Object.Metric
+		return metric{id: &m.Object.Metric, target: m.Object.Target}
 	case m.Pods != nil:
-		return &m.Pods.Metric
+		return metric{id: &m.Pods.Metric, target: m.Pods.Target}
 	default:
-		return nil
+		return metric{}
 	}
 }
 
 func isOfPulsar(m autoscalingv2.MetricSpec) bool {
-	id := identifier(m)
+	id := metricOf(m).id
 	return id != nil && strings.Contains(id.Name, "pulsar")
 }
 
 // describe is a metric with its target.
 func describe(m autoscalingv2.MetricSpec) string {
-	var target autoscalingv2.MetricTarget
-	switch {
-	case m.Resource != nil:
-		target = m.Resource.Target
-	case m.ContainerResource != nil:
-		target = m.ContainerResource.Target
-	case m.External != nil:
-		target = m.External.Target
-	case m.Object != nil:
-		target = m.Object.Target
-	case m.Pods != nil:
-		target = m.Pods.Target
+	of := metricOf(m)
+	name := string(of.resource)
+	if of.id != nil {
+		name = fmt.Sprintf("%s metric %s", m.Type, of.id.Name)
 	}
-	name := string(resourceOf(m))
-	if id := identifier(m); id != nil {
-		name = fmt.Sprintf("%s metric %s", m.Type, id.Name)
-	}
-	switch {
+	switch target := of.target; {
 	case target.AverageUtilization != nil:
 		return fmt.Sprintf("%s at %d %%", name, *target.AverageUtilization)
 	case target.AverageValue != nil:
@@ -194,7 +174,7 @@ func describe(m autoscalingv2.MetricSpec) string {
 func subscriptionOf(metrics []autoscalingv2.MetricSpec) *v1alpha1.Subscription {
 	var s *v1alpha1.Subscription
 	for _, m := range metrics {
-		id := identifier(m)
+		id := metricOf(m).id
 		if id == nil || id.Selector == nil {
 			continue
 		}

@@ -4,6 +4,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,14 +30,9 @@ func isDefault(policies []autoscalingv2.HPAScalingPolicy, defaults ...autoscalin
 		})
 }
 
-// hundredPercent allows to double the replicas within 15 s, or to remove all.
-func hundredPercent() autoscalingv2.HPAScalingPolicy {
-	return autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15}
-}
-
-// fourPods allows 4 replicas more within 15 s.
-func fourPods() autoscalingv2.HPAScalingPolicy {
-	return autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}
+// within15s allows that many pods or percent more or fewer within 15 s.
+func within15s(of autoscalingv2.HPAScalingPolicyType, value int32) autoscalingv2.HPAScalingPolicy {
+	return autoscalingv2.HPAScalingPolicy{Type: of, Value: value, PeriodSeconds: 15}
 }
 
 // behavior keeps the limits that a user set.
@@ -56,7 +52,7 @@ func (t *translator) behavior(d *draft, origin Origin, title string,
 	if isDisabled(*down) {
 		d.keepReplicas("behavior.scaleDown", origin)
 	}
-	if !isDefault(down.Policies, hundredPercent()) {
+	if !isDefault(down.Policies, within15s(autoscalingv2.PercentScalingPolicy, 100)) {
 		d.note("behavior.scaleDown.policies: not needed. A policy removes replicas when keeping them costs more than a " +
 			"change.")
 	}
@@ -80,7 +76,8 @@ func (t *translator) limitUp(d *draft, origin Origin, title string, up autoscali
 		rules.StabilizationWindowSeconds = window
 	}
 	least := up.SelectPolicy != nil && *up.SelectPolicy == autoscalingv2.MinChangePolicySelect
-	if least || !isDefault(up.Policies, fourPods(), hundredPercent()) {
+	if least || !isDefault(up.Policies, within15s(autoscalingv2.PodsScalingPolicy, 4),
+		within15s(autoscalingv2.PercentScalingPolicy, 100)) {
 		for _, one := range up.Policies[:min(maxPolicies, len(up.Policies))] {
 			rules.Policies = append(rules.Policies, v1alpha1.ScalingPolicy{
 				Type: v1alpha1.ScalingPolicyType(one.Type), Value: min(one.Value, maxPolicyValue),
@@ -124,25 +121,14 @@ func (d *draft) stabilize(origin Origin, seconds int32) {
 		"keeping them costs more than a change.", origin.object())
 }
 
-func (d *draft) rules() *v1alpha1.Behavior {
-	if d.spec.Behavior == nil {
-		d.spec.Behavior = &v1alpha1.Behavior{}
-	}
-	return d.spec.Behavior
-}
-
 func (d *draft) scaleUp() *v1alpha1.ScaleUpRules {
-	b := d.rules()
-	if b.ScaleUp == nil {
-		b.ScaleUp = &v1alpha1.ScaleUpRules{}
-	}
-	return b.ScaleUp
+	d.spec.Behavior = cmp.Or(d.spec.Behavior, &v1alpha1.Behavior{})
+	d.spec.Behavior.ScaleUp = cmp.Or(d.spec.Behavior.ScaleUp, &v1alpha1.ScaleUpRules{})
+	return d.spec.Behavior.ScaleUp
 }
 
 func (d *draft) scaleDown() *v1alpha1.ScaleDownRules {
-	b := d.rules()
-	if b.ScaleDown == nil {
-		b.ScaleDown = &v1alpha1.ScaleDownRules{}
-	}
-	return b.ScaleDown
+	d.spec.Behavior = cmp.Or(d.spec.Behavior, &v1alpha1.Behavior{})
+	d.spec.Behavior.ScaleDown = cmp.Or(d.spec.Behavior.ScaleDown, &v1alpha1.ScaleDownRules{})
+	return d.spec.Behavior.ScaleDown
 }

@@ -86,6 +86,14 @@ type bound struct {
 	field string
 }
 
+// boundOf is the limit in a field, or the default of the field.
+func boundOf(value *int32, field string, byDefault int32) bound {
+	if value == nil {
+		return bound{byDefault, "The default of " + field}
+	}
+	return bound{*value, field}
+}
+
 // bounds widen those of the draft to include the given ones.
 func (d *draft) bounds(origin Origin, low, high bound) {
 	lowest, highest := max(0, low.value), min(max(1, high.value), maxReplicas)

@@ -84,10 +84,7 @@ func (t *translator) own(namespace string, ref v1alpha1.ScaleTargetRef, fields m
 	if d.existing != nil {
 		return
 	}
-	low := bound{hpaMinReplicas, "The default of minReplicas"}
-	if spec.MinReplicas != nil {
-		low = bound{*spec.MinReplicas, fieldMin}
-	}
+	low := boundOf(spec.MinReplicas, fieldMin, hpaMinReplicas)
 	if plan.ReplicasOf(ref).Kind == string(v1alpha1.WorkloadSource) {
 		low.value = max(1, low.value) // without a replica a batch source discovers nothing
 	}

@@ -129,21 +129,13 @@ func (t *translator) withoutPulsarTrigger(title string, ref v1alpha1.ScaleTarget
 }
 
 func (d *draft) kedaBounds(origin Origin, spec scaledObjectSpec) {
-	low, high := bound{kedaMinReplicas, "The default of minReplicaCount"}, bound{
-		kedaMaxReplicas, "The default of maxReplicaCount",
-	}
-	if spec.MinReplicaCount != nil {
-		low = bound{*spec.MinReplicaCount, "minReplicaCount"}
-	}
-	if spec.MaxReplicaCount != nil {
-		high = bound{*spec.MaxReplicaCount, "maxReplicaCount"}
-	}
+	low := boundOf(spec.MinReplicaCount, "minReplicaCount", kedaMinReplicas)
 	if idle := spec.IdleReplicaCount; idle != nil && *idle < low.value {
 		d.note("minReplicaCount %d: minReplicas is idleReplicaCount, and a policy has one lower limit. It may run fewer "+
 			"than %d replicas while there is little to do.", low.value, low.value)
 		low = bound{*idle, "idleReplicaCount"}
 	}
-	d.bounds(origin, low, high)
+	d.bounds(origin, low, boundOf(spec.MaxReplicaCount, "maxReplicaCount", kedaMaxReplicas))
 	if seconds := spec.CooldownPeriod; seconds != nil && *d.spec.MinReplicas == 0 {
 		d.scaleDown().CooldownPeriodSeconds = new(min(*seconds, maxCooldown))
 		d.comment(fieldBehavior, "cooldownPeriodSeconds is cooldownPeriod of %s.", origin)

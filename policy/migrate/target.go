@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,23 +112,6 @@ func throughMesh(object *unstructured.Unstructured, ref v1alpha1.ScaleTargetRef)
 	}
 }
 
-// podTemplate is the part of a Deployment or StatefulSet that has the environment of its containers.
-type podTemplate struct {
-	Spec struct {
-		Template struct {
-			Spec struct {
-				Containers []struct {
-					Name string `json:"name"`
-					Env  []struct {
-						Name  string `json:"name"`
-						Value string `json:"value"`
-					} `json:"env"`
-				} `json:"containers"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-}
-
 // environment are the variables with a literal value in a container of the object, or in the first one. KEDA reads
 // metadata from them.
 func (o objects) environment(key objectKey, container string) map[string]string {
@@ -135,7 +119,11 @@ func (o objects) environment(key objectKey, container string) map[string]string 
 	if object == nil {
 		return nil
 	}
-	var decoded podTemplate
+	var decoded struct { // of a Deployment or StatefulSet
+		Spec struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
 		return nil // the variables are unknown then, and the translation names them
 	}
