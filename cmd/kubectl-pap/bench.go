@@ -50,6 +50,13 @@ type coded struct {
 func (c coded) ExitCode() int { return c.code }
 func (c coded) Unwrap() error { return c.error }
 
+func withCode(err error, code int) error {
+	if err == nil {
+		return nil
+	}
+	return coded{err, code}
+}
+
 func newBench(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{Use: "bench", Short: "Compare autoscalers under your own load"}
 	command.AddCommand(newBenchRun(streams), newBenchClean(streams), newBenchConsume())
@@ -91,19 +98,9 @@ func newBenchRun(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return coded{err, run.ExitUsage}
-}
+func usage(err error) error { return withCode(err, run.ExitUsage) }
 
-func unmeasured(err error) error {
-	if err == nil {
-		return nil
-	}
-	return coded{err, run.ExitNotMeasured}
-}
+func unmeasured(err error) error { return withCode(err, run.ExitNotMeasured) }
 
 func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOStreams) error {
 	config, err := o.config()
@@ -128,16 +125,15 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 	if result.Verdict.Outcome != "" {
 		err = errors.Join(err, o.write(result, streams))
 	}
+	code := result.Verdict.ExitCode()
 	switch {
 	case errors.Is(err, run.ErrNotConsumed):
 		return usage(err)
-	case err != nil:
+	case err == nil && code != run.ExitMet:
+		return coded{errors.New(result.Verdict.Text()), code}
+	default:
 		return unmeasured(err)
 	}
-	if code := result.Verdict.ExitCode(); code != run.ExitMet {
-		return coded{errors.New(result.Verdict.Text()), code}
-	}
-	return nil
 }
 
 // validate validates the flags.
@@ -169,8 +165,12 @@ func (o *benchRunOptions) config() (run.Config, error) {
 	if err := o.check(s); err != nil {
 		return run.Config{}, fmt.Errorf("reading scenario %s: %w", o.scenario, err)
 	}
-	target, err := o.benchTarget()
-	return run.Config{Scenario: s, Schedule: schedule, Target: target, Access: o.access}, err
+	config := run.Config{Scenario: s, Schedule: schedule, Access: o.access}
+	if o.target != "" {
+		config.Target = run.Target{Name: o.target, Topic: o.topic}
+		config.Target.Namespace, err = o.cluster.namespace()
+	}
+	return config, err
 }
 
 // check validates the scenario for the flags.
@@ -184,15 +184,6 @@ func (o *benchRunOptions) check(s scenario.Scenario) error {
 		return cmp.Or(s.CheckContenders(), s.CheckPulsar(), s.CheckFunction(),
 			s.CheckCredentials(o.access.ShowsCredentials()))
 	}
-}
-
-// benchTarget returns the zero value without --target.
-func (o *benchRunOptions) benchTarget() (run.Target, error) {
-	if o.target == "" {
-		return run.Target{}, nil
-	}
-	namespace, err := o.cluster.namespace()
-	return run.Target{Namespace: namespace, Name: o.target, Topic: o.topic}, err
 }
 
 // write writes the result in the requested formats.

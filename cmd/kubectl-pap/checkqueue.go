@@ -4,13 +4,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -98,34 +101,32 @@ func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (in
 	return largestQueue(spec)
 }
 
+// inputs are the topics of a Function or Sink.
+//
+// Source: Function Mesh v0.27.2, api/compute/v1alpha1/common.go.
+type inputs struct {
+	Input struct {
+		Topics      []string `json:"topics"`
+		SourceSpecs map[string]struct {
+			ReceiverQueueSize *int64 `json:"receiverQueueSize"`
+		} `json:"sourceSpecs"`
+	} `json:"input"`
+}
+
 // largestQueue of the topics that a Function or Sink consumes.
 func largestQueue(spec map[string]any) (int64, error) {
-	sources, _, err := unstructured.NestedMap(spec, "input", "sourceSpecs")
-	if err != nil {
-		return 0, err
-	}
-	topics, _, err := unstructured.NestedStringSlice(spec, "input", "topics")
-	if err != nil {
+	var decoded inputs
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &decoded); err != nil {
 		return 0, err
 	}
 	largest := int64(0)
-	for topic := range sources {
-		size, isSet, err := unstructured.NestedInt64(sources, topic, "receiverQueueSize")
-		if err != nil {
-			return 0, err
-		}
-		if !isSet {
-			size = defaultQueue
-		}
-		largest = max(largest, size)
+	for _, source := range decoded.Input.SourceSpecs {
+		largest = max(largest, ptr.Deref(source.ReceiverQueueSize, defaultQueue))
 	}
-	for _, topic := range topics {
-		if _, isSource := sources[topic]; !isSource {
+	for _, topic := range decoded.Input.Topics {
+		if _, isSource := decoded.Input.SourceSpecs[topic]; !isSource {
 			largest = max(largest, defaultQueue)
 		}
 	}
-	if largest == 0 { // a pattern, or sources of another form
-		largest = defaultQueue
-	}
-	return largest, nil
+	return cmp.Or(largest, defaultQueue), nil // a pattern, or sources of another form, have no size
 }

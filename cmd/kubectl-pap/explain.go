@@ -138,34 +138,20 @@ func (c clusterFlags) policy(ctx context.Context, name string) (p v1alpha1.Autos
 	return p, kube, nil
 }
 
-// completeName completes the name of a policy.
+// completeName completes the name of a policy. A shell shows no errors.
 func (c clusterFlags) completeName(command *cobra.Command, args []string,
 	_ string,
-) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+) (names []string, directive cobra.ShellCompDirective) {
+	namespace, err := c.namespace()
+	kube, unreachable := c.client()
+	if len(args) > 0 || err != nil || unreachable != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return c.policyNames(command.Context()), cobra.ShellCompDirectiveNoFileComp
-}
-
-// policyNames are for the completion of a shell, which shows no errors.
-func (c clusterFlags) policyNames(ctx context.Context) (names []string) {
-	namespace, err := c.namespace()
-	if err != nil {
-		return nil
-	}
-	kube, err := c.client()
-	if err != nil {
-		return nil
-	}
-	policies, err := selection{namespace: namespace, labels: labels.Everything()}.list(ctx, kube)
-	if err != nil {
-		return nil
-	}
+	policies, _ := selection{namespace, labels.Everything()}.list(command.Context(), kube)
 	for i := range policies {
 		names = append(names, policies[i].Name)
 	}
-	return names
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // mostEvents of a policy are shown.

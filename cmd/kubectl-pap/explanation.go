@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -242,16 +243,13 @@ func writerOf(p *v1alpha1.AutoscalingPolicy) writer {
 // attention are the conditions that are not as they should be, and the types of those that were not checked. Of
 // conditions that say the same, the first is there.
 func attention(conditions []metav1.Condition) (all []metav1.Condition, unchecked []string) {
-	type said struct{ reason, message string }
-	seen := map[said]bool{}
 	for _, c := range conditions {
-		one := said{c.Reason, c.Message}
+		said := func(other metav1.Condition) bool { return other.Reason == c.Reason && other.Message == c.Message }
 		switch {
-		case asItShould(c) || seen[one]:
+		case asItShould(c) || slices.ContainsFunc(all, said):
 		case c.Status == metav1.ConditionUnknown && c.Reason == v1alpha1.ReasonNotChecked:
 			unchecked = append(unchecked, c.Type)
 		default:
-			seen[one] = true
 			all = append(all, c)
 		}
 	}

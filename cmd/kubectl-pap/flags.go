@@ -152,32 +152,19 @@ func addAccess(flags *pflag.FlagSet, access *run.Access) {
 	flags.StringVar(&access.CAFile, "pulsar-ca-file", "", "PEM file of the authorities that signed Pulsar's certificates.")
 }
 
-// unit is the unit of a rangeFlag.
-type unit int
-
-const (
-	perSecond unit = iota
-	seconds
-)
-
 // rangeFlag is a flag for a number or its bounds: 50 or 40-60, and for durations 25s or 20s-1m.
 type rangeFlag struct {
-	unit  unit
+	kind  string // in the help text
+	parse func(text string) (float64, error)
 	value compare.Range
-	text  string
-	set   bool
+	text  string // empty if the flag is not set
 }
 
 // String returns the text of the flag.
 func (f *rangeFlag) String() string { return f.text }
 
 // Type is the name of the value in the help text.
-func (f *rangeFlag) Type() string {
-	if f.unit == seconds {
-		return "duration"
-	}
-	return "rate"
-}
+func (f *rangeFlag) Type() string { return f.kind }
 
 // Set parses a number, or two with a hyphen between them.
 func (f *rangeFlag) Set(text string) error {
@@ -201,18 +188,19 @@ func (f *rangeFlag) Set(text string) error {
 	if low == high {
 		f.value = compare.Exactly(low)
 	}
-	f.text, f.set = text, true
+	f.text = text
 	return nil
 }
 
-func (f *rangeFlag) parse(text string) (float64, error) {
-	if f.unit == seconds {
-		value, err := time.ParseDuration(text)
-		if err != nil || value < 0 || value > time.Hour {
-			return 0, fmt.Errorf("%q must be a duration from 0s to 1h, such as 25s, or a range such as 20s-40s", text)
-		}
-		return value.Seconds(), nil
+func parseSeconds(text string) (float64, error) {
+	value, err := time.ParseDuration(text)
+	if err != nil || value < 0 || value > time.Hour {
+		return 0, fmt.Errorf("%q must be a duration from 0s to 1h, such as 25s, or a range such as 20s-40s", text)
 	}
+	return value.Seconds(), nil
+}
+
+func parseRate(text string) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(value > 0 && value <= 1e9) {
 		return 0, fmt.Errorf("%q must be a number above 0 and at most 1e9, such as 50, or a range such as 40-60", text)

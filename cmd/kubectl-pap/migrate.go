@@ -180,19 +180,12 @@ type inventory struct {
 func (i inventory) read(ctx context.Context, from string) (migrate.Input, error) {
 	in := migrate.Input{MaxReplicas: from == fromAll || from == fromFunctionMesh}
 	var err error
-	for _, kind := range append(cluster.WorkloadKinds(), cluster.KindFunctionMesh) {
-		found, err := i.objects(ctx, kind)
-		if err != nil {
-			return in, err
-		}
-		in.Components = append(in.Components, found...)
+	components := append(cluster.WorkloadKinds(), cluster.KindFunctionMesh)
+	if in.Components, err = i.objects(ctx, components...); err != nil {
+		return in, err
 	}
-	for _, kind := range []string{cluster.KindStatefulSet, cluster.KindDeployment} {
-		found, err := i.objects(ctx, kind)
-		if err != nil {
-			return in, err
-		}
-		in.Workloads = append(in.Workloads, found...)
+	if in.Workloads, err = i.objects(ctx, cluster.KindStatefulSet, cluster.KindDeployment); err != nil {
+		return in, err
 	}
 	if from == fromAll || from == fromKEDA {
 		if in.ScaledObjects, err = i.objects(ctx, cluster.KindScaledObject); err != nil {
@@ -231,11 +224,16 @@ func selectables(objects []unstructured.Unstructured) map[string][]set.Selectabl
 	return found
 }
 
-// objects of a kind; none where it is not installed.
-func (i inventory) objects(ctx context.Context, kind string) ([]unstructured.Unstructured, error) {
-	found := cluster.NewUnstructuredList(kind)
-	err := i.list(ctx, resourceOf(kind), found)
-	return found.Items, err
+// objects of kinds; none of a kind that is not installed.
+func (i inventory) objects(ctx context.Context, kinds ...string) (all []unstructured.Unstructured, err error) {
+	for _, kind := range kinds {
+		found := cluster.NewUnstructuredList(kind)
+		if err := i.list(ctx, resourceOf(kind), found); err != nil {
+			return nil, err
+		}
+		all = append(all, found.Items...)
+	}
+	return all, nil
 }
 
 // resourceOf is the name of a resource, as a ClusterRole has it.

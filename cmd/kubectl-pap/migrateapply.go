@@ -73,11 +73,7 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 	}
 	var errs []error
 	for _, move := range moves {
-		var object client.Object = move.Policy
-		if move.Set != nil {
-			object = move.Set
-		}
-		err := m.kube.Create(ctx, object, fieldOwner, client.FieldValidation(metav1.FieldValidationStrict))
+		err := m.kube.Create(ctx, moveObject(move), fieldOwner, client.FieldValidation(metav1.FieldValidationStrict))
 		switch {
 		case apierrors.IsAlreadyExists(err):
 			errs = append(errs, fmt.Errorf("%s was created in namespace %s meanwhile, and is as it was: run this again",

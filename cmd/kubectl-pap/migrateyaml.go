@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
@@ -36,7 +37,7 @@ func writeMoves(out io.Writer, result migrate.Result) error {
 }
 
 // moveObject is the policy or the set.
-func moveObject(m migrate.Move) any {
+func moveObject(m migrate.Move) client.Object {
 	if m.Set != nil {
 		return m.Set
 	}
@@ -49,11 +50,7 @@ func writeMovesJSON(out io.Writer, moves []migrate.Move) error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{},
 	}
 	for _, m := range moves {
-		text, err := json.Marshal(moveObject(m))
-		if err != nil {
-			return fmt.Errorf("encoding the policy of %s: %w", m.Targets[0], err)
-		}
-		list.Items = append(list.Items, runtime.RawExtension{Raw: text})
+		list.Items = append(list.Items, runtime.RawExtension{Object: moveObject(m)})
 	}
 	return writeJSON(out, list)
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -133,20 +134,13 @@ func (o *loadOptions) override(f history.Function) (history.Function, error) {
 
 // server reads the files of the flags.
 func (o *serverOptions) server() (history.Server, error) {
-	s := history.Server{URL: o.url, Username: o.username}
-	for _, file := range []struct {
-		flag, path string
-		to         *string
-	}{{"prometheus-token-file", o.tokenFile, &s.Token}, {"prometheus-password-file", o.passwordFile, &s.Password}} {
-		content, err := readFile(file.flag, file.path)
-		if err != nil {
-			return s, err
-		}
-		*file.to = strings.TrimSpace(string(content))
-	}
-	var err error
-	s.CA, err = readFile("prometheus-ca-file", o.caFile)
-	return s, err
+	token, err := readFile("prometheus-token-file", o.tokenFile)
+	password, errPassword := readFile("prometheus-password-file", o.passwordFile)
+	authorities, errCA := readFile("prometheus-ca-file", o.caFile)
+	return history.Server{
+		URL: o.url, Token: strings.TrimSpace(string(token)), Username: o.username,
+		Password: strings.TrimSpace(string(password)), CA: authorities,
+	}, errors.Join(err, errPassword, errCA)
 }
 
 // readFile reads the file of a flag; nil without a path.

@@ -94,7 +94,10 @@ type modelOptions struct {
 }
 
 func newModelOptions() modelOptions {
-	return modelOptions{capacity: rangeFlag{unit: perSecond}, start: rangeFlag{unit: seconds}, cpuPercent: 100}
+	return modelOptions{
+		capacity: rangeFlag{kind: "rate", parse: parseRate}, start: rangeFlag{kind: "duration", parse: parseSeconds},
+		cpuPercent: 100,
+	}
 }
 
 // add adds the flags that simulate and plan have.
@@ -184,7 +187,9 @@ func (o *modelOptions) config(ctx context.Context, flags *pflag.FlagSet,
 	if err != nil {
 		return compare.Config{}, err
 	}
-	c.Load, c.Source = recorded.Load, o.source()
+	if c.Load, c.Source = recorded.Load, "Prometheus"; o.trace != "" {
+		c.Source = filepath.Base(o.trace)
+	}
 	if mode := policy.Spec.Mode; !mode.IsAuto() {
 		c.Notes = append(c.Notes, fmt.Sprintf("the policy has mode %s, and is simulated as if it had mode Auto", mode))
 	}
@@ -197,11 +202,11 @@ func (o *modelOptions) config(ctx context.Context, flags *pflag.FlagSet,
 	if recorded.Start != nil {
 		c.Start = *recorded.Start
 	}
-	if o.start.set {
+	if o.start.text != "" {
 		c.Start = compare.Estimate{Range: o.start.value, Source: "--start-time"}
 	}
 	switch {
-	case o.capacity.set:
+	case o.capacity.text != "":
 		c.Capacity = compare.Estimate{Range: o.capacity.value, Source: "--capacity"}
 	case recorded.Capacity == nil && recorded.SeenCapacity > 0:
 		return c, fmt.Errorf("--capacity is missing: replicas were not busy for long enough to measure it; "+
@@ -211,14 +216,6 @@ func (o *modelOptions) config(ctx context.Context, flags *pflag.FlagSet,
 	}
 	c.RecordedLate = recorded.Late(c.Capacity.Expected, decide.LatencyObjective(c.Spec))
 	return c, nil
-}
-
-// source names the origin of the load in the report.
-func (o *modelOptions) source() string {
-	if o.trace != "" {
-		return filepath.Base(o.trace)
-	}
-	return "Prometheus"
 }
 
 // policy returns the policy of the file, if any, with what the flags change.

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,14 +144,6 @@ func (r topRow) percent() float64 {
 		return math.Inf(1)
 	}
 	return *r.WaitPercent
-}
-
-// measuredAgo is the age of the numbers.
-func (r topRow) measuredAgo(now time.Time) string {
-	if r.MeasuredAt == nil {
-		return unknown
-	}
-	return ago(r.MeasuredAt.Time, now)
 }
 
 // conditionStatus is Unknown without the condition.

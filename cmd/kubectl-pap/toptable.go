@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -65,17 +66,18 @@ func (t topTable) cells(r topRow, now time.Time) []string {
 	if t.namespaces {
 		name = r.Namespace + "/" + name
 	}
-	cells := []string{name, wait(r) + "/" + short(r.LatencyObjectiveSeconds)}
+	count := func(replicas int32) string { return strconv.Itoa(int(replicas)) }
+	cells := []string{name, cell(r.WaitSeconds, short) + "/" + short(r.LatencyObjectiveSeconds)}
 	if t.trend != nil {
 		cells = append(cells, t.trend(r))
 	}
-	cells = append(cells, backlogCell(r.ReadyMessages), rateCell(r.PublishedMessagesPerSecond),
-		rateCell(r.ProcessedMessagesPerSecond),
-		replicasCell(r.DesiredReplicas)+"/"+replicasCell(r.SpecReplicas)+"/"+replicasCell(r.RunningReplicas))
+	cells = append(cells, cell(r.ReadyMessages, func(messages int64) string { return compact(float64(messages)) }),
+		cell(r.PublishedMessagesPerSecond, compact), cell(r.ProcessedMessagesPerSecond, compact),
+		cell(r.DesiredReplicas, count)+"/"+cell(r.SpecReplicas, count)+"/"+cell(r.RunningReplicas, count))
 	if t.wide {
 		cells = append(cells, string(r.ObjectiveMet), string(r.Mode), cmp.Or(r.Target, unknown),
-			cmp.Or(string(r.Actuator), unknown), rateCell(r.MessagesPerSecondPerReplica), cmp.Or(r.Hold, unknown),
-			cmp.Or(r.LimitedBy, unknown), r.measuredAgo(now))
+			cmp.Or(string(r.Actuator), unknown), cell(r.MessagesPerSecondPerReplica, compact), cmp.Or(r.Hold, unknown),
+			cmp.Or(r.LimitedBy, unknown), cell(r.MeasuredAt, func(at metav1.Time) string { return ago(at.Time, now) }))
 	}
 	return append(cells, r.Why)
 }
@@ -108,13 +110,6 @@ func shortened(text string, length int) string {
 	return string(runes[:length-1]) + "…"
 }
 
-func wait(r topRow) string {
-	if r.WaitSeconds == nil {
-		return unknown
-	}
-	return short(*r.WaitSeconds)
-}
-
 // short has tenths of a second below 10 s, as the status has.
 func short(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
@@ -127,25 +122,12 @@ func short(seconds float64) string {
 // ago is the age of something.
 func ago(at, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }
 
-func backlogCell(messages *int64) string {
-	if messages == nil {
+// cell is that of a value, which may be unknown.
+func cell[T any](value *T, text func(T) string) string {
+	if value == nil {
 		return unknown
 	}
-	return compact(float64(*messages))
-}
-
-func rateCell(perSecond *float64) string {
-	if perSecond == nil {
-		return unknown
-	}
-	return compact(*perSecond)
-}
-
-func replicasCell(replicas *int32) string {
-	if replicas == nil {
-		return unknown
-	}
-	return strconv.Itoa(int(*replicas))
+	return text(*value)
 }
 
 // compact has three digits from 10,000 on, such as 15.1k.
