@@ -4,15 +4,13 @@
 package main
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
@@ -65,44 +63,27 @@ func TestShippedScenariosAreValid(t *testing.T) {
 	}
 }
 
-// apiServer has the namespaces of two runs. requests returns what it received.
-func apiServer(t *testing.T) (url string, requests func() []string) {
+// withRuns has the namespaces of two runs.
+func withRuns(t *testing.T) *apiServer {
 	t.Helper()
-	answers := map[string]string{
-		"/api":  `{"kind": "APIVersions", "versions": ["v1"]}`,
-		"/apis": `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`,
-		"/api/v1": `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [
-			{"name": "namespaces", "kind": "Namespace", "namespaced": false, "verbs": ["list", "delete"]}]}`,
-		"/api/v1/namespaces": `{"kind": "NamespaceList", "apiVersion": "v1", "items": [
-			{"metadata": {"name": "pap-bench-1"}}, {"metadata": {"name": "pap-bench-2"}}]}`,
+	server := newAPIServer(t)
+	list := corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
+	for _, name := range []string{"pap-bench-1", "pap-bench-2"} {
+		list.Items = append(list.Items, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	seen := make(chan string, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen <- r.Method + " " + r.URL.Path + " " + r.URL.Query().Get("labelSelector")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, answers[r.URL.Path])
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, func() (all []string) {
-		for len(seen) > 0 {
-			all = append(all, <-seen)
-		}
-		return all
-	}
+	server.objects["/api/v1/namespaces"] = list
+	return server
 }
 
 func TestBenchCleanListsRunsAndRemovesNone(t *testing.T) {
-	url, requests := apiServer(t)
-	out, err := kubectlPap(t, "", "bench", "clean", "--server", url)
+	server := withRuns(t)
+	out, err := kubectlPap(t, "", "bench", "clean", "--server", server.url)
 	require.NoError(t, err)
 	require.Equal(t, "pap-bench-1\npap-bench-2\n", out)
-	all := requests()
-	require.Contains(t, all,
-		"GET /api/v1/namespaces app.kubernetes.io/managed-by=kubectl-pap,bench.pulsar-autoscaler.io/run")
-	for _, request := range all {
-		require.True(t, strings.HasPrefix(request, "GET "), request)
-	}
-	_, err = kubectlPap(t, "", "bench", "clean", "--server", url, "--all", "pap-bench-1")
+	require.Equal(t, []string{
+		"/api/v1/namespaces?app.kubernetes.io/managed-by=kubectl-pap,bench.pulsar-autoscaler.io/run",
+	}, server.reads(), "it deletes nothing")
+	_, err = kubectlPap(t, "", "bench", "clean", "--server", server.url, "--all", "pap-bench-1")
 	require.ErrorContains(t, err, "leave out one of them")
 	require.Equal(t, 2, exitCode(err))
 }

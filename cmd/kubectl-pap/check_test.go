@@ -77,13 +77,13 @@ func functionWithQueues(sizes map[string]int) map[string]any {
 
 const functionPath = "/apis/compute.functionmesh.io/v1alpha1/namespaces/media/functions/resize"
 
-func (s *checkServer) check(t *testing.T, stdin string, args ...string) (string, error) {
+func (s *apiServer) check(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return kubectlPap(t, stdin, append([]string{"check", "-n", "media", "--server", s.url}, args...)...)
 }
 
 func TestCheckHasALineForEachCheck(t *testing.T) {
-	server := newCheckServer(t, judgedPolicy())
+	server := newAPIServer(t, judgedPolicy())
 	server.objects[apiServicesPath] = apiServices(adapterService(t, "v1beta1", 100), adapterService(t, "v1beta2", 200))
 	server.objects[functionPath] = functionWithQueues(map[string]int{"in": 0})
 	out, err := server.check(t, "", "resize")
@@ -126,7 +126,7 @@ RESULT        ok 18, warning 0, error 0, unknown 0
 }
 
 func TestCheckNamesThePermissionThatAViewerLacks(t *testing.T) {
-	server := newCheckServer(t, judgedPolicy())
+	server := newAPIServer(t, judgedPolicy())
 	server.noReviews = true
 	out, err := server.check(t, "", "resize")
 	require.NoError(t, err, "what is unknown is no error")
@@ -150,7 +150,7 @@ func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
 		v1alpha1.ActuatorDirect: false, v1alpha1.ActuatorKEDA: false,
 	} {
 		t.Run(string(actuator), func(t *testing.T) {
-			server := newCheckServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator }))
+			server := newAPIServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator }))
 			server.objects[apiServicesPath] = apiServices()
 			out, err := server.check(t, "", "resize")
 			require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
 
 func TestCheckWritesJSONAndYAMLAndFailsWithAnError(t *testing.T) {
 	const fix = "permission missing: topic in: grant consume on namespace public/default to the role of the credentials"
-	server := newCheckServer(t, judgedPolicy(setCondition("BacklogKnown", "False", "PermissionMissing", fix)))
+	server := newAPIServer(t, judgedPolicy(setCondition("BacklogKnown", "False", "PermissionMissing", fix)))
 	server.denied = []string{"patch functions/scale"}
 	var list checklist
 	for _, form := range []string{"json", "yaml"} {
@@ -194,7 +194,7 @@ func writePolicyFile(t *testing.T) string {
 func TestCheckTriesAPolicyOutInModeRecommend(t *testing.T) {
 	const conflict = "mode is Recommend: no HorizontalPodAutoscaler is created; in mode Auto the policy would not scale: " +
 		"HorizontalPodAutoscaler by-hand scales Function thumbs: delete it"
-	server := newCheckServer(t)
+	server := newAPIServer(t)
 	var mode v1alpha1.Mode
 	server.verdict = func(p *v1alpha1.AutoscalingPolicy) {
 		mode = p.Spec.Mode
@@ -241,7 +241,7 @@ func TestCheckCreatesNoSecondPolicyOfATarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ScaleTargetRef = test.ref })
-			server := newCheckServer(t, existing)
+			server := newAPIServer(t, existing)
 			server.readOnly = true
 			_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
 			if test.refused {
@@ -255,7 +255,7 @@ func TestCheckCreatesNoSecondPolicyOfATarget(t *testing.T) {
 }
 
 func TestCheckDeletesThePolicyThatTheAdapterDoesNotRead(t *testing.T) {
-	server := newCheckServer(t)
+	server := newAPIServer(t)
 	server.verdict = func(p *v1alpha1.AutoscalingPolicy) {
 		p.Status.Conditions = []metav1.Condition{{
 			Type: "Ready", Status: "Unknown", Reason: "Pending", Message: "the adapter has not read this object yet",
@@ -269,7 +269,7 @@ func TestCheckDeletesThePolicyThatTheAdapterDoesNotRead(t *testing.T) {
 }
 
 func TestCheckDoesNotDeleteThePolicyThatReplacedItsOwn(t *testing.T) {
-	server := newCheckServer(t)
+	server := newAPIServer(t)
 	server.verdict = func(p *v1alpha1.AutoscalingPolicy) { p.UID, p.Status = "uid-2", judgedPolicy().Status }
 	_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
 	require.EqualError(t, err, "waiting for the adapter: another policy has replaced the one of this check")
@@ -277,7 +277,7 @@ func TestCheckDoesNotDeleteThePolicyThatReplacedItsOwn(t *testing.T) {
 }
 
 func TestCheckNamesTheRoleThatMayCreateAPolicy(t *testing.T) {
-	server := newCheckServer(t)
+	server := newAPIServer(t)
 	server.readOnly = true
 	_, err := server.check(t, "", "-f", writePolicyFile(t), "--yes")
 	require.ErrorContains(t, err, "creating policy media/thumbs: ")

@@ -100,9 +100,9 @@ func definitionOfSets() *apiextensionsv1.CustomResourceDefinition {
 }
 
 // installed is a cluster with a release in which everything is as it should be.
-func installed(t *testing.T) *checkServer {
+func installed(t *testing.T) *apiServer {
 	t.Helper()
-	server := newCheckServer(t)
+	server := newAPIServer(t)
 	server.objects[apiServicesPath] = apiServices(adapterService(t, "v1beta2", 200))
 	server.objects[deploymentPath] = adapterDeployment(2, "--pulsar-admin-url=http://pulsar:8080")
 	server.objects[crdPath+"autoscalingpolicies.pulsar-autoscaler.io"] = definitionOfPolicies(t)

@@ -66,7 +66,7 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newCheckServer(t, judgedPolicy(test.changes...))
+			server := newAPIServer(t, judgedPolicy(test.changes...))
 			server.objects[test.path] = test.object
 			out, err := server.check(t, "", "resize")
 			require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 }
 
 func TestTheReceiveQueueNamesThePermissionToReadAFunctionMesh(t *testing.T) {
-	server := newCheckServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+	server := newAPIServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = "FunctionMesh", "etl"
 		p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
 	}))

@@ -97,7 +97,7 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 }
 
 func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
-	server := newPolicyServer(t, scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
+	server := newAPIServer(t, scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
 		setCondition("ObjectiveMet", "False", "ReplicasHeld", "replicas are held"),
 		func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Decision.CappedBy, p.Status.RunningReplicas = "partitions", nil
@@ -251,7 +251,7 @@ func TestExplainKeepsUnknownUnknown(t *testing.T) {
 }
 
 func TestExplainReadsOnePolicy(t *testing.T) {
-	server := newPolicyServer(t, fleetPolicies()...)
+	server := newAPIServer(t, fleetPolicies()...)
 	out, err := kubectlPap(t, "", "explain", "index", "-n", "media", "--server", server.url)
 	require.NoError(t, err)
 	require.Contains(t, out, "wait        2m30s for a message published now, 500% of the objective\n")
@@ -264,7 +264,7 @@ func TestExplainReadsOnePolicy(t *testing.T) {
 }
 
 func TestNamesOfPoliciesAreCompleted(t *testing.T) {
-	server := newPolicyServer(t, fleetPolicies()...)
+	server := newAPIServer(t, fleetPolicies()...)
 	args := []string{"explain", "-n", "media", "--server", server.url, ""}
 	require.Equal(t, args, arguments(append([]string{"/usr/bin/kubectl-pap"}, args...)))
 	out, err := kubectlPap(t, "", arguments(append([]string{"/usr/bin/kubectl_complete-pap"}, args...))...)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestExplainShowsTheEventsUntilATime(t *testing.T) {
-	server := newPolicyServer(t, scaledPolicy("resize"))
+	server := newAPIServer(t, scaledPolicy("resize"))
 	event := func(after time.Duration, reason, message string) corev1.Event {
 		return corev1.Event{
 			Reason: reason, Message: message, EventTime: metav1.NewMicroTime(fixture.Noon().Add(after)),
@@ -54,7 +54,7 @@ EVENTS        until 2026-11-21T12:05:00Z, the newest first
 }
 
 func TestExplainShowsWhatPrometheusRecordedAtATime(t *testing.T) {
-	server := newPolicyServer(t, scaledPolicy("resize"))
+	server := newAPIServer(t, scaledPolicy("resize"))
 	series := func(name, value string, labels ...string) map[string]any {
 		metric := map[string]string{"__name__": "pulsar_autoscaler_policy_" + name, "namespace": "media", "policy": "resize"}
 		for i := 0; i < len(labels); i += 2 {

@@ -335,7 +335,7 @@ func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
 
 // TestMigrateDiscoversThatKindsAreAbsent reads a server that has policies and no other kind.
 func TestMigrateDiscoversThatKindsAreAbsent(t *testing.T) {
-	server := newPolicyServer(t)
+	server := newAPIServer(t)
 	server.alone = true
 	out, err := kubectlPap(t, "", "migrate", "--server", server.url, "-n", "media")
 	require.NoError(t, err)

@@ -65,11 +65,11 @@ func invocations(t *testing.T) map[string][]string {
 	t.Helper()
 	policies := append(fleetPolicies(), troubledPolicy())
 	policies[len(policies)-1].Name = "troubled"
-	server, recording := newPolicyServer(t, policies...), newPrometheus(t, map[string]string{
+	server, recording := newAPIServer(t, policies...), newPrometheus(t, map[string]string{
 		"publish_rate": "100", "capacity_messages_per_second": "50", "spec_replicas": "3",
 	})
 	conflict := "HorizontalPodAutoscaler by-hand scales Function thumbs: delete it, or set conflictPolicy to TakeOver"
-	checks := newCheckServer(t, judgedPolicy(setCondition("Ready", "False", "ConflictingAutoscaler", conflict),
+	checks := newAPIServer(t, judgedPolicy(setCondition("Ready", "False", "ConflictingAutoscaler", conflict),
 		setCondition("ScalingLimited", "True", "ExternalLimit", "more than 4 replicas process no more messages")))
 	on := func(url string, args ...string) []string { return append(args, "-n", "media", "--server", url) }
 	return map[string][]string{
@@ -114,8 +114,7 @@ func TestTheTextOfEachCommandFitsIn80Columns(t *testing.T) {
 	result.Contenders[0].Name = "pulsar-autoscaler-of-a-policy"
 	result.Contenders = slices.Repeat(result.Contenders, 3)
 	texts["bench run of six contenders"] = result.Text(defaultWidth)
-	url, _ := apiServer(t)
-	texts["bench clean"], err = kubectlPap(t, "", "bench", "clean", "--server", url)
+	texts["bench clean"], err = kubectlPap(t, "", "bench", "clean", "--server", withRuns(t).url)
 	require.NoError(t, err)
 	rows := topRows(fleetPolicies())
 	texts["top on a terminal"] = topTable{namespaces: true}.text(rows, defaultWidth, fixture.Noon())

@@ -92,7 +92,7 @@ func TestReportWritesEachForm(t *testing.T) {
 }
 
 func TestReportGroupsByALabelOfThePolicies(t *testing.T) {
-	server := newPolicyServer(t, scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
+	server := newAPIServer(t, scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
 		p.Labels = map[string]string{"team": "imaging"}
 	}))
 	for key, want := range map[string]string{"team": "imaging", "owner": "-"} {
@@ -136,7 +136,7 @@ func TestPlanShowsTheCostOfObjectivesAndTheLimits(t *testing.T) {
 		Stage: policy.Limited, Replicas: 4, Each: 50, Reference: policy.Output{Replicas: 4, Processed: 200},
 	}}.Encode()
 	require.NoError(t, err)
-	server := newPolicyServer(t, scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
+	server := newAPIServer(t, scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.MaxReplicas, p.Status.Signals.UsefulReplicas = 10, new(int32(6))
 		p.Status.WorkingCheckpoint = checkpoint
 	}))

@@ -175,7 +175,7 @@ func TestTopShowsLateMessagesBeforeTheConditionDoes(t *testing.T) {
 }
 
 func TestTopReadsPoliciesAndNothingElse(t *testing.T) {
-	server := newPolicyServer(t, fleetPolicies()...)
+	server := newAPIServer(t, fleetPolicies()...)
 	out, err := kubectlPap(t, "", "top", "-A", "-l", "team=media", "--server", server.url)
 	require.NoError(t, err)
 	require.Contains(t, out, "media/index ")
@@ -189,7 +189,7 @@ func TestTopReadsPoliciesAndNothingElse(t *testing.T) {
 }
 
 func TestTopWritesJSONAndYAML(t *testing.T) {
-	server := newPolicyServer(t, fleetPolicies()...)
+	server := newAPIServer(t, fleetPolicies()...)
 	out, err := kubectlPap(t, "", "top", "-n", "media", "-o", "json", "--server", server.url)
 	require.NoError(t, err)
 	var list struct{ Items []map[string]any }
@@ -211,7 +211,7 @@ func TestTopWritesJSONAndYAML(t *testing.T) {
 }
 
 func TestTopSaysThatThereIsNothing(t *testing.T) {
-	server := newPolicyServer(t)
+	server := newAPIServer(t)
 	for _, test := range []struct {
 		arg, want string
 	}{
@@ -246,18 +246,18 @@ func TestTopNamesTheFix(t *testing.T) {
 
 func TestARefusedRequestNamesTheFix(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*policyServer)
+		change func(*apiServer)
 		want   string
 	}{
 		"the kind is not installed": {
-			func(s *policyServer) { s.uninstalled = true }, "install pulsar-autoscaler on this cluster",
+			func(s *apiServer) { s.uninstalled = true }, "install pulsar-autoscaler on this cluster",
 		},
 		"the user may not": {
-			func(s *policyServer) { s.forbidden = true }, "bind the ClusterRole view, or pulsar-autoscaler-view",
+			func(s *apiServer) { s.forbidden = true }, "bind the ClusterRole view, or pulsar-autoscaler-view",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newPolicyServer(t)
+			server := newAPIServer(t)
 			test.change(server)
 			for _, args := range [][]string{{"top"}, {"explain", "resize"}} {
 				_, err := kubectlPap(t, "", append(args, "-n", "media", "--server", server.url)...)

@@ -115,7 +115,7 @@ func TestAScreenEndsWithTheErrorOfItsOutput(t *testing.T) {
 }
 
 func TestTopWatchesPolicies(t *testing.T) {
-	server := newPolicyServer(t, scaledPolicy("resize"))
+	server := newAPIServer(t, scaledPolicy("resize"))
 	in, out := io.Pipe()
 	root := newRoot(genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: io.Discard})
 	root.SetArgs([]string{"top", "-n", "media", "--watch", "--server", server.url})
