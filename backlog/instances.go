@@ -76,12 +76,21 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 // read sums up the instances that answered the last request.
 func (h *instancesHistory) read() InstancesReading {
 	var sum instancesSum
-	for _, instance := range h.instances {
-		if instance.at.Equal(h.at) {
-			sum.add(instance)
+	var began map[string]time.Time
+	for id, instance := range h.instances {
+		if !instance.at.Equal(h.at) {
+			continue
+		}
+		sum.add(instance)
+		if h.at.Sub(instance.last.Began) <= StartedFor {
+			if began == nil {
+				began = map[string]time.Time{}
+			}
+			began[id] = instance.last.Began
 		}
 	}
 	r := sum.reading()
+	r.Began = began
 	r.At = h.at
 	r.Answering = Known(float64(sum.answering))
 	r.Silent = Known(float64(h.silent))

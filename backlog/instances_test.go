@@ -219,6 +219,14 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 13.3, valueOf(t, r.ProcessRate), 1e-9)
 			},
 		},
+		"tells when the processes of the last ten minutes began": {
+			looks: []look{{at: 600, instances: []InstanceSample{
+				{ID: "a", Began: midday()}, {ID: "b", Began: midday().Add(-time.Second)}, {ID: "c"},
+			}}},
+			check: func(t *testing.T, r InstancesReading) {
+				require.Equal(t, map[string]time.Time{"a": midday()}, r.Began)
+			},
+		},
 		"forgets it once it was not seen for long": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(14, 10, 0, 14, time.Second)}},

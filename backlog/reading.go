@@ -198,6 +198,8 @@ type InstancesReading struct {
 	InFlight Measurement
 	// Asynchronous is true if instances were seen to have more messages in flight than a synchronous one can.
 	Asynchronous bool
+	// Began is when the processes of instances began, by InstanceSample.ID: those within StartedFor.
+	Began map[string]time.Time
 }
 
 // Coverage is the part of a subscription that a reading sums up. If it is not whole, sums are lower bounds.

@@ -201,6 +201,8 @@ type InstanceSample struct {
 	BusyTime *time.Duration
 	// FailedCallsCounted is true if Calls and BusyTime include failed calls (Java); Python and Go leave them out.
 	FailedCallsCounted bool
+	// Began is when the process of the instance began, by its own clock; zero if unknown, as for Go.
+	Began time.Time
 }
 
 // InFlight messages were received and neither processed nor failed. The counters are read one after the other, and a

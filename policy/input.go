@@ -106,13 +106,14 @@ type Pods struct {
 // MostStarts bounds Pods.Starts.
 const MostStarts = 20
 
-// PodStart is how the pod of an instance started. All times are since it was created.
+// PodStart is how the pod of an instance started.
 type PodStart struct {
+	Pod      string
 	Instance int32
 	Created  time.Time
-	// Scheduled is when it had a node, Initialized when its init containers were done, and Running when all its
-	// containers ran.
-	Scheduled, Initialized, Running time.Duration
+	// Scheduled is the time from its creation until it had a node, and Running until all its containers ran. Of that, its
+	// init containers ran for Initializing.
+	Scheduled, Initializing, Running time.Duration
 }
 
 // Decision is a number of replicas with its reasons.

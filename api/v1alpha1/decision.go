@@ -117,19 +117,25 @@ type ReplicaStart struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600
 	SchedulingSeconds int32 `json:"schedulingSeconds"`
-	// initContainersSeconds is the time of the init containers, with the pull of their images; those of Function Mesh
-	// download the package.
+	// initContainersSeconds is the time that the init containers ran; those of Function Mesh download the package.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600
 	InitContainersSeconds int32 `json:"initContainersSeconds"`
-	// containersSeconds is the time until all containers run, most of it the pull of their images.
+	// containersSeconds is the time from the node until all containers run, without initContainersSeconds, most of it the
+	// pull of images.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600
 	ContainersSeconds int32 `json:"containersSeconds"`
-	// programSeconds is the time from the start of the containers to the first consumer: the download of the package if
-	// no init container has it, the start of the JVM or interpreter, and the connection to Pulsar.
+	// packageSeconds is the time from the start of the containers to that of the JVM or interpreter: the download of the
+	// package, if no init container has it; absent while unknown, such as for Go, and without the instances' metrics.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	PackageSeconds *int32 `json:"packageSeconds,omitempty"`
+	// programSeconds is the time from then to the first consumer: the start of the JVM or interpreter, and the connection
+	// to Pulsar. It includes packageSeconds if that is unknown.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600

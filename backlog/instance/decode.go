@@ -45,7 +45,7 @@ type tally struct {
 
 // decode decodes the metrics of one process. Errors of the reader are wrapped, all others are about the text.
 func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
-	found := map[identity]*tally{}
+	found, began := map[identity]*tally{}, time.Time{}
 	lines := bufio.NewReaderSize(body, maxLineBytes)
 	for {
 		line, err := nextLine(lines)
@@ -54,10 +54,13 @@ func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.Instance
 			if len(line) > 0 && line[0] != '#' {
 				return nil, errCutOff
 			}
-			return samples(found, address)
+			return samples(found, address, began)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading metrics: %w", err)
+		}
+		if at := parseStart(line); !at.IsZero() {
+			began = at
 		}
 		if err := record(found, line, address.Component); err != nil {
 			return nil, err
@@ -103,8 +106,10 @@ func record(found map[identity]*tally, line []byte, component string) error {
 	return nil
 }
 
-// samples returns the complete samples, or an error.
-func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+// samples returns the complete samples of a process that began then, or an error.
+func samples(found map[identity]*tally, address backlog.InstanceAddress, began time.Time) ([]backlog.InstanceSample,
+	error,
+) {
 	identities := slices.SortedFunc(maps.Keys(found), func(a, b identity) int {
 		return strings.Compare(a.instance, b.instance)
 	})
@@ -125,7 +130,7 @@ func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]back
 		if err != nil {
 			return nil, err
 		}
-		sample.ID = address.ID
+		sample.ID, sample.Began = address.ID, began
 		if len(identities) > 1 {
 			sample.ID += "#" + id.instance
 		}

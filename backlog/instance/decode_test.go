@@ -207,6 +207,29 @@ func TestDecodeSeparatesComponentsOfOneProcess(t *testing.T) {
 	require.Equal(t, "worker#1", got[1].ID)
 }
 
+func TestDecodeReadsWhenTheProcessBegan(t *testing.T) {
+	for name, test := range map[string]struct {
+		line string
+		want time.Time
+	}{
+		"Java":                  {"process_start_time_seconds 1.795266661641E9", time.UnixMilli(1795266661641)},
+		"Python":                {"process_start_time_seconds 1795266661.64", time.UnixMilli(1795266661640)},
+		"another series":        {"process_start_time_seconds_total 5", time.Time{}},
+		"no number":             {"process_start_time_seconds NaN", time.Time{}},
+		"a negative number":     {"process_start_time_seconds -1", time.Time{}},
+		"more than time can be": {"process_start_time_seconds 1e300", time.Time{}},
+		"no value":              {"process_start_time_seconds ", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, text := range []string{test.line + "\n" + functionText(), functionText() + test.line + "\n"} {
+				got, err := decode(strings.NewReader(text), backlog.InstanceAddress{})
+				require.NoError(t, err)
+				require.Equal(t, test.want, got[0].Began)
+			}
+		})
+	}
+}
+
 func TestDecodeBoundsTheInstancesOfAProcess(t *testing.T) {
 	var text strings.Builder
 	for i := range maxInstances + 1 {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // kind is the kind of a component, as in the name of its series.
@@ -148,6 +149,21 @@ func parse(line []byte) (s series, wanted bool, err error) {
 	return s, true, nil
 }
 
+// processStart is a series of Prometheus' libraries for Java and Python: when the process began.
+const processStart = "process_start_time_seconds"
+
+// parseStart returns when the process began, from its line; zero for other lines and for what is no time.
+func parseStart(line []byte) time.Time {
+	text, is := bytes.CutPrefix(line, []byte(processStart+" "))
+	seconds, err := number(text)
+	if !is || err != nil || !(seconds > 0 && seconds < maxExact/milli) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(seconds * milli))
+}
+
+const milli = 1000
+
 // number parses the value; a timestamp or an exemplar may follow.
 func number(text []byte) (float64, error) {
 	fields := bytes.Fields(text)
@@ -224,5 +240,6 @@ func onlySeries() string {
 		}
 	}
 	names.Add("name[]", prefix+string(function)+"_"+latency)
+	names.Add("name[]", processStart)
 	return names.Encode()
 }

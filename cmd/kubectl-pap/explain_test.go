@@ -91,7 +91,7 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 	}
 	p.Status.Start = &v1alpha1.ReplicaStart{
 		Replicas: 12, TotalSeconds: 52,
-		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, ProgramSeconds: 42,
+		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, PackageSeconds: new(int32(12)), ProgramSeconds: 30,
 	}
 	return p
 }
@@ -159,7 +159,7 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
 		"\n  start       52s, median of 12: scheduling 2s, init containers 3s, containers\n" +
-			"              5s, program 42s\n",
+			"              5s, package 12s, program 30s\n",
 		"\n  removed     6, 3m12s ago; redelivered: 20 messages\n",
 		"\nATTENTION\n  Ready       False for 3m12s (PartialAnswer): 1 topic is unknown: grant consume\n",
 		"\n  ScalingLimited\n              True (TooManyReplicas): the load needs more replicas than\n              maxReplicas\n",

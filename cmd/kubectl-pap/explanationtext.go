@@ -175,9 +175,13 @@ func (r replicas) section(now time.Time) section {
 	s.add("running", "%s", number(r.Running, ""))
 	s.add("consuming", "%s", number(r.Consuming, ""))
 	if start := r.Start; start != nil {
-		s.add("start", "%ds, median of %d: scheduling %ds, init containers %ds, containers %ds, program %ds",
+		download := ""
+		if start.PackageSeconds != nil {
+			download = fmt.Sprintf("package %ds, ", *start.PackageSeconds)
+		}
+		s.add("start", "%ds, median of %d: scheduling %ds, init containers %ds, containers %ds, %sprogram %ds",
 			start.TotalSeconds, start.Replicas, start.SchedulingSeconds, start.InitContainersSeconds, start.ContainersSeconds,
-			start.ProgramSeconds)
+			download, start.ProgramSeconds)
 	}
 	if last := r.LastScaleDown; last != nil {
 		s.add("removed", "%d, %s ago; redelivered: %s", last.RemovedReplicas, ago(last.Time.Time, now),

@@ -20,11 +20,13 @@ import (
 type podStart struct {
 	// created is in Unix seconds.
 	created int64
-	// The rest is in seconds since then; running is 0 if unknown.
-	scheduled, initialized, running int16
+	// scheduled and running are in seconds since then, and initializing is how long the init containers ran, in seconds;
+	// running is 0 if unknown.
+	scheduled, initializing, running int16
 }
 
-// newPodStart is zero until all containers run, and once one was restarted: then its first start is unknown.
+// newPodStart is zero until all containers run, and once one was restarted: then its first start is unknown. The time
+// between init containers is that of images: that of condition Initialized has both.
 func newPodStart(pod *corev1.Pod) podStart {
 	var running time.Time
 	for i := range pod.Status.ContainerStatuses {
@@ -36,28 +38,27 @@ func newPodStart(pod *corev1.Pod) podStart {
 			running = started
 		}
 	}
-	scheduled, initialized := becameTrue(pod, corev1.PodScheduled), becameTrue(pod, corev1.PodInitialized)
-	created := pod.CreationTimestamp.Time
-	if scheduled.IsZero() || initialized.IsZero() || !running.After(created) ||
+	var initializing time.Duration
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		if c.RestartCount > 0 {
+			return podStart{}
+		}
+		if ended := c.State.Terminated; ended != nil { // a sidecar runs on
+			initializing += ended.FinishedAt.Sub(ended.StartedAt.Time)
+		}
+	}
+	scheduled, created := conditionOf(pod, corev1.PodScheduled), pod.CreationTimestamp.Time
+	if scheduled == nil || scheduled.Status != corev1.ConditionTrue || !running.After(created) ||
 		running.Sub(created) > math.MaxInt16*time.Second {
 		return podStart{}
 	}
 	start := podStart{created: created.Unix(), running: int16(running.Sub(created).Seconds())}
 	// The API server, the scheduler and the kubelet may have different clocks.
-	between := func(least int16, at time.Time) int16 {
-		return int16(min(max(float64(least), at.Sub(created).Seconds()), float64(start.running)))
-	}
-	start.scheduled = between(0, scheduled)
-	start.initialized = between(start.scheduled, initialized)
+	within := func(d time.Duration, most int16) int16 { return int16(min(max(0, d.Seconds()), float64(most))) }
+	start.scheduled = within(scheduled.LastTransitionTime.Sub(created), start.running)
+	start.initializing = within(initializing, start.running-start.scheduled)
 	return start
-}
-
-// becameTrue is when a condition of the pod became true; zero if it is not.
-func becameTrue(pod *corev1.Pod, condition corev1.PodConditionType) time.Time {
-	if c := conditionOf(pod, condition); c != nil && c.Status == corev1.ConditionTrue {
-		return c.LastTransitionTime.Time
-	}
-	return time.Time{}
 }
 
 // started is how the pod of an instance started. The name of the pod ends with the number of the instance.
@@ -67,10 +68,10 @@ func (p *instancePod) started() (start policy.PodStart, ran bool) {
 		return policy.PodStart{}, false
 	}
 	return policy.PodStart{
-		Instance: int32(number), Created: time.Unix(p.start.created, 0),
-		Scheduled:   time.Duration(p.start.scheduled) * time.Second,
-		Initialized: time.Duration(p.start.initialized) * time.Second,
-		Running:     time.Duration(p.start.running) * time.Second,
+		Pod: p.name, Instance: int32(number), Created: time.Unix(p.start.created, 0),
+		Scheduled:    time.Duration(p.start.scheduled) * time.Second,
+		Initializing: time.Duration(p.start.initializing) * time.Second,
+		Running:      time.Duration(p.start.running) * time.Second,
 	}, true
 }
 

@@ -29,11 +29,11 @@ func podFile(t *testing.T, name string) *corev1.Pod {
 
 func TestHealthHasTheStartsOfPods(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	start := func(instance int32, created time.Time, scheduled, initialized, running int) []policy.PodStart {
+	start := func(pod string, instance int32, created time.Time, scheduled, initializing, running int) []policy.PodStart {
 		second := func(n int) time.Duration { return time.Duration(n) * time.Second }
 		return []policy.PodStart{{
-			Instance: instance, Created: created,
-			Scheduled: second(scheduled), Initialized: second(initialized), Running: second(running),
+			Pod: pod, Instance: instance, Created: created,
+			Scheduled: second(scheduled), Initializing: second(initializing), Running: second(running),
 		}}
 	}
 	later := func(skew time.Duration) func(*corev1.Pod) {
@@ -48,23 +48,27 @@ func TestHealthHasTheStartsOfPods(t *testing.T) {
 	}{
 		"an init container that downloads the package": {
 			file: "pod-downloads-package",
-			want: start(3, noon, 2, 21, 33),
+			want: start("resize-function-3", 3, noon, 2, 11, 33),
 		},
 		"a wait for a node, and a sidecar that is last": {
 			file: "pod-waits-for-node",
-			want: start(3, noon, 95, 95, 151),
+			want: start("resize-function-3", 3, noon, 95, 0, 151),
 		},
 		"a pod of the function worker": {
-			file: "pod-of-function-worker", want: start(12, noon, 0, 0, 1),
+			file: "pod-of-function-worker", want: start("pf-public-default-resize-12", 12, noon, 0, 0, 1),
 		},
 		"clocks that differ": {
 			"pod-downloads-package", later(10 * time.Second),
-			start(3, noon.Add(10*time.Second), 0, 11, 23),
+			start("resize-function-3", 3, noon.Add(10*time.Second), 0, 11, 23),
 		},
 		"none without a node":            {file: "pod-unschedulable"},
 		"none while the image is pulled": {file: "pod-pulls-image"},
 		"none after a restart":           {file: "pod-restarted"},
-		"none of a pod that is deleted":  {file: "pod-downloads-package", change: deleted},
+		"none after a failed download": {
+			file:   "pod-downloads-package",
+			change: func(pod *corev1.Pod) { pod.Status.InitContainerStatuses[0].RestartCount = 1 },
+		},
+		"none of a pod that is deleted": {file: "pod-downloads-package", change: deleted},
 		"none of a pod of a Deployment": {
 			file: "pod-downloads-package", change: func(pod *corev1.Pod) { pod.Name = "orders-7d9f8c6b5-x2k4z" },
 		},

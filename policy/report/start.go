@@ -40,7 +40,7 @@ func replicaStart(o plan.Observed) *v1alpha1.ReplicaStart {
 		if connected.Before(pod.Created) || total > backlog.StartedFor {
 			continue
 		}
-		starts = append(starts, divided(pod, total, connected))
+		starts = append(starts, divided(pod, total, connected, o.Reading.Instances.Began[pod.Pod]))
 	}
 	if len(starts) == 0 {
 		return nil
@@ -53,14 +53,22 @@ func replicaStart(o plan.Observed) *v1alpha1.ReplicaStart {
 	return &median
 }
 
-// divided is a start by its phases.
-func divided(pod policy.PodStart, total time.Duration, connected time.Time) v1alpha1.ReplicaStart {
+// divided is a start by its phases. The process began at a time that is zero if unknown, and that may be the one of an
+// earlier pod.
+func divided(pod policy.PodStart, total time.Duration, connected, began time.Time) v1alpha1.ReplicaStart {
 	seconds := func(d time.Duration) int32 { return int32(math.Round(d.Seconds())) }
-	return v1alpha1.ReplicaStart{
+	start := v1alpha1.ReplicaStart{
 		MeasuredAt: metav1.NewTime(connected.Truncate(time.Second)), TotalSeconds: seconds(total),
-		SchedulingSeconds: seconds(pod.Scheduled), InitContainersSeconds: seconds(pod.Initialized - pod.Scheduled),
-		ContainersSeconds: seconds(pod.Running - pod.Initialized), ProgramSeconds: seconds(total - pod.Running),
+		SchedulingSeconds: seconds(pod.Scheduled), InitContainersSeconds: seconds(pod.Initializing),
+		ContainersSeconds: seconds(pod.Running - pod.Scheduled - pod.Initializing),
 	}
+	program := total - pod.Running
+	if began.After(pod.Created) {
+		before := min(max(0, began.Sub(pod.Created)-pod.Running), program) // the clock of the pod may be another one
+		start.PackageSeconds, program = new(seconds(before)), program-before
+	}
+	start.ProgramSeconds = seconds(program)
+	return start
 }
 
 // phase is one of a start, with how to make it shorter.
@@ -69,9 +77,9 @@ type phase struct {
 	advice  string
 }
 
-// phasesOf are all phases of a start.
+// phasesOf are all known phases of a start.
 func phasesOf(s v1alpha1.ReplicaStart) []phase {
-	return []phase{
+	all := []phase{
 		{
 			s.SchedulingSeconds,
 			"it waits for a node: keep spare nodes, or raise its priorityClassName",
@@ -84,12 +92,19 @@ func phasesOf(s v1alpha1.ReplicaStart) []phase {
 			s.ContainersSeconds,
 			"its images are pulled and its containers created: pull the images on all nodes in advance, or make them smaller",
 		},
-		{
-			s.ProgramSeconds,
-			"its program starts and connects: raise resources.cpu, at least until it consumes (in-place resize), or put the " +
-				"package into the image",
-		},
 	}
+	program := phase{
+		s.ProgramSeconds,
+		"its program starts and connects: raise resources.cpu, at least until it consumes (in-place resize)",
+	}
+	if s.PackageSeconds == nil {
+		program.advice += ", or put the package into the image"
+		return append(all, program)
+	}
+	return append(all, program, phase{
+		*s.PackageSeconds,
+		"its container downloads the package: put the package into the image, or serve packages nearby",
+	})
 }
 
 // fasterStart is how to make the longest phase shorter, as another sentence; empty while starts are not measured.

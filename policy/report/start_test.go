@@ -5,6 +5,7 @@ package report_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,13 +19,13 @@ import (
 
 const component = "public/default/resize"
 
-// podStart is a pod that was created at noon, with the seconds until it had a node, its init containers were done, and
+// podStart is a pod that was created at noon, with the seconds until it had a node, of its init containers, and until
 // its containers ran.
-func podStart(instance int32, scheduled, initialized, running int) policy.PodStart {
+func podStart(instance int32, scheduled, initializing, running int) policy.PodStart {
 	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	return policy.PodStart{
-		Instance: instance, Created: noon(),
-		Scheduled: second(scheduled), Initialized: second(initialized), Running: second(running),
+		Pod: fmt.Sprint("resize-function-", instance), Instance: instance, Created: noon(),
+		Scheduled: second(scheduled), Initializing: second(initializing), Running: second(running),
 	}
 }
 
@@ -54,31 +55,32 @@ func TestTheLongestPhaseOfASlowStartIsReported(t *testing.T) {
 		advice string
 	}{
 		"the wait for a node": {
-			podStart(3, 30, 30, 35), 45, v1alpha1.ReplicaStart{
+			podStart(3, 30, 0, 35), 45, v1alpha1.ReplicaStart{
 				TotalSeconds:      45,
 				SchedulingSeconds: 30, ContainersSeconds: 5, ProgramSeconds: 10,
 			}, "For 30s of these, it waits for a node: keep spare nodes, or raise its priorityClassName",
 		},
 		"the download of an init container": {
-			podStart(3, 1, 21, 25), 45, v1alpha1.ReplicaStart{
+			podStart(3, 1, 20, 25), 45, v1alpha1.ReplicaStart{
 				TotalSeconds:      45,
 				SchedulingSeconds: 1, InitContainersSeconds: 20, ContainersSeconds: 4, ProgramSeconds: 20,
 			}, "For 20s of these, its init containers run: put the package into the image",
 		},
 		"the pull of an image": {
-			podStart(3, 1, 1, 31), 45, v1alpha1.ReplicaStart{
+			podStart(3, 1, 0, 31), 45, v1alpha1.ReplicaStart{
 				TotalSeconds:      45,
 				SchedulingSeconds: 1, ContainersSeconds: 30, ProgramSeconds: 14,
 			}, "For 30s of these, its images are pulled and its containers created: pull the images on all nodes in advance",
 		},
 		"the program": {
-			podStart(3, 1, 1, 5), 45, v1alpha1.ReplicaStart{
+			podStart(3, 1, 0, 5), 45, v1alpha1.ReplicaStart{
 				TotalSeconds:      45,
 				SchedulingSeconds: 1, ContainersSeconds: 4, ProgramSeconds: 40,
-			}, "For 40s of these, its program starts and connects: raise resources.cpu",
+			}, "For 40s of these, its program starts and connects: raise resources.cpu, at least until it consumes (in-place " +
+				"resize), or put the package into the image",
 		},
 		"a broker with a slow clock": {
-			podStart(3, 1, 1, 31), 29, v1alpha1.ReplicaStart{
+			podStart(3, 1, 0, 31), 29, v1alpha1.ReplicaStart{
 				TotalSeconds: 31, SchedulingSeconds: 1, ContainersSeconds: 30,
 			}, "A pod has its first consumer 31s after its creation. For 30s of these, ",
 		},
@@ -101,13 +103,52 @@ func TestTheLongestPhaseOfASlowStartIsReported(t *testing.T) {
 	}
 }
 
+func TestTheDownloadOfAContainerIsDividedFromItsProgram(t *testing.T) {
+	const starts = "its program starts and connects: raise resources.cpu, at least until it consumes (in-place resize)"
+	const downloads = "its container downloads the package: put the package into the image, or serve packages nearby"
+	for name, test := range map[string]struct {
+		began    int // seconds after noon
+		download *int32
+		program  int32
+		advice   string
+	}{
+		"the download is longer": {
+			35, new(int32(30)), 10, "For 30s of these, " + downloads,
+		},
+		"the program is longer": {
+			7, new(int32(2)), 38, "For 38s of these, " + starts,
+		},
+		"the clock of the pod is slow": {3, new(int32(0)), 40, "For 40s of these, " + starts},
+		"the clock of the pod is fast": {
+			99, new(int32(40)), 0, "For 40s of these, " + downloads,
+		},
+		"the process is of an earlier pod": {
+			-20, nil, 40, "For 40s of these, " + starts + ", or put the package into the image",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := slowStart(t)
+			s.o.Pods.Starts = []policy.PodStart{podStart(3, 1, 0, 5)}
+			s.consumes(3, 45)
+			s.d.Reading.Instances.Began = map[string]time.Time{
+				"resize-function-3": noon().Add(time.Duration(test.began) * time.Second),
+			}
+			s.goOn(10 * time.Second)
+			require.Equal(t, test.download, s.shown.Start.PackageSeconds)
+			require.Equal(t, test.program, s.shown.Start.ProgramSeconds)
+			_, advice, _ := strings.Cut(s.message(v1alpha1.ConditionObjectiveAchievable), "creation. ")
+			require.Equal(t, test.advice, advice)
+		})
+	}
+}
+
 func TestAStartIsTheMedianOfThoseThatConsume(t *testing.T) {
 	s := slowStart(t)
 	for instance, total := range []int{300, 40, 50, 45} {
-		s.o.Pods.Starts = append(s.o.Pods.Starts, podStart(int32(instance), 1, 1, 5))
+		s.o.Pods.Starts = append(s.o.Pods.Starts, podStart(int32(instance), 1, 0, 5))
 		s.consumes(int32(instance), total)
 	}
-	s.o.Pods.Starts = append(s.o.Pods.Starts, podStart(4, 1, 1, 5)) // does not consume yet
+	s.o.Pods.Starts = append(s.o.Pods.Starts, podStart(4, 1, 0, 5)) // does not consume yet
 	s.goOn(10 * time.Second)
 	require.Equal(t, int32(4), s.shown.Start.Replicas)
 	require.Equal(t, int32(45), s.shown.Start.TotalSeconds)
@@ -131,7 +172,7 @@ func TestAnUnknownStartIsNotShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := slowStart(t)
-			s.o.Pods.Starts = []policy.PodStart{podStart(3, 1, 1, 5)}
+			s.o.Pods.Starts = []policy.PodStart{podStart(3, 1, 0, 5)}
 			s.consumes(3, 45)
 			change(s)
 			s.goOn(10 * time.Second)
@@ -144,7 +185,7 @@ func TestAnUnknownStartIsNotShown(t *testing.T) {
 
 func TestAStartStaysInTheStatus(t *testing.T) {
 	s := slowStart(t)
-	s.o.Pods.Starts = []policy.PodStart{podStart(3, 1, 1, 5)}
+	s.o.Pods.Starts = []policy.PodStart{podStart(3, 1, 0, 5)}
 	s.consumes(3, 45)
 	s.goOn(time.Minute)
 	written := s.status.Start

@@ -71,6 +71,15 @@ func (m measured) requireShare(t *testing.T) {
 	require.InDelta(t, m.readingShare, known(t, m.reading.Busy), 0.3)
 }
 
+// requireBegan requires that each instance reports when its process began. Python reads it of Linux, in hundredths of a
+// second since the machine began.
+func requireBegan(t *testing.T, sample backlog.InstancesSample, starting time.Time) {
+	t.Helper()
+	for _, one := range sample.Instances {
+		require.WithinRange(t, one.Began, starting.Add(-2*time.Second), sample.At)
+	}
+}
+
 func known(t *testing.T, m backlog.Measurement) float64 {
 	t.Helper()
 	value, err := m.Value()
@@ -83,11 +92,13 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	c := g.newConsumers(t, replica.Instance{
 		Name: "instances-java", ServiceTime: 80 * time.Millisecond, RedeliverAfter: 100 * time.Millisecond,
 	}, java(t, g))
+	starting := time.Now()
 	first, second := c.start(t, 0), c.start(t, 1)
 	awaitReady(t, first, second)
 	idle := c.look(t)
 	require.Zero(t, idle.Silent)
 	require.Len(t, idle.Instances, 2)
+	requireBegan(t, idle, starting)
 	require.Equal(t, totals{}, sum(idle), "everything is there, and 0, before the first message")
 
 	flood := c.flood(t, 160, 2/service) // as much as two instances process in a second, after 160 at first
@@ -195,8 +206,11 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 func testPython(t *testing.T, g *ground) {
 	const service = 0.08
 	c := g.newConsumers(t, replica.Instance{Name: "instances-python", ServiceTime: 80 * time.Millisecond}, python(t))
+	starting := time.Now()
 	awaitReady(t, c.start(t, 0))
-	require.Equal(t, totals{}, sum(c.look(t)), "everything is there, and 0, before the first message")
+	idle := c.look(t)
+	require.Equal(t, totals{}, sum(idle), "everything is there, and 0, before the first message")
+	requireBegan(t, idle, starting)
 
 	flood := c.flood(t, 100, 1/service)
 	full := c.measure(t, 3, 60)

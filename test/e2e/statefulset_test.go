@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
@@ -87,16 +88,14 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 }
 
 // TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes at each step: the function takes half a
-// second for a message.
+// second for a message. Its first instance has prefetched the backlog before others join.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
 	o := onPodWorker(t)
 	const name, topic, messages = "crop", "persistent://public/default/crop-in", 1000
 	require.NoError(t, o.CreateTopic(t.Context(), topic, 0))
-	config := o.function(name)
-	config["parallelism"], config["inputSpecs"] = 1, map[string]any{topic: map[string]any{"receiverQueueSize": 5}}
-	config["userConfig"] = slower(config, "500000")
-	delete(config, "inputs")
+	config := o.function(name, topic) // with Pulsar's receive queue of 1,000
+	config["parallelism"], config["userConfig"] = 1, slower(config, "500000")
 	o.addFunction(t, config)
 	set := o.awaitSet(t, config, topic, 1, "")
 
@@ -104,27 +103,36 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name}
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: o.AdminURL()}
 	p.Spec.MaxReplicas = 3
+	p.Spec.LatencyObjective.Duration = 10 * time.Second // shorter than a start with a sync of the HPA
 	p.Spec.Strategies = []v1alpha1.Strategy{{
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
 	}}
+	o.publish(t, topic, messages)
 	create(t, p)
-	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
 	began := time.Now()
 	step := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 
-	o.publish(t, topic, messages)
 	set = o.awaitSet(t, config, topic, 3, "")
 	step("3 replicas consume")
+	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
 	requireTimed(t, p.Name)
 	requireAskedOfSet(t, set.Name)
 	step("all 3 tell how busy they are, and the StatefulSet how much is ready")
+	queue := advisedQueue(t, p.Name)
+	step("2 of them have no messages")
 
 	// At an update the worker recreates the StatefulSet with its own parallelism.
 	before := learnedBy(t, p.Name)
 	o.publish(t, topic, messages) // a slow machine needs minutes for each step
-	o.update(t, name, map[string]any{"userConfig": slower(config, "400000")})
+	o.update(t, name, map[string]any{
+		"userConfig": slower(config, "400000"), "inputSpecs": map[string]any{topic: map[string]any{"receiverQueueSize": queue}},
+	})
 	set = o.awaitSet(t, config, topic, 3, set.UID)
 	step("the autoscaler made them 3 again after an update of the function")
+	scene.AwaitPolicy(t, p.Name, "all replicas to have messages", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return !starved(p)
+	})
+	step("all have messages")
 	require.GreaterOrEqual(t, learnedBy(t, p.Name), before, "what was learned is kept")
 
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
@@ -144,8 +152,47 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	o.awaitSet(t, config, topic, 1, set.UID)
 	step("1 is enough without a backlog")
 
+	p = scene.AwaitPolicy(t, p.Name, "the phases of a start", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Start != nil && p.Status.Start.PackageSeconds != nil
+	})
+	phases := p.Status.Start
+	t.Logf("a start: %+v, package %d", *phases, *phases.PackageSeconds)
+	require.Zero(t, phases.InitContainersSeconds)
+	require.Positive(t, phases.ProgramSeconds)
+	require.InDelta(t, phases.TotalSeconds, phases.SchedulingSeconds+phases.ContainersSeconds+*phases.PackageSeconds+
+		phases.ProgramSeconds, 2, "each is rounded")
+
 	o.benchOfWorker(t, "StatefulSet/"+set.Name, topic)
 	step("kubectl pap bench run has published into it")
+}
+
+// starved reports whether a policy says that replicas have no messages.
+func starved(p *v1alpha1.AutoscalingPolicy) bool {
+	met := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionObjectiveMet)
+	return met != nil && met.Reason == v1alpha1.ReasonReplicasStarved
+}
+
+// advisedQueue waits until a policy says that 2 of 3 replicas have no messages, and returns the receiverQueueSize that it
+// advises: 2 s of the work of a replica that takes half a second for a message.
+func advisedQueue(t *testing.T, policy string) (queue int) {
+	t.Helper()
+	var without, replicas, holding, held int
+	const told = "messages wait longer than the latency objective: %d of %d replicas have no messages, since %d hold %d in " +
+		"their receive queues: set inputSpecs.<topic>.receiverQueueSize of the function to %d, which is 2 s of a replica's work"
+	scene.AwaitPolicy(t, policy, "2 of 3 replicas have no messages", func(p *v1alpha1.AutoscalingPolicy) bool {
+		if !starved(p) {
+			return false
+		}
+		said := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionObjectiveMet).Message
+		_, err := fmt.Sscanf(said, told, &without, &replicas, &holding, &held, &queue)
+		require.NoError(t, err, said)
+		return without == 2 && replicas == 3
+	})
+	t.Log(without, replicas, holding, held, queue)
+	require.Equal(t, 1, holding)
+	require.Greater(t, held, 500, "of 1000 that it received within the last minutes")
+	require.InDelta(t, 4, queue, 2, "a busy machine may take longer for a message")
+	return queue
 }
 
 // lastDecision is the decision in the policy's status.
