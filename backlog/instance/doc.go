@@ -29,6 +29,7 @@
 //	pulsar_*_system_exceptions_total               SystemExceptions
 //	pulsar_function_process_latency_ms_count       Calls; sinks and sources have none
 //	pulsar_function_process_latency_ms_sum         BusyTime, in ms for all three languages
+//	process_start_time_seconds                     Began; Go has none
 //
 // Series are identified by name only: the totals are counters in Java and Python and gauges in Go, so the type does not
 // help. A name without _total means the same. The 1-minute series, which restart at 0 each minute, *_created and user
@@ -37,7 +38,7 @@
 // FailedCallsCounted is true if the latency has quantiles: Java's has four from the start (NaN while idle), Python's
 // and Go's have none, and of the three only Java counts failed calls.
 //
-// All of these series exist with 0 before the first message. So a missing series means that this is not an instance: it
+// All of the counters exist with 0 before the first message. So a missing series means that this is not an instance: it
 // is an error and never 0.
 //
 // A scanner of our own reads the text line by line. Package expfmt of Prometheus would keep every user metric in

@@ -5,7 +5,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -198,4 +200,31 @@ func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
 		return seen["pulsar_function_busy_ratio"] > 0 && seen["pulsar_function_silent_instances"] == 0 &&
 			seen["pulsar_function_service_time_seconds"] >= service.Seconds(), fmt.Sprint(seen), nil
 	})
+	requireFewRedelivered(t, f)
+}
+
+// requireFewRedelivered waits until one replica is left, and requires that each one that was removed gave back at most
+// 1 % of Pulsar's receive queue of 1,000 messages.
+func requireFewRedelivered(t *testing.T, f *stage.Function) {
+	t.Helper()
+	read := func(text, series string, value *float64) error {
+		_, after, _ := strings.Cut(text, fmt.Sprintf("\npulsar_autoscaler_policy_%s{namespace=%q,policy=%q} ", series,
+			stage.Namespace, f.Name))
+		_, err := fmt.Sscan(after, value)
+		return err
+	}
+	var consumers, redelivered float64
+	f.Await(t, "one consumer", func(context.Context) (bool, string, error) {
+		text := metricsOf(t, scene)
+		err := errors.Join(read(text, "consumers", &consumers), read(text, "redelivered_messages_total", &redelivered))
+		return err == nil && consumers == 1, fmt.Sprint(consumers), err
+	})
+	removed, desired := 0, 0
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
+		removed += max(0, desired-sample.Desired)
+		desired = sample.Desired
+	}
+	t.Logf("%g messages of %d removed replicas were redelivered", redelivered, removed)
+	require.Positive(t, removed)
+	require.LessOrEqual(t, redelivered, float64(10*removed))
 }
