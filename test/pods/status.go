@@ -70,6 +70,7 @@ func status(pod *corev1.Pod, s state, now metav1.Time) corev1.PodStatus {
 		begun := metav1.NewTime(s.begun.Truncate(time.Second))
 		next.StartTime = &begun
 	}
+	set(&next, corev1.PodScheduled, true, pod.CreationTimestamp) // written already where the pod was bound to a node
 	set(&next, corev1.PodInitialized, true, now)
 	set(&next, corev1.ContainersReady, s.ready, now)
 	set(&next, corev1.PodReady, s.ready, now)
