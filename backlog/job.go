@@ -8,11 +8,13 @@ import "time"
 // JobKind is a kind of job that a poller fetches for a Store.
 type JobKind uint8
 
-// The kinds: a topic, a namespace's listing, a workload's instances.
+// The kinds: a topic, a namespace's listing, a workload's instances. WatchKind, the next message of a partition, is the
+// poller's own.
 const (
 	TopicKind JobKind = iota
 	NamespaceKind
 	WorkloadKind
+	WatchKind
 )
 
 // Job is a periodic fetch of a poller.
@@ -31,7 +33,7 @@ func NamespaceJob(n Namespace) Job { return Job{Kind: NamespaceKind, Cluster: n.
 // WorkloadJob reads the instances of a workload.
 func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
 
-// Topic is the topic that the job fetches.
+// Topic is the topic that the job fetches, or the partition that it watches.
 func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
 
 // Namespace is the namespace that the job lists.
@@ -105,21 +107,28 @@ func (f *Feed) Changes() []Change {
 // Pace is how often an owner needs its topics.
 type Pace uint8
 
-// The paces: every interval of the poller, every RestInterval, and every QuickInterval.
+// The paces: every interval of the poller, every RestInterval, and every QuickInterval. Waking is Usual for a topic of
+// which the first message wakes replicas, and so does Quick.
 const (
 	Usual Pace = iota
 	AtRest
 	Quick
+	Waking
 )
 
+// Wakes reports whether the first message wakes replicas.
+func (p Pace) Wakes() bool { return p == Quick || p == Waking }
+
 // paces counts the uses of a topic by their pace.
-type paces [Quick + 1]int32
+type paces [Waking + 1]int32
 
 // quickest is the pace of the use that needs the topic most often.
 func (p paces) quickest() Pace {
 	switch {
 	case p[Quick] > 0:
 		return Quick
+	case p[Waking] > 0:
+		return Waking
 	case p[Usual] > 0:
 		return Usual
 	}
@@ -159,6 +168,7 @@ func (s *jobs) tenantsOf(j Job) []string {
 		if state := s.namespaces[j.Namespace()]; state != nil {
 			return state.tenants()
 		}
+	case WatchKind:
 	}
 	return nil
 }
@@ -172,6 +182,7 @@ func (s *jobs) wants(j Job) (wanted bool) {
 		_, wanted = s.namespaces[j.Namespace()]
 	case WorkloadKind:
 		_, wanted = s.workloads[j.Name]
+	case WatchKind:
 	}
 	return wanted
 }

@@ -28,13 +28,17 @@ func (z Zero) wakes(in Input) bool {
 
 // Pace is how often topics need to be polled. They are at rest if the Function has been idle for long, a replica runs
 // that processes the first messages, none can be removed, and the objective is long. Without a replica messages wait
-// for a poll: with a short objective it comes quickly.
+// for a poll, unless the broker pushes: with a short objective it comes quickly.
 func (z Zero) Pace(in Input) backlog.Pace {
+	known := in.Unknown == nil && in.Reading.Coverage.Complete()
 	switch {
-	case in.Unknown != nil || !in.Reading.Coverage.Complete():
-		return backlog.Usual
-	case z.wakes(in) && LatencyObjective(in.Spec) < quickObjective && in.Reading.Coverage.Topics <= quickTopics:
+	case known && z.wakes(in) && LatencyObjective(in.Spec) < quickObjective &&
+		in.Reading.Coverage.Topics <= quickTopics:
 		return backlog.Quick
+	case z.wakes(in):
+		return backlog.Waking
+	case !known:
+		return backlog.Usual
 	case !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= restAfter && LatencyObjective(in.Spec) >= restObjective &&
 		in.CurrentReplicas > 0 && in.CurrentReplicas == in.minReplicas():
 		return backlog.AtRest

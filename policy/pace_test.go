@@ -107,15 +107,15 @@ func TestTopicsAreNeededQuicklyAtZeroWithAShortObjective(t *testing.T) {
 		pace   backlog.Pace
 	}{
 		"below a minute":         {func(*policy.Input) {}, backlog.Quick},
-		"not with a minute":      {func(in *policy.Input) { in.Spec.LatencyObjective.Duration++ }, backlog.Usual},
+		"not with a minute":      {func(in *policy.Input) { in.Spec.LatencyObjective.Duration++ }, backlog.Waking},
 		"not with a replica":     {func(in *policy.Input) { in.CurrentReplicas = 1 }, backlog.Usual},
-		"not without an answer":  {func(in *policy.Input) { in.Unknown = backlog.ErrTopicNotFound }, backlog.Usual},
+		"not without an answer":  {func(in *policy.Input) { in.Unknown = backlog.ErrTopicNotFound }, backlog.Waking},
 		"not while switched off": {func(in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, backlog.Usual},
 		"not while frozen":       {func(in *policy.Input) { in.Frozen = &policy.Hold{} }, backlog.Usual},
-		"not with many topics":   {func(in *policy.Input) { in.Reading.Coverage.Topics = 101 }, backlog.Usual},
+		"not with many topics":   {func(in *policy.Input) { in.Reading.Coverage.Topics = 101 }, backlog.Waking},
 		"not with unknown topics": {func(in *policy.Input) {
 			in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
-		}, backlog.Usual},
+		}, backlog.Waking},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

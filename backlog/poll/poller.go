@@ -55,6 +55,10 @@ type Config struct {
 	Instances InstanceSource
 	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
 	Workloads int
+	// Watcher reports messages of topics that wake replicas before they are due. Nil for none.
+	Watcher Watcher
+	// Watches is the maximum number of partitions that are watched; with Watcher.
+	Watches int
 }
 
 // New validates the configuration.
@@ -68,6 +72,8 @@ func New(config Config) (*Poller, error) {
 		return nil, fmt.Errorf("poller: Timeout is %s, must be above 0 and at most 1m", config.Timeout)
 	case config.PerCluster < 1 || config.PerCluster > 1000:
 		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
+	case config.Watcher != nil && config.Watches < 1:
+		return nil, fmt.Errorf("poller: Watches is %d, must be at least 1", config.Watches)
 	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
 		return nil, fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
 	}
@@ -83,7 +89,7 @@ const tick = 100 * time.Millisecond
 // Run polls until the context ends, and then returns nil.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	done := make(chan fetched)
+	done, watching := make(chan fetched), make(chan backlog.Job)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	now := time.Now()
@@ -92,14 +98,16 @@ func (p *Poller) Run(ctx context.Context) error {
 		interval: p.config.Interval, rest: max(p.config.Interval, p.feed.RestInterval()),
 		quick: min(p.config.Interval, backlog.QuickInterval), jitter: p.config.Jitter, after: p.delay,
 	})
+	s.watches = p.config.Watches
 	p.updateSchedule(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
 			if p.config.Started != nil {
 				p.config.Started(j, s.late(j, time.Now()))
 			}
+			limited := s.stoppable(ctx, j)
 			group.Go(func() error {
-				result := p.fetch(ctx, j)
+				result := p.fetch(limited, j, watching)
 				select {
 				case done <- result:
 				case <-ctx.Done():
@@ -112,7 +120,12 @@ func (p *Poller) Run(ctx context.Context) error {
 			return group.Wait()
 		case now := <-ticker.C:
 			p.updateSchedule(s, now)
+		case j := <-watching:
+			s.watching(j, true, time.Now())
 		case result := <-done:
+			if result.err == nil {
+				s.follow(result.job, result.sample, time.Now())
+			}
 			s.finish(result.job, result.err, time.Now())
 		}
 	}
@@ -126,21 +139,29 @@ func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	s.enqueue(now)
 }
 
-// fetched is the result of one fetch.
+// fetched is the result of one fetch, with the answer about a topic.
 type fetched struct {
-	job backlog.Job
-	err error
+	job    backlog.Job
+	sample backlog.TopicSample
+	err    error
 }
 
 // fetch runs one job, and notifies the store and Updated. A fetch that ends because the program does notifies neither.
-func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
+func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backlog.Job) fetched {
 	timed, cancel := context.WithTimeout(ctx, p.config.Timeout)
 	defer cancel()
 	result := fetched{job: j}
 	var news []backlog.Topic
 	switch j.Kind {
+	case backlog.WatchKind:
+		result.err = p.watch(ctx, j, func() {
+			select {
+			case watching <- j:
+			case <-ctx.Done():
+			}
+		})
 	case backlog.TopicKind:
-		result.err = p.fetchTopic(ctx, timed, j.Topic())
+		result.sample, result.err = p.fetchTopic(ctx, timed, j.Topic())
 		news = []backlog.Topic{j.Topic()}
 	case backlog.NamespaceKind:
 		result.err = p.fetchListing(ctx, timed, j.Namespace())
@@ -157,7 +178,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 	return result
 }
 
-func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) error {
+func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) (backlog.TopicSample, error) {
 	request := p.feed.NextRequest(topic, time.Now())
 	sample, err := p.config.Source.Fetch(timed, topic, request)
 	if reason := p.feed.CheckPlausible(topic, sample, err); reason != nil {
@@ -177,7 +198,7 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) err
 	case ctx.Err() == nil:
 		p.config.Store.Fail(topic, err)
 	}
-	return err
+	return sample, err
 }
 
 func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Namespace) error {
@@ -216,15 +237,18 @@ func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) err
 // After failures it is the interval of topics, doubled for each failure after the first, bounded, and spread by ±10 %,
 // since many jobs fail at the same time.
 func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
-	wait := p.config.Interval
+	wait, most := p.config.Interval, max(maxBackoff, p.config.Interval)
 	switch {
+	case kind == backlog.WatchKind:
+		wait, most = backlog.QuickInterval, maxWatchBackoff
 	case failures == 0 && kind == backlog.NamespaceKind:
 		return backlog.ListInterval
-	case failures == 0:
+	}
+	if failures == 0 {
 		return wait
 	}
 	for range failures - 1 {
-		if wait*2 > max(maxBackoff, p.config.Interval) {
+		if wait*2 > most {
 			break
 		}
 		wait *= 2

@@ -15,6 +15,7 @@ type schedule struct {
 	slots    map[backlog.Job]*slot
 	timeline backlog.Timeline[*slot] // all slots that are not busy
 	lines    map[lane]*line          // due jobs, and those that run
+	watches  int                     // places of jobs that watch
 }
 
 // pace has the intervals of jobs. A job is due at times that are one interval apart, whenever it was fetched: it never
@@ -30,13 +31,16 @@ type pace struct {
 	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
-// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, or all workloads.
+// lane has its own limit of concurrent fetches: an admin URL, whatever the credentials, all workloads, or all watches.
 type lane struct {
-	adminURL  string
-	workloads bool
+	adminURL           string
+	workloads, watches bool
 }
 
 func laneOf(j backlog.Job) lane {
+	if j.Kind == backlog.WatchKind {
+		return lane{watches: true}
+	}
 	return lane{adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind}
 }
 
@@ -56,6 +60,10 @@ type slot struct {
 	ticket   int           // its last one in a line
 	turn     *tenant       // in the turn of which it runs
 	failing  bool          // it held a place of those that failed
+	watched  watched       // of a topic
+	empty    bool          // no backlog in the last answer, of a topic that may be watched
+	topic    *slot         // of a job that watches
+	stop     func()        // ends it
 }
 
 // slotState is the state of a slot.
@@ -89,9 +97,13 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 			s.drop(existing)
 			continue
 		}
+		wakes := s.watches > 0 && c.Pace.Wakes() && !existing.pace.Wakes() // its partitions are needed
 		existing.unwanted, existing.pace, existing.tenants = false, c.Pace, c.Tenants
+		if !c.Pace.Wakes() {
+			s.unwatchAll(existing)
+		}
 		s.advance(existing, now)
-		if c.Soon {
+		if c.Soon || wakes {
 			soon = append(soon, existing)
 		}
 	}
@@ -115,16 +127,22 @@ func (s *schedule) waitOf(one *slot) time.Duration {
 	case backlog.AtRest:
 		return s.pace.rest
 	case backlog.Quick:
-		return s.pace.quick
-	case backlog.Usual:
+		if !one.empty || !one.watched.isComplete() {
+			return s.pace.quick
+		}
+	case backlog.Usual, backlog.Waking:
 	}
 	return s.pace.after(one.job.Kind, 0)
 }
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
+	s.unwatchAll(one)
 	if one.state != onTimeline {
 		one.unwanted, one.rerun = true, false
+		if one.stop != nil {
+			one.stop()
+		}
 		return
 	}
 	s.timeline.Remove(&one.moment)
@@ -185,8 +203,11 @@ func (s *schedule) start(perCluster, workloads int) []backlog.Job {
 	var jobs []backlog.Job
 	for lane, line := range s.lines {
 		places := perCluster
-		if lane.workloads {
+		switch {
+		case lane.workloads:
 			places = workloads
+		case lane.watches:
+			places = s.watches
 		}
 		for one := line.next(places, s.remove); one != nil; one = line.next(places, s.remove) {
 			one.state = running
@@ -208,6 +229,10 @@ func (s *schedule) late(j backlog.Job, now time.Time) time.Duration {
 func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	one := s.slots[j]
 	s.lines[laneOf(j)].release(one)
+	if one.stop != nil {
+		one.stop()
+		one.stop = nil
+	}
 	if one.unwanted {
 		delete(s.slots, j)
 		return
@@ -215,10 +240,15 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	switch {
 	case err == nil:
 		one.failures = 0
-	case backlog.Authoritative(err):
+	case j.Kind == backlog.WatchKind && isRefusal(err):
+		one.failures = refusals
+	case backlog.Authoritative(err) && j.Kind != backlog.WatchKind:
 		one.failures = 0 // Pulsar answers: fetch again at the usual pace
 	default:
 		one.failures++
+	}
+	if one.topic != nil && err == nil {
+		s.watching(j, false, now)
 	}
 	again := one.rerun && err == nil
 	if one.due = s.next(one, now); again {

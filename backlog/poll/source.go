@@ -26,6 +26,14 @@ type Lister interface {
 	List(ctx context.Context, namespace backlog.Namespace, add func(topic string)) error
 }
 
+// Watcher waits for the next message of a partition, without creating the topic or a durable subscription.
+//
+// Watch calls watching once it sees every message from then on. It returns nil after the first one, and also when it
+// cannot watch any longer or the context has ended. An error means that it never watched.
+type Watcher interface {
+	Watch(ctx context.Context, partition backlog.Topic, watching func()) error
+}
+
 // InstanceSource reads the counters of the instances of a workload.
 type InstanceSource interface {
 	FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)

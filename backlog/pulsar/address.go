@@ -158,6 +158,9 @@ const (
 	callComponent                callName = "component "
 	callComponentStatus          callName = "component-status status"
 	callParallelism              callName = "parallelism "
+	callLookup                   callName = "lookup "
+	// callSubscribe goes to the broker of a topic, in the binary protocol.
+	callSubscribe callName = "subscribe "
 )
 
 func (c callName) label() string {

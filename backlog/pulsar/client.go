@@ -99,8 +99,8 @@ func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
 	case !c.hosts.allow(u):
 		return "is not an allowed Pulsar host: add it to " + allowedHostsFix
 	case c.authenticates && cluster.Access == "" && !c.hosts.allowOwn(u):
-		return fmt.Sprintf("gets the autoscaler's own credentials over https only: use its https URL, or add http://%s to "+
-			"%s, which sends them in clear text", backlog.Quote(u.Host), allowedHostsFix)
+		return fmt.Sprintf("gets the autoscaler's own credentials over https only: use its https URL, or add %s://%s to "+
+			"%s, which sends them in clear text", u.Scheme, backlog.Quote(u.Host), allowedHostsFix)
 	default:
 		return ""
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 )
 
 // Defaults of Config.
@@ -93,8 +94,8 @@ func New(config Config) (*Source, error) {
 	c := chain{
 		breaker: newBreaker(), limiter: newLimiter(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait),
 	}
-	decoding := &atomic.Int64{}
-	if err := registerGauges(config.Registerer, c, decoding); err != nil {
+	decoding, readers := &atomic.Int64{}, reader.New(config.dialer(), config.RequestTimeout)
+	if err := registerGauges(config.Registerer, c, decoding, readers); err != nil {
 		return nil, err
 	}
 	credentials, err := auth.New(config.auth(c, m))
@@ -116,7 +117,7 @@ func New(config Config) (*Source, error) {
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
 		ages:   newAges(config),
-		now:    time.Now,
+		now:    time.Now, readers: readers,
 	}, nil
 }
 
@@ -135,6 +136,14 @@ func (c *Config) auth(chain chain, m *metrics) auth.Config {
 		Observe:        m.observeIssuer,
 		Explain:        func(err error) string { return transportCause(err, 0) },
 	}
+}
+
+// dialer opens connections.
+func (c *Config) dialer() reader.Dial {
+	if c.dial != nil {
+		return c.dial
+	}
+	return (&net.Dialer{Timeout: c.RequestTimeout}).DialContext
 }
 
 func (c *Config) setDefaults() {

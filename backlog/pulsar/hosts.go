@@ -17,8 +17,14 @@ import (
 // allowedHosts are the hosts that may get requests, and with them the token.
 type allowedHosts []hostPattern
 
+// Schemes of the binary protocol.
+const (
+	brokerScheme    = "pulsar"
+	brokerSchemeTLS = "pulsar+ssl"
+)
+
 // hostPattern is one entry: an exact host, or all names below a suffix. An empty port allows every port, and an empty
-// scheme both schemes, see allowOwn.
+// scheme all schemes, see allowOwn.
 type hostPattern struct {
 	scheme string
 	host   string
@@ -52,7 +58,9 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 	rest := pattern
 	if scheme, after, found := strings.Cut(pattern, "://"); found {
 		parsed.scheme, rest = scheme, after
-		if scheme != "http" && scheme != "https" {
+		switch scheme {
+		case "http", "https", brokerScheme, brokerSchemeTLS:
+		default:
 			return parsed, false
 		}
 	}
@@ -83,11 +91,11 @@ func (hosts allowedHosts) allow(u *url.URL) bool {
 	return slices.ContainsFunc(hosts, func(p hostPattern) bool { return p.matches(u) })
 }
 
-// allowOwn is allow for the program's own credentials: plain HTTP exposes them to the network, so its entry must have
-// http://. Otherwise the author of a policy could choose it.
+// allowOwn is allow for the program's own credentials: without TLS they are exposed to the network, so the entry must
+// have http:// or pulsar://. Otherwise the author of a policy could choose it.
 func (hosts allowedHosts) allowOwn(u *url.URL) bool {
 	return slices.ContainsFunc(hosts, func(p hostPattern) bool {
-		return p.matches(u) && (p.scheme != "" || u.Scheme == "https")
+		return p.matches(u) && (p.scheme != "" || u.Scheme == "https" || u.Scheme == brokerSchemeTLS)
 	})
 }
 
@@ -114,6 +122,10 @@ func portOf(u *url.URL) string {
 		return strings.TrimLeft(u.Port(), "0")
 	case u.Scheme == "https":
 		return "443"
+	case u.Scheme == brokerScheme:
+		return "6650"
+	case u.Scheme == brokerSchemeTLS:
+		return "6651"
 	default:
 		return "80"
 	}

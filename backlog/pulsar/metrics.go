@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 )
 
 type metrics struct {
@@ -28,7 +29,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_source_requests_total",
-			Help: "Requests to Pulsar's admin service, by call and result.",
+			Help: "Requests to Pulsar's admin service, by call and result. Call subscribe goes to brokers.",
 		}, []string{"call", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_request_duration_seconds",
@@ -58,8 +59,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// registerGauges registers the state of the limiter and the breaker, and the memory of decoding.
-func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64) error {
+// registerGauges registers the state of the limiter, the breaker and the readers, and the memory of decoding.
+func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64, readers *reader.Readers) error {
 	for _, gauge := range []struct {
 		name, help string
 		read       func() int
@@ -79,6 +80,11 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 		{
 			"pulsar_autoscaler_decoding_bytes", "Estimated memory of Pulsar's answers that are being decoded.",
 			func() int { return int(decoding.Load()) },
+		},
+		{
+			"pulsar_autoscaler_readers", "Partitions of topics without replicas of which the broker reports the next message " +
+				"(--wake-by-push).",
+			readers.Subscribed,
 		},
 	} {
 		read := func() float64 { return float64(gauge.read()) }

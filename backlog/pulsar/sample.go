@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 )
 
 // sample validates one subscription. See the package comment for negative numbers.
@@ -55,8 +57,12 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 	return sample, nil
 }
 
-// skipOther skips a subscription that was not requested. It keeps the first names, for the error of a missing one.
+// skipOther skips a subscription that was not requested. It keeps the first names, for the error of a missing one,
+// without those of Watch.
 func (d *statsDecoder) skipOther(key []byte) error {
+	if bytes.HasPrefix(key, []byte(reader.SubscriptionPrefix)) {
+		return d.skip()
+	}
 	d.unread++
 	if len(d.others.Names) < backlog.MostOthers {
 		name, err := d.share(key[:min(len(key), backlog.MostQuoted)])

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 )
 
 // Source implements poll.Source. It is safe for concurrent use.
@@ -21,10 +22,15 @@ type Source struct {
 	counts *backlog.Cache[backlog.Topic, int]
 	ages   ages
 	now    func() time.Time
+	// readers are for Watch.
+	readers *reader.Readers
 }
 
 // Close closes connections that are not in use.
-func (s *Source) Close() { s.client.credentials.Close() }
+func (s *Source) Close() {
+	s.readers.Close()
+	s.client.credentials.Close()
+}
 
 // Fetch reads the current state of a topic: one call, or up to three if it needs the number of partitions or entry
 // counters, and mostPeeked more if those are younger than the backlog. An unavailable age adds one call, and a changed

@@ -5,7 +5,6 @@ package pulsar
 
 import (
 	"crypto/tls"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"time"
@@ -17,12 +16,8 @@ const idleConnTimeout = 20 * time.Second
 
 // newTransport has no proxy. net/http negotiates gzip and decodes answers, so limits apply to the decoded text.
 func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
-	dial := config.dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: config.RequestTimeout}).DialContext
-	}
 	return &http.Transport{
-		DialContext:            dial,
+		DialContext:            config.dialer(),
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    config.RequestTimeout,
 		MaxConnsPerHost:        config.MaxConnsPerHost,

@@ -112,6 +112,9 @@ func (o *Options) addPulsarFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.WorkerUpdateInterval, "worker-update-interval", o.WorkerUpdateInterval,
 		"Minimum time between two changes of the parallelism of a function, sink or source that a function worker runs, "+
 			"from 1s to 1h: each restarts all its instances.")
+	fs.BoolVar(&o.Poller.WakeByPush, "wake-by-push", o.Poller.WakeByPush,
+		"Connect to brokers, which report the first message of topics of Functions at zero, in place of frequent requests: "+
+			"--allowed-pulsar-hosts must have the brokers' own addresses, such as pulsar+ssl://*.pulsar.svc:6651.")
 }
 
 func (o *Options) addKubernetesFlags(fs *pflag.FlagSet) {

@@ -125,6 +125,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.session.chain.RoundTrip(authenticated)
 }
 
+// Handshake returns what a connection of the binary protocol sends in place of headers, and how it uses TLS.
+func (t *Transport) Handshake() (method, secret string, config *tls.Config) {
+	return t.shown.methodName(), t.shown.secret(), t.session.connections.TLSClientConfig
+}
+
 // ShowsCertificate reports whether a client certificate authenticates.
 func (t *Transport) ShowsCertificate() bool { return t.shown.method == authparams.TLS }
 

@@ -26,13 +26,31 @@ func (a authorization) set(headers http.Header) {
 	if a.header != "" {
 		headers.Set("Authorization", a.header)
 	}
+	if name := a.methodName(); name != "" {
+		headers.Set("X-Pulsar-Auth-Method-Name", name)
+	}
+}
+
+// methodName is Pulsar's name of the method; empty for none.
+func (a authorization) methodName() string {
 	switch a.method {
 	case authparams.None:
+		return ""
 	case authparams.OAuth2: // its token is a token like any other
-		headers.Set("X-Pulsar-Auth-Method-Name", string(authparams.Token))
+		return string(authparams.Token)
 	default:
-		headers.Set("X-Pulsar-Auth-Method-Name", string(a.method))
+		return string(a.method)
 	}
+}
+
+// secret is what the binary protocol has in place of the header.
+func (a authorization) secret() string {
+	_, secret, _ := strings.Cut(a.header, " ")
+	if a.method == authparams.Basic {
+		decoded, _ := base64.StdEncoding.DecodeString(secret) // as basic encoded it
+		return string(decoded)
+	}
+	return secret
 }
 
 // redact removes what a server in between may echo.

@@ -28,6 +28,8 @@ type Options struct {
 	MaxRequestsPerCluster int
 	MaxRequestsPerSecond  int
 	Bounds                backlog.Bounds
+	// WakeByPush is a flag of the adapter.
+	WakeByPush bool
 
 	PollInterval time.Duration
 	RateWindow   time.Duration
@@ -60,9 +62,9 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 		"Admin service of the Pulsar cluster where neither policy nor target names one, such as "+
 			"http://pulsar-broker.pulsar:8080.")
 	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
-		"Hosts that policies, targets and redirects may name and that receive the credentials: host, host:port or a URL "+
-			"such as https://host:port, \"*.\" for all below. The "+program+"'s own credentials go over https only, or to an "+
-			"entry with http://. --pulsar-admin-url is always allowed.")
+		"Hosts that policies, targets, redirects and lookups may name and that receive the credentials: host, host:port or "+
+			"a URL such as https://host:port, \"*.\" for all below. The "+program+"'s own credentials go over https only, or "+
+			"to an entry with http:// or pulsar://. --pulsar-admin-url is always allowed.")
 	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
 	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,

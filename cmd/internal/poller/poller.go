@@ -21,6 +21,9 @@ import (
 // separately.
 const maxWorkloads = 16
 
+// maxWatches is the number of partitions that brokers report messages of, each with some 10 KB.
+const maxWatches = 2000
+
 // Config configures New; all fields but Pods are required.
 type Config struct {
 	Options Options
@@ -73,6 +76,9 @@ func New(config Config) (*Parts, error) {
 		return nil, err
 	}
 	polling.Started = fetches.started
+	if o.WakeByPush {
+		polling.Watcher, polling.Watches = source, maxWatches
+	}
 	worker := source.Worker()
 	if config.Pods != nil {
 		pods, err := instance.New(instance.Config{Registerer: config.Registerer, Addresses: config.Pods})

@@ -1,0 +1,136 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package poll
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// A topic of which the first message wakes replicas has a job for each of its partitions that waits for a message: a
+// fetch that lasts. The end of one only makes the topic due, and the answer to that fetch decides. The topic is fetched
+// once the job sees new messages too, so that none is missed in between, and it keeps its interval meanwhile.
+
+const (
+	// maxWatch ends a job, so that others get its place in turn, and a broker that forgot it is noticed.
+	maxWatch = 10 * time.Minute
+	// maxWatchBackoff is the pause after watching failed for long, or was refused.
+	maxWatchBackoff = 10 * time.Minute
+	// refusals are the failures in a row that a refusal counts as.
+	refusals = 9
+)
+
+// watched are the jobs of a topic's partitions, and whether each sees new messages.
+type watched map[backlog.Job]bool
+
+// isComplete reports whether no message can be missed.
+func (w watched) isComplete() bool {
+	for _, sees := range w {
+		if !sees {
+			return false
+		}
+	}
+	return len(w) > 0
+}
+
+// follow updates the jobs of a topic after an answer. Only partitions that the answer has are watched, so that no
+// topic is created.
+func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now time.Time) {
+	one := s.slots[topic]
+	if s.watches == 0 || one.unwanted || !one.pace.Wakes() || len(sample.Partitions) == 0 ||
+		strings.HasPrefix(topic.Name, backlog.ScalableDomain) {
+		return
+	}
+	one.empty = !slices.ContainsFunc(sample.Partitions, func(p backlog.PartitionSample) bool {
+		return slices.ContainsFunc(p.Subscriptions, func(s backlog.SubscriptionSample) bool { return s.BacklogEntries > 0 })
+	})
+	exist := watched{}
+	for _, p := range sample.Partitions {
+		exist[watchJob(one.job, p.Index)] = false
+	}
+	for j := range one.watched {
+		if _, exists := exist[j]; !exists && sample.Incomplete == nil {
+			s.unwatch(one, j)
+		}
+	}
+	if one.watched == nil {
+		one.watched = watched{}
+	}
+	var changes []backlog.Change
+	for j := range exist {
+		one.watched[j] = one.watched[j]
+		changes = append(changes, backlog.Change{Job: j, Wanted: true, Soon: s.slots[j] == nil, Tenants: one.tenants})
+	}
+	s.apply(changes, now)
+	for j := range exist {
+		s.slots[j].topic = one
+	}
+}
+
+// unwatch drops a job of a topic.
+func (s *schedule) unwatch(one *slot, j backlog.Job) {
+	delete(one.watched, j)
+	s.drop(s.slots[j])
+}
+
+// unwatchAll drops the jobs of a topic that needs none.
+func (s *schedule) unwatchAll(one *slot) {
+	for j := range one.watched {
+		s.unwatch(one, j)
+	}
+	one.watched = nil
+}
+
+// watching records whether a job sees new messages, and makes its topic due.
+func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
+	one := s.slots[j]
+	if one == nil || one.unwanted {
+		return
+	}
+	one.topic.watched[j] = sees
+	s.hasten([]*slot{one.topic}, now)
+	s.enqueue(now)
+}
+
+// watchJob watches a partition, which is named singly.
+func watchJob(topic backlog.Job, index int) backlog.Job {
+	j := backlog.Job{Kind: backlog.WatchKind, Cluster: topic.Cluster, Name: topic.Name}
+	if index != backlog.NotPartitioned {
+		j.Name += "-partition-" + strconv.Itoa(index)
+	}
+	return j
+}
+
+// watch runs a job, and calls watching once it sees new messages.
+func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(maxWatch)*(1+p.config.Jitter())/2))
+	defer cancel()
+	return p.config.Watcher.Watch(ctx, j.Topic(), watching)
+}
+
+// stoppable is the context of a job, which ends if the job watches and is dropped.
+func (s *schedule) stoppable(ctx context.Context, j backlog.Job) context.Context {
+	if one := s.slots[j]; one.topic != nil {
+		ctx, one.stop = context.WithCancel(ctx)
+	}
+	return ctx
+}
+
+// isRefusal reports whether only a user can make watching succeed.
+func isRefusal(err error) bool {
+	for _, reason := range []error{
+		backlog.ErrForbidden, backlog.ErrUnauthenticated, backlog.ErrHostNotAllowed, backlog.ErrUnsupported,
+	} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
+)
+
+// Watch implements poll.Watcher: a reader at the broker that owns the partition, which the admin service names. A
+// broker is an allowed host as any other.
+func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
+	at, watched := s.now(), false
+	broker, err := s.broker(ctx, partition)
+	if err == nil {
+		err = s.readers.Read(ctx, broker, partition.Name, func() {
+			watched = true
+			s.client.metrics.observe(callSubscribe, s.now().Sub(at), nil)
+			watching()
+		})
+	}
+	switch {
+	case watched || ctx.Err() != nil:
+		return nil
+	case err != nil:
+		s.client.metrics.refuse(callSubscribe, err)
+	}
+	return err
+}
+
+// broker looks up the owner of the partition, and the credentials for it.
+func (s *Source) broker(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
+	a, err := topicAddress(partition)
+	if err != nil {
+		return reader.Broker{}, err
+	}
+	a.path, a.owned = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), false
+	var plain, secure string
+	err = s.client.get(ctx, a, callLookup, "", func(r io.Reader) (err error) {
+		plain, secure, err = decodeLookup(r)
+		return err
+	})
+	if err != nil {
+		return reader.Broker{}, err
+	}
+	text, scheme := plain, brokerScheme
+	if a.base.Scheme == "https" {
+		text, scheme = secure, brokerSchemeTLS
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != scheme || u.Hostname() == "" || u.Port() == "" {
+		return reader.Broker{}, backlog.Errorf(backlog.ErrUnsupported, "%s names no %s:// address of the broker of %s",
+			a.base.Host, scheme, a.subject)
+	}
+	u = &url.URL{Scheme: scheme, Host: u.Host}
+	if why := s.client.barred(a.cluster, u); why != "" {
+		return reader.Broker{}, backlog.Errorf(backlog.ErrHostNotAllowed, "%s %s", backlog.Quote(u.Host), why)
+	}
+	shown, err := s.client.credentials.Authenticate(ctx, a.cluster.Access)
+	if err != nil {
+		return reader.Broker{}, noCredentials(a, err)
+	}
+	b := reader.Broker{URL: u, Access: a.cluster.Access}
+	b.Method, b.Secret, b.TLS = shown.Handshake()
+	return b, nil
+}
+
+// decodeLookup reads the addresses of a broker, without TLS and with it.
+//
+// Source: org.apache.pulsar.common.lookup.data.LookupData.
+func decodeLookup(r io.Reader) (plain, secure string, err error) {
+	s := newScanner(r)
+	err = s.object(func(key []byte) error {
+		var to *string
+		switch string(key) {
+		case "brokerUrl":
+			to = &plain
+		case "brokerUrlTls":
+			to = &secure
+		default:
+			return s.skip()
+		}
+		text, err := s.textOrNull(string(key))
+		*to = validText(text)
+		return err
+	})
+	if err == nil && plain == "" && secure == "" {
+		err = errors.New("no broker is named")
+	}
+	return plain, secure, s.finish(err)
+}
