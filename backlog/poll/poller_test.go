@@ -6,6 +6,7 @@ package poll_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,10 +80,13 @@ func (f *fakeSource) AddEntries(_ context.Context, t backlog.Topic, sample backl
 	return sample
 }
 
-func (f *fakeSource) count(t backlog.Topic) int {
+func (f *fakeSource) count(t backlog.Topic) int { return len(f.times(t)) }
+
+// times are those at which the topic was fetched.
+func (f *fakeSource) times(t backlog.Topic) []time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.fetches[t])
+	return slices.Clone(f.fetches[t])
 }
 
 // polling runs a poller with a ten second interval and no jitter until the body returns.

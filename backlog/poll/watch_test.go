@@ -1,0 +1,285 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package poll_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
+)
+
+// fakeWatcher watches until the test publishes.
+type fakeWatcher struct {
+	// mu guards the rest.
+	mu       sync.Mutex
+	refuses  error
+	messages map[string]chan struct{}
+	starts   map[string][]time.Time
+}
+
+func newFakeWatcher() *fakeWatcher {
+	return &fakeWatcher{messages: map[string]chan struct{}{}, starts: map[string][]time.Time{}}
+}
+
+func (f *fakeWatcher) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
+	f.mu.Lock()
+	f.starts[partition.Name] = append(f.starts[partition.Name], time.Now())
+	err := f.refuses
+	message := make(chan struct{})
+	if err == nil {
+		f.messages[partition.Name] = message
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	watching()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.messages[partition.Name] == message {
+			delete(f.messages, partition.Name)
+		}
+	}()
+	select {
+	case <-message:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// watched are the partitions that are watched.
+func (f *fakeWatcher) watched() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.messages))
+}
+
+// publish ends the watch of a partition, as a message does and a broker that lost it.
+func (f *fakeWatcher) publish(partition string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.messages[partition])
+	delete(f.messages, partition)
+}
+
+func (f *fakeWatcher) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = err
+}
+
+func (f *fakeWatcher) started(partition string) []time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.starts[partition])
+}
+
+// atZero is a subscription of a Function without replicas.
+func atZero(pace backlog.Pace, topics ...string) backlog.Subscription {
+	s := backlog.NewSubscription(cluster(), function, topics...)
+	s.Pace = pace
+	return s
+}
+
+// watching runs a poller with a watcher in a bubble of synctest.
+func watching(t *testing.T, store *backlog.Store, source poll.Source, watcher poll.Watcher, watches int, body func()) {
+	t.Helper()
+	run(t, poll.Config{
+		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 16,
+		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher, Watches: watches,
+	}, func(*poll.Poller) { body() })
+}
+
+// pass lets the poller do what is due in that time.
+func pass(length time.Duration) {
+	time.Sleep(length)
+	synctest.Wait()
+}
+
+func TestAMessageMakesItsTopicDueAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, watcher := newStore(t), newFakeSource(), newFakeWatcher()
+		store.Track("shop/a", atZero(backlog.Waking, orders))
+		watching(t, store, source, watcher, 10, func() {
+			pass(time.Second)
+			require.Equal(t, []string{orders}, watcher.watched())
+			fetched := source.times(topic(orders))
+			require.Len(t, fetched, 2, "and again once messages are seen, so that none is missed in between")
+
+			pass(3 * time.Second)
+			at := time.Now()
+			watcher.publish(orders)
+			synctest.Wait()
+			fetched = source.times(topic(orders))
+			require.Equal(t, at, fetched[len(fetched)-1])
+
+			pass(2 * time.Second)
+			require.Equal(t, []string{orders}, watcher.watched(), "while no replica wakes, for the next message")
+		})
+	})
+}
+
+func TestAWatchedTopicIsFetchedLessOften(t *testing.T) {
+	tests := map[string]struct {
+		refuses error
+		backlog int64
+		fetches int
+	}{
+		"every interval":                           {nil, 0, 6},
+		"every 2 s where the right is missing":     {backlog.ErrForbidden, 0, 30},
+		"every 2 s while messages are not due yet": {nil, 5, 30},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, source, watcher := newStore(t), newFakeSource(), newFakeWatcher()
+				source.backlog = test.backlog
+				watcher.refuse(test.refuses)
+				store.Track("shop/a", atZero(backlog.Quick, orders))
+				watching(t, store, source, watcher, 10, func() {
+					pass(20 * time.Second)
+					before := len(source.times(topic(orders)))
+					pass(time.Minute)
+					require.Len(t, source.times(topic(orders)), before+test.fetches)
+				})
+			})
+		})
+	}
+}
+
+func TestAFunctionThatWakesIsNotWatched(t *testing.T) {
+	changes := map[string]func(store *backlog.Store){
+		"with a replica": func(store *backlog.Store) { store.Track("shop/a", atZero(backlog.Usual, orders)) },
+		"deleted":        func(store *backlog.Store) { store.Untrack("shop/a") },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, watcher := newStore(t), newFakeWatcher()
+				store.Track("shop/a", atZero(backlog.Quick, orders))
+				watching(t, store, newFakeSource(), watcher, 10, func() {
+					pass(time.Second)
+					require.Equal(t, []string{orders}, watcher.watched())
+					change(store)
+					pass(time.Second)
+					require.Empty(t, watcher.watched())
+
+					store.Track("shop/a", atZero(backlog.Waking, orders))
+					pass(3 * time.Second)
+					require.Equal(t, []string{orders}, watcher.watched(), "at zero again")
+				})
+			})
+		})
+	}
+}
+
+func TestRefusedWatchesPauseForLong(t *testing.T) {
+	tests := map[string]struct {
+		refuses  error
+		attempts int
+	}{
+		"without the right":             {backlog.ErrForbidden, 2},
+		"for another host":              {backlog.ErrHostNotAllowed, 2},
+		"less of a broker that is down": {backlog.ErrUnreachable, 9},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, watcher := newStore(t), newFakeWatcher()
+				watcher.refuse(test.refuses)
+				store.Track("shop/a", atZero(backlog.Waking, orders))
+				watching(t, store, newFakeSource(), watcher, 10, func() {
+					pass(9 * time.Minute)
+					require.Len(t, watcher.started(orders), test.attempts)
+					watcher.refuse(nil)
+					pass(10 * time.Minute)
+					require.Equal(t, []string{orders}, watcher.watched(), "once it is granted")
+				})
+			})
+		})
+	}
+}
+
+func TestPlacesOfWatchesAreSharedByNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places = 4
+		store, watcher := newStore(t), newFakeWatcher()
+		var many []string
+		for i := range 20 {
+			many = append(many, fmt.Sprintf("persistent://public/default/many-%02d", i))
+		}
+		store.Track("crowd/a", atZero(backlog.Waking, many...))
+		watching(t, store, newFakeSource(), watcher, places, func() {
+			pass(time.Second)
+			require.Len(t, watcher.watched(), places)
+
+			store.Track("shop/b", atZero(backlog.Waking, orders))
+			pass(10 * time.Minute)
+			require.Len(t, watcher.watched(), places)
+			require.Contains(t, watcher.watched(), orders, "a place that gets free is for who has the fewest")
+		})
+	})
+}
+
+func TestPartitionsAreWatchedSingly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, watcher := newStore(t), newFakeWatcher()
+		source := &partitioned{fakeSource: newFakeSource(), indexes: []int{0, 1}}
+		store.Track("shop/a", atZero(backlog.Waking, orders))
+		watching(t, store, source, watcher, 10, func() {
+			pass(time.Second)
+			require.Equal(t, []string{orders + "-partition-0", orders + "-partition-1"}, watcher.watched())
+
+			source.set([]int{0, 2}, backlog.ErrPartial)
+			pass(11 * time.Second)
+			require.Equal(t, []string{orders + "-partition-0", orders + "-partition-1", orders + "-partition-2"},
+				watcher.watched(), "one that did not answer stays")
+
+			source.set([]int{0}, nil)
+			pass(time.Minute)
+			require.Equal(t, []string{orders + "-partition-0"}, watcher.watched())
+		})
+	})
+}
+
+// partitioned is a source of a topic with these partitions.
+type partitioned struct {
+	*fakeSource
+
+	// of the answers, guarded by mu of fakeSource.
+	indexes    []int
+	incomplete error
+}
+
+func (p *partitioned) set(indexes []int, incomplete error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.indexes, p.incomplete = indexes, incomplete
+}
+
+func (p *partitioned) Fetch(ctx context.Context, t backlog.Topic, request backlog.Request) (
+	backlog.TopicSample, error,
+) {
+	sample, err := p.fakeSource.Fetch(ctx, t, request)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := sample.Partitions[0]
+	sample.Partitions, sample.Incomplete = nil, p.incomplete
+	for _, index := range p.indexes {
+		one.Index = index
+		sample.Partitions = append(sample.Partitions, one)
+	}
+	return sample, err
+}
