@@ -180,6 +180,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	_, err = s.Ask(t.Context(), s.Adapter, "/apis/external.metrics.k8s.io/v1beta1")
 	require.ErrorContains(t, err, "could not find the requested resource")
 	anOperatorThatIsStoppedIsTold(t, o)
+	aPushWakes(t, s)
 }
 
 // anOperatorThatIsStoppedIsTold stops Function Mesh's operator of the second stage: on the other it runs all Functions.

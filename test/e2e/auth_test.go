@@ -66,8 +66,10 @@ func (s *secured) try(t *testing.T, adminURL string, config pulsar.Config, attem
 			err := s.fetch(t, source, adminURL, name)
 			if a.reason == nil {
 				require.NoError(t, err)
+				s.watch(t, source, adminURL, name)
 				return
 			}
+			require.ErrorIs(t, source.Watch(t.Context(), securedPartition(adminURL, name), nil), a.reason)
 			require.ErrorIs(t, err, a.reason)
 			require.ErrorContains(t, err, strings.ReplaceAll(a.text, "BROKER", host))
 		})

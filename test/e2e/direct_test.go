@@ -71,7 +71,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, hpa)
 
-	scaleByHand(t, name, 20)
+	scaleByHand(t, scene, name, 20)
 	f.AwaitPolicy(t, "20 replicas to be decided", func(p *v1alpha1.AutoscalingPolicy) bool {
 		d := p.Status.DesiredReplicas
 		return d != nil && *d == 20 && *p.Status.SpecReplicas == 20

@@ -163,7 +163,7 @@ func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	t.Helper()
 	config.Registerer = prometheus.NewRegistry()
 	config.RequestTimeout = requestTimeout
-	config.AllowedHosts = append(config.AllowedHosts, s.AdminURL(), s.https)
+	config.AllowedHosts = append(config.AllowedHosts, s.AdminURL(), s.https, s.ServiceURL(), s.ssl)
 	source, err := pulsar.New(config)
 	require.NoError(t, err)
 	t.Cleanup(source.Close)
@@ -181,6 +181,23 @@ func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access st
 		require.Len(t, sample.Partitions, 2)
 	}
 	return err
+}
+
+// watch subscribes to a partition of the topic with the credentials of the name, over TLS or not.
+func (s *secured) watch(t *testing.T, source *pulsar.Source, adminURL, access string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	subscribed := false
+	err := source.Watch(ctx, securedPartition(adminURL, access), func() { subscribed = true; cancel() })
+	require.NoError(t, err)
+	require.True(t, subscribed)
+}
+
+func securedPartition(adminURL, access string) backlog.Topic {
+	return backlog.Topic{
+		Cluster: backlog.Cluster{AdminURL: adminURL, Access: access}, Name: securedTopic + "-partition-0",
+	}
 }
 
 // secrets is an auth.Source like the adapter's, with Secrets in memory. Like a cache, it reads changes only after an

@@ -4,8 +4,11 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -41,14 +45,14 @@ func setMode(t *testing.T, f *stage.Function, mode v1alpha1.Mode) {
 }
 
 // scaleByHand does what kubectl scale does.
-func scaleByHand(t *testing.T, name string, replicas int32) {
+func scaleByHand(t *testing.T, s *stage.Stage, name string, replicas int32) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
 	object.SetNamespace(stage.Namespace)
 	object.SetName(name)
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch,
+	require.NoError(t, s.Client.SubResource("scale").Patch(t.Context(), object, patch,
 		client.FieldOwner("kubectl"))) // as the API server derives it from the user agent
 }
 
@@ -130,6 +134,41 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	f.AwaitConditions(t, "Ready=True/ScaledToZero")
 }
 
+// aPushWakes restarts the adapter of the second stage, so that it polls every 5 minutes, and brokers push.
+func aPushWakes(t *testing.T, s *stage.Stage) {
+	t.Helper()
+	const name, readers = "pushed", "pulsar_autoscaler_readers "
+	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Partitions: 2})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
+	scaleByHand(t, s, name, 0)
+	f.AwaitReplicas(t, 0, 0)
+	require.NoError(t, s.Adapter.Stop())
+	pushed, err := s.AddAdapter(t.Context(), name, "--wake-by-push", "--poll-interval=5m", "--stale-after=30m",
+		"--allowed-pulsar-hosts="+s.Broker.ServiceURL())
+	require.NoError(t, err)
+	p := idlePolicy(name, v1alpha1.ActuatorDirect, 3600)
+	p.Spec.LatencyObjective.Duration = time.Minute // or more: a shorter one is polled every 2 s
+	require.NoError(t, s.Client.Create(t.Context(), p))
+	reads := func(partitions string) {
+		f.Await(t, partitions+" partitions to be watched", func(ctx context.Context) (bool, string, error) {
+			metrics, err := s.Ask(ctx, pushed, "/metrics")
+			return err == nil && strings.Contains(string(metrics), "\n"+readers+partitions+"\n"), fmt.Sprint(err), nil
+		})
+	}
+	reads("2")
+	require.NoError(t, f.PublishBurst(t.Context(), 1))
+	f.AwaitReplicas(t, 1, 20)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
+	reads("0")
+	status, answer, err := s.Broker.Admin(t.Context(), http.MethodGet,
+		"/admin/v2/persistent/public/default/"+name+"-in/partitioned-stats?perPartition=true", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(answer), "public/default/"+name)
+	require.NotContains(t, string(answer), reader.SubscriptionPrefix, "no subscription is left")
+}
+
 func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	onStage(t)
@@ -142,7 +181,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		require.NoError(t, b.CreateTopic(t.Context(), topic, 0))
 		require.NoError(t, b.CreateSubscription(t.Context(), topic, "public/default/"+name, broker.Earliest))
 		addStill(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
-		scaleByHand(t, name, int32(count))
+		scaleByHand(t, scene, name, int32(count))
 		actuator := v1alpha1.ActuatorHPA
 		if name[:5] == "out-d" {
 			actuator = v1alpha1.ActuatorDirect
