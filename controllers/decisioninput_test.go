@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -23,15 +22,21 @@ import (
 func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 	p := fixture.Policy()
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
-	desired, uncertainty, busy := int32(3), int32(5), int32(80)
-	p.Status = v1alpha1.AutoscalingPolicyStatus{
-		ObservedGeneration: 1, DesiredReplicas: &desired,
-		Capacity: &v1alpha1.Capacity{
-			MessagesPerSecond: v1alpha1.NewRate(10), UncertaintyPercent: &uncertainty, MeasuredBusyPercent: &busy,
-			Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_900, 0)),
-		},
-	}
+	resumesCapacity(p, policy.LearnedCapacity{
+		MessagesPerSecond: 10, Variance: 0.05 * 0.05, Coverage: 0.8, Observations: 40, LearnedAt: time.Unix(1_799_999_900, 0),
+	})
 	return p
+}
+
+// resumesCapacity gives the policy a status of 3 replicas, from which the capacity is resumed.
+func resumesCapacity(p *v1alpha1.AutoscalingPolicy, learned policy.LearnedCapacity) {
+	checkpoint, err := policy.State{Capacity: &learned}.Encode()
+	if err != nil {
+		panic(err)
+	}
+	p.Status = v1alpha1.AutoscalingPolicyStatus{
+		ObservedGeneration: 1, DesiredReplicas: new(int32(3)), WorkingCheckpoint: checkpoint,
+	}
 }
 
 // answerPartitions stores a broker response for a partitioned topic: published is per partition, without a backlog.
@@ -240,33 +245,11 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 	}
 }
 
-func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
-	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	env.reconcile()
-	resumed := env.reconciler.memories.byKey[fixture.Key()].resume.Capacity
-	require.NotNil(t, resumed)
-	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
-	require.InDelta(t, 0.05*0.05, resumed.Variance, 1e-9)
-	require.InDelta(t, 0.8, resumed.Coverage, 1e-9)
-	require.Equal(t, int32(40), resumed.Observations)
-}
-
-func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
-	p := capacityPolicy()
-	p.Status.Capacity.UncertaintyPercent, p.Status.Capacity.MeasuredBusyPercent = nil, nil
-	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
-	env.reconcile()
-	resumed := env.reconciler.memories.byKey[fixture.Key()].resume.Capacity
-	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
-	require.Positive(t, resumed.Variance, "uncertain until measured")
-	require.Zero(t, resumed.Coverage)
-}
-
 func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	env.reconcile()
 	written := env.policy()
-	written.Status.Capacity.MessagesPerSecond = v1alpha1.NewRate(99)
+	resumesCapacity(written, policy.LearnedCapacity{MessagesPerSecond: 99, Observations: 40, LearnedAt: env.now})
 	require.NoError(t, env.client.Status().Update(t.Context(), written))
 	env.after(testInterval)
 	env.answer(0, 10_000)

@@ -109,13 +109,9 @@ func TestATransientErrorIsTriedAgain(t *testing.T) {
 func TestARestartResumesFromTheStatus(t *testing.T) {
 	p := fixture.Policy()
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
-	desired := int32(3)
-	p.Status = v1alpha1.AutoscalingPolicyStatus{
-		ObservedGeneration: 1, DesiredReplicas: &desired,
-		Capacity: &v1alpha1.Capacity{
-			MessagesPerSecond: v1alpha1.NewRate(10), Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
-		},
-	}
+	resumesCapacity(p, policy.LearnedCapacity{
+		MessagesPerSecond: 10, Variance: 0.04, Observations: 40, LearnedAt: time.Unix(1_799_999_000, 0),
+	})
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	require.Empty(t, env.reconcile(), "the status in force stands while the first answer is under way")
 	env.answer(0, 10_000)

@@ -31,9 +31,10 @@ func TestARestartKeepsWhatTakesLongToMeasure(t *testing.T) {
 	require.Equal(t, known.Plateau, env.reconciler.memories.byKey[fixture.Key()].resume.Plateau)
 }
 
-func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
+func TestAStateOfAnotherVersionIsLoggedOnceAndReadInPart(t *testing.T) {
 	p := capacityPolicy()
-	p.Status.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(`{"v":1000,"mood":"good"}`))
+	p.Status.WorkingCheckpoint = base64.StdEncoding.EncodeToString([]byte(
+		`{"v":1000,"mood":"good","capacity":{"rate":10,"var":0.04}}`))
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
