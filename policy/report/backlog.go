@@ -59,24 +59,22 @@ func UnknownReason(err error) string {
 
 // backlogKnown is Unknown rather than False until the first answer, and while Pulsar is not polled.
 func backlogKnown(o plan.Observed) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
 	switch {
-	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+	case o.NothingToDecide():
+		return notChecked()
 	case partlyKnown(o.Reading):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading)
+		return no(v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading))
 	case outdated(o.Measured, o.Now) != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error()
+		return no(v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error())
 	case unsupported(o) != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonUnsupported, unsupported(o).Error()
+		return no(v1alpha1.ReasonUnsupported, unsupported(o).Error())
 	case o.Unknown == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, wholeAnswer(o.Target)
+		return yes(v1alpha1.ReasonMeasured, wholeAnswer(o.Target))
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
+		return unsure(UnknownReason(o.Unknown), o.Unknown.Error())
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
+		return no(UnknownReason(o.Unknown), o.Unknown.Error())
 	}
-	return c
 }
 
 // unsupported is why the strategies can never decide by this reading; nil if they can, or there is none.

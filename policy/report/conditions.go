@@ -44,20 +44,25 @@ func newOutcome(o plan.Observed, r plan.Result) outcome {
 // conditions are the updated conditions of the policy.
 func (o outcome) conditions() []metav1.Condition {
 	after := append([]metav1.Condition(nil), o.Policy.Status.Conditions...)
-	set := func(c metav1.Condition) { SetCondition(&after, c, o.Policy.Generation, o.Now) }
+	set := func(name string, c metav1.Condition) {
+		c.Type = name
+		SetCondition(&after, c, o.Policy.Generation, o.Now)
+	}
 	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
 	applied, active := withLag(o, o.autoscalerApplied()), scalingActive(o.Observed)
 	trouble, limited := o.trouble(target, known, applied, active), o.scalingLimited()
 	objective := o.objectiveMet(trouble, limited)
-	set(o.ready(trouble, active, objective, limited))
-	for _, c := range []metav1.Condition{
-		objective, limited, target, known, applied, subscriptionVerified(o),
-		scalesWithoutRestart(o), o.objectiveAchievable(),
-	} {
-		set(c)
-	}
+	set(v1alpha1.ConditionReady, o.ready(trouble, active, objective, limited))
+	set(v1alpha1.ConditionObjectiveMet, objective)
+	set(v1alpha1.ConditionScalingLimited, limited)
+	set(v1alpha1.ConditionTargetFound, target)
+	set(v1alpha1.ConditionBacklogKnown, known)
+	set(v1alpha1.ConditionAutoscalerApplied, applied)
+	set(v1alpha1.ConditionSubscriptionVerified, subscriptionVerified(o))
+	set(v1alpha1.ConditionScalesWithoutRestart, scalesWithoutRestart(o))
+	set(v1alpha1.ConditionObjectiveAchievable, o.objectiveAchievable())
 	if active != nil {
-		set(*active)
+		set(v1alpha1.ConditionScalingActive, *active)
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
@@ -76,52 +81,61 @@ func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation
 	meta.SetStatusCondition(conditions, c)
 }
 
+// yes, no and unsure are a condition that is True, False or Unknown.
+func yes(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func no(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func unsure(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+// withoutTarget reports whether the target is not found, so that nothing that follows from it is known.
+func withoutTarget(o plan.Observed) bool {
+	return o.Target == nil || o.NothingToDecide()
+}
+
 func targetFound(o plan.Observed) metav1.Condition {
-	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
-		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	if o.NothingToDecide() {
+		return no(o.Violation.Reason, o.Violation.Message)
 	}
 	if missing := childMissing(o); missing != nil {
 		return *missing
 	}
-	return metav1.Condition{
-		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
-		Message: plan.Name(o.Policy.Spec) + " exists and can be scaled",
-	}
+	return yes(v1alpha1.ReasonFound, plan.Name(o.Policy.Spec)+" exists and can be scaled")
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue}
+	const retrying = "retrying after an error: "
 	switch {
-	case o.Violation != nil && o.Violation.Condition == c.Type:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
+	case o.NothingToDecide():
+		return notChecked()
 	case o.Violation != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
+		return no(o.Violation.Reason, o.Violation.Message)
 	case o.applyFailed != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
-		c.Message = "retrying after an error: " + o.applyFailed.Error()
+		return unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
 	case o.scaleFailed != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
-		c.Message = "retrying after an error: " + o.scaleFailed.Error()
+		return unsure(v1alpha1.ReasonScaleFailed, retrying+o.scaleFailed.Error())
 	case !o.Applies():
-		c.Reason, c.Message = o.notApplied()
+		return yes(o.notApplied())
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
+		return yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason)
 	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Limited().Spec):
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
-		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is created when they may " +
-			"change: " + o.Target.Frozen.Message
+		return unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is "+
+			"created when they may change: "+o.Target.Frozen.Message)
 	case o.Autoscaler == nil && o.Unknown != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
-		c.Message = "the HorizontalPodAutoscaler is created after the first answer from Pulsar"
+		return unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is created after the first answer from Pulsar")
 	case o.Autoscaler != nil && !plan.ToleranceHonoured(o.Autoscaler):
-		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
+		return yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
 	default:
-		c.Reason = v1alpha1.ReasonApplied
-		c.Message = "HorizontalPodAutoscaler " + plan.AutoscalerName(o.Policy.Name) + " is up to date"
+		return yes(v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+plan.AutoscalerName(o.Policy.Name)+" is up to date")
 	}
-	return c
 }
 
 // withLag is AutoscalerApplied with the warning that the autoscaler lags, or lagged until Auto chose Direct.
@@ -152,34 +166,32 @@ func (o outcome) notApplied() (reason, message string) {
 	return reason, message
 }
 
-const (
-	toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler, which then ignores " +
-		"changes of up to 10 %"
-	targetNotFoundYet = "the target must be found first"
-)
+const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler, which then " +
+	"ignores changes of up to 10 %"
+
+// notChecked is a condition that follows from the target.
+func notChecked() metav1.Condition {
+	return unsure(v1alpha1.ReasonNotChecked, "the target must be found first")
+}
 
 // scalesWithoutRestart warns of targets that restart their replicas when the number changes, or the calls of removed
 // ones. The controller still scales them, those that restart in fewer and larger steps.
 func scalesWithoutRestart(o outcome) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
-	target, interrupted := o.Target, interruptsCalls(o)
+	interrupted := interruptsCalls(o)
 	switch {
-	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-	case len(target.Disturbances) == 0 && interrupted != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonGracePeriodTooShort, interrupted
-	case len(target.Disturbances) == 0:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed
-		c.Message = "a change of the number of replicas restarts none that run"
-	default:
+	case withoutTarget(o.Observed):
+		return notChecked()
+	case len(o.Target.Disturbances) > 0:
 		var messages []string
-		for _, d := range target.Disturbances {
+		for _, d := range o.Target.Disturbances {
 			messages = append(messages, d.Message)
 		}
-		c.Status, c.Reason = metav1.ConditionFalse, target.Disturbances[0].Reason
-		c.Message = plan.Shorten(strings.Join(messages, "; "), maxMessage)
+		return no(o.Target.Disturbances[0].Reason, strings.Join(messages, "; "))
+	case interrupted != "":
+		return no(v1alpha1.ReasonGracePeriodTooShort, interrupted)
+	default:
+		return yes(v1alpha1.ReasonUndisturbed, "a change of the number of replicas restarts none that run")
 	}
-	return c
 }
 
 // childMissing reports the entry at which Function Mesh stops before it creates or scales the target; nil for none. It
@@ -192,9 +204,7 @@ func childMissing(o plan.Observed) *metav1.Condition {
 	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
 	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, plan.MeshList(missing.Component.Kind),
 		plan.KindFunctionMesh, mesh.Name)
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonMeshBlocked,
-	}
+	c := unsure(v1alpha1.ReasonMeshBlocked, "")
 	if o.Target.OwnChildMissing(o.Policy.Spec) {
 		c.Reason = v1alpha1.ReasonChildMissing
 	}

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"time"
@@ -146,34 +147,33 @@ func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth.
 func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
-	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) ||
-		!equality.Semantic.DeepEqual(before.LastScaleDown, after.LastScaleDown) {
-		return true
+	b, a := cmp.Or(before.Signals, &v1alpha1.Signals{}), cmp.Or(after.Signals, &v1alpha1.Signals{})
+	was, is := visible(before), visible(after)
+	for name, number := range was {
+		if now, known := is[name]; !known || differsByTenth(number, now) {
+			return true
+		}
 	}
-	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
-		return true
+	return len(was) != len(is) || (before.Signals == nil) != (after.Signals == nil) ||
+		!equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) ||
+		!equality.Semantic.DeepEqual(before.LastScaleDown, after.LastScaleDown) ||
+		!equality.Semantic.DeepEqual(b.Coverage, a.Coverage) ||
+		!equality.Semantic.DeepEqual(b.UsefulReplicas, a.UsefulReplicas)
+}
+
+// visible are the known numbers of a status.
+func visible(s v1alpha1.AutoscalingPolicyStatus) map[string]float64 {
+	numbers := map[string]float64{}
+	if s.Capacity != nil {
+		numbers["capacity"] = s.Capacity.MessagesPerSecond.AsApproximateFloat64()
 	}
-	if before.Capacity != nil &&
-		differsByTenth(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
-			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
-		return true
+	if s.Signals != nil && s.Signals.ReadyMessages != nil {
+		numbers["ready"] = float64(*s.Signals.ReadyMessages)
 	}
-	if before.Signals == nil {
-		return false
+	if s.Signals != nil && s.Signals.PublishRate != nil {
+		numbers["published"] = s.Signals.PublishRate.AsApproximateFloat64()
 	}
-	b, a := before.Signals, after.Signals
-	if !equality.Semantic.DeepEqual(b.Coverage, a.Coverage) ||
-		!equality.Semantic.DeepEqual(b.UsefulReplicas, a.UsefulReplicas) {
-		return true
-	}
-	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
-		return true
-	}
-	if b.ReadyMessages != nil && differsByTenth(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
-		return true
-	}
-	return b.PublishRate != nil &&
-		differsByTenth(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+	return numbers
 }
 
 // differsByTenth reports whether numbers differ by a tenth of the larger and by more than 1.

@@ -43,21 +43,18 @@ func (o outcome) trouble(target, known, applied metav1.Condition, active *metav1
 // ready is True while there is no trouble, or the policy is paused: other conditions show trouble then. Its message
 // names what else keeps messages from meeting the objective, without numbers: each change of a condition is a write.
 func (o outcome) ready(trouble, active *metav1.Condition, objective, limited metav1.Condition) metav1.Condition {
-	if trouble != nil && o.Paused() == "" {
-		c := *trouble
-		c.Type = v1alpha1.ConditionReady
-		return c
-	}
-	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling}
+	var c metav1.Condition
 	switch {
 	case o.Paused() != "":
-		c.Reason, c.Message = v1alpha1.ReasonPaused, o.Paused()
+		c = yes(v1alpha1.ReasonPaused, o.Paused())
+	case trouble != nil:
+		return *trouble
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
-		c.Reason, c.Message = v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out"
+		c = yes(v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out")
 	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
-		c.Reason, c.Message = v1alpha1.ReasonScaledToZero, active.Message
+		c = yes(v1alpha1.ReasonScaledToZero, active.Message)
 	default:
-		c.Message = o.progress()
+		c = yes(v1alpha1.ReasonScaling, o.progress())
 	}
 	switch {
 	case objective.Status == metav1.ConditionFalse:
@@ -86,32 +83,27 @@ func (o outcome) progress() string {
 // scalingLimited names the bound that limits the replicas to a number that the load does not need. Its messages have no
 // numbers of the load: each change of a condition is a write.
 func (o outcome) scalingLimited() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionScalingLimited, Status: metav1.ConditionTrue}
 	d := o.decision
 	switch {
 	case d == nil || o.Paused() != "":
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
-		c.Message = "there is no decision"
+		return unsure(v1alpha1.ReasonNotChecked, "there is no decision")
 	case o.Reading == nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
-		c.Message = "the backlog must be known first"
+		return unsure(v1alpha1.ReasonNotChecked, "the backlog must be known first")
 	case d.Hold != nil && externalLimit(d.Hold.Reason):
-		c.Reason, c.Message = v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+
-			d.Hold.Reason+"), see status.decision.hold"
+		return yes(v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+d.Hold.Reason+
+			"), see status.decision.hold")
 	case d.CappedBy == policy.CappedByMax:
-		c.Reason, c.Message = v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"+
-			ofSchedules(o.Limits, o.Limited().Spec.MaxReplicas, o.Policy.Spec.MaxReplicas)
+		return yes(v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"+
+			ofSchedules(o.Limits, o.Limited().Spec.MaxReplicas, o.Policy.Spec.MaxReplicas))
 	case d.CappedBy == policy.CappedByMin:
-		c.Reason, c.Message = v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
-			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec))
+		return yes(v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
+			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec)))
 	case d.CappedBy == policy.CappedByPartitions:
-		c.Reason = v1alpha1.ReasonTooFewPartitions
-		c.Message = "the load needs more replicas than the subscription has partitions or segments for"
+		return yes(v1alpha1.ReasonTooFewPartitions, "the load needs more replicas than the subscription has partitions or "+
+			"segments for")
 	default:
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonDesiredWithinRange
-		c.Message = "no bound limits the desired replicas"
+		return no(v1alpha1.ReasonDesiredWithinRange, "no bound limits the desired replicas")
 	}
-	return c
 }
 
 // ofSchedules names the active schedules if they set a limit; empty if the spec does.
@@ -180,35 +172,24 @@ func scalingActive(o plan.Observed) *metav1.Condition {
 	if !o.Applies() || o.Violation != nil {
 		return nil
 	}
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
-		Message: "the HorizontalPodAutoscaler has not run yet",
-	}
-	switch {
+	c := unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler has not run yet")
+	switch ours := o.OwnScaledObject(); {
 	case plan.SwitchedOff(o) != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message
-		return &c
+		c = no(v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message)
 	case o.KeptReset() != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonReplicasReset, o.KeptReset().Message
-		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.OwnScaledObject() != nil &&
-		o.OwnScaledObject().Paused:
-		return paused(o.OwnScaledObject())
+		c = no(v1alpha1.ReasonReplicasReset, o.KeptReset().Message)
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && ours != nil && ours.Paused:
+		c = no(v1alpha1.ReasonScaledObjectPaused, fmt.Sprintf("ScaledObject %s is paused by an annotation "+
+			"(autoscaling.keda.sh/paused or paused-replicas), which switches scaling off: remove it to resume", ours.Name))
 	case *o.Target.Replicas == 0:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero
-		c.Message = "scaled to zero: a backlog wakes replicas"
-		return &c
+		c = yes(v1alpha1.ReasonScaledToZero, "scaled to zero: a backlog wakes replicas")
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDirect
-		c.Message = "the controller writes the number of replicas itself"
-		return &c
+		c = yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself")
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = kedaScales(o)
-		return &c
-	case o.Autoscaler == nil:
-		return &c
+	case o.Autoscaler != nil:
+		c = mirrored(o.Policy, c, o.Autoscaler.Status.Conditions)
 	}
-	c = mirrored(o.Policy, c, o.Autoscaler.Status.Conditions)
 	return &c
 }
 
@@ -221,8 +202,7 @@ func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
 			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
-			c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonScaling
-			c.Message = "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync"
+			c = yes(v1alpha1.ReasonScaling, "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync")
 		default:
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message

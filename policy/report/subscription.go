@@ -22,52 +22,34 @@ import (
 // at worst because of the consumer of a terminating pod. Two targets on one subscription are each scaled for the whole
 // backlog, which is too much but never too little.
 func subscriptionVerified(o outcome) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionSubscriptionVerified}
-	if o.Target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound) {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, targetNotFoundYet
-		return c
+	if withoutTarget(o.Observed) {
+		return notChecked()
 	}
-	target := o.Target
-	name := target.Subscription.Name
+	name, target := o.Target.Subscription.Name, o.Target
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNeverAcknowledged
-		c.Message = "the window function never acknowledges messages, so its backlog only grows and does not show its " +
-			"load: " + acknowledgementFix(target)
+		return no(v1alpha1.ReasonNeverAcknowledged, "the window function never acknowledges messages, so its backlog only "+
+			"grows and does not show its load: "+acknowledgementFix(target))
 	case len(sharers) > 0:
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionShared
-		c.Message = fmt.Sprintf(
-			"subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
-				"%s", name, strings.Join(sharers, ", "), separateSubscriptionFix(o.Policy.Spec))
+		return no(v1alpha1.ReasonSubscriptionShared, fmt.Sprintf("subscription %q is consumed by %s too, so each takes a "+
+			"part of one backlog and would be scaled for all of it: %s", name, strings.Join(sharers, ", "),
+			separateSubscriptionFix(o.Policy.Spec)))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
-		c.Message = "the broker's report is unknown, see condition BacklogKnown"
+		return unsure(v1alpha1.ReasonPending, "the broker's report is unknown, see condition BacklogKnown")
 	case o.Reading == nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
-		c.Message = "the broker has not reported the subscription yet"
+		return unsure(v1alpha1.ReasonPending, "the broker has not reported the subscription yet")
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNoConsumerSeen
-		c.Message = "no consumer has connected to the subscription since the broker loaded its topics"
+		return unsure(v1alpha1.ReasonNoConsumerSeen, "no consumer has connected to the subscription since the broker loaded "+
+			"its topics")
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
-		c.Message = typeMismatch(o)
-	default:
-		c.Status, c.Reason, c.Message = consumersVerified(o)
-	}
-	c.Message = plan.Shorten(c.Message, maxMessage)
-	return c
-}
-
-// consumersVerified compares the number of consumers with the replicas.
-func consumersVerified(o outcome) (status metav1.ConditionStatus, reason, message string) {
-	switch {
+		return no(v1alpha1.ReasonSubscriptionDiffers, typeMismatch(o))
 	case o.surplus() > 0:
-		return metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers, surplusConsumers(o)
+		return no(v1alpha1.ReasonSurplusConsumers, surplusConsumers(o))
 	case unconnected(o):
-		return metav1.ConditionFalse, v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed)
+		return no(v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed))
 	default:
-		return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s",
-			o.Target.Subscription.Name, o.Reading.Type)
+		return yes(v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s", name,
+			o.Reading.Type))
 	}
 }
 
