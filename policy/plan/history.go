@@ -32,7 +32,7 @@ type History struct {
 	// target is the UID of the target at the last decision with a reading; empty if it had none.
 	target string
 	// refusal is the last apply, if the API server refused it.
-	refusal *refusal
+	refusal *failure
 	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was last deleted.
 	autoscalerDeletedAt time.Time
 	// lackingSince is when the autoscaler was first seen without the tolerance, or when it was last reapplied for that.
@@ -41,31 +41,35 @@ type History struct {
 	suspended  map[string]time.Time
 	generation int64
 	// handover is the last takeover or restore, if it failed.
-	handover *failedHandover
+	handover *failure
 	// restoredAt is when the suspended autoscalers were restored while the policy stays.
 	restoredAt time.Time
 	// scales are the changes of the replicas by other writers.
 	scales scaleHistory
 }
 
-// refusal is an apply that the API server refused, and that only a change elsewhere can fix.
-type refusal struct {
-	violation  Violation
-	at         time.Time
-	generation int64
-	// found is the identity of the autoscaler before the apply.
-	found string
-}
-
-// failedHandover is a takeover or a restore that failed.
-type failedHandover struct {
+// failure is a write that failed and is tried again later. A change of the policy or of what it wrote is tried at once.
+type failure struct {
 	violation Violation
-	// step is the step that failed.
-	step       string
+	// of identifies what was written.
+	of         string
 	generation int64
 	// at is when it failed, and wait the time until the next attempt.
 	at   time.Time
 	wait time.Duration
+}
+
+// same reports whether the last attempt was to write the same.
+func (f *failure) same(o Observed, of string) bool {
+	return f != nil && f.of == of && f.generation == o.Policy.Generation
+}
+
+// pausing is why it failed, while it is too early to try again; nil otherwise.
+func (f *failure) pausing(o Observed, of string) *Violation {
+	if !f.same(o, of) || o.Now.Sub(f.at) >= f.wait {
+		return nil
+	}
+	return &f.violation
 }
 
 // After is the history after the actions.
@@ -78,7 +82,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	}
 	switch {
 	case result.Refused:
-		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, identity(o.Actuator.Type, o.Ours)}
+		h.refusal = &failure{*result.Violation, identity(o), o.Policy.Generation, o.Now, retryRefusedEvery}
 	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
 		h.refusal = nil
 	}
@@ -117,16 +121,6 @@ func (h History) recreated(uid string) bool {
 	return h.target != "" && uid != "" && h.target != uid
 }
 
-// lastRefusal is the reason that the API server would refuse the autoscaler again; nil if it may accept it.
-func (h History) lastRefusal(o Observed) *Violation {
-	r := h.refusal
-	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o.Actuator.Type, o.Ours) ||
-		o.Now.Sub(r.at) >= retryRefusedEvery {
-		return nil
-	}
-	return &r.violation
-}
-
 // handoverStep names the takeover or restore of the actions.
 func handoverStep(actions Actions) string {
 	if actions.Suspend != nil {
@@ -135,7 +129,7 @@ func handoverStep(actions Actions) string {
 	return "restore"
 }
 
-func (h History) handoverAfter(o Observed, actions Actions, result Result) *failedHandover {
+func (h History) handoverAfter(o Observed, actions Actions, result Result) *failure {
 	switch {
 	case actions.Suspend == nil && actions.Restore == nil:
 		return h.handover
@@ -143,31 +137,30 @@ func (h History) handoverAfter(o Observed, actions Actions, result Result) *fail
 		return nil
 	}
 	wait, step := firstRetry, handoverStep(actions)
-	if last := h.handover; last != nil && last.step == step && last.generation == o.Policy.Generation {
-		wait = min(2*last.wait, lastRetry)
+	if h.handover.same(o, step) {
+		wait = min(2*h.handover.wait, lastRetry)
 	}
-	return &failedHandover{*result.Violation, step, o.Policy.Generation, o.Now, wait}
+	return &failure{*result.Violation, step, o.Policy.Generation, o.Now, wait}
 }
 
 // pacedHandover leaves out a failed takeover or restore until its next attempt.
 func (h History) pacedHandover(o Observed, actions Actions) Actions {
-	f := h.handover
-	if f == nil || f.step != handoverStep(actions) || f.generation != o.Policy.Generation || o.Now.Sub(f.at) >= f.wait {
-		return actions
+	if v := h.handover.pausing(o, handoverStep(actions)); v != nil {
+		return Actions{Violation: v}
 	}
-	return Actions{Violation: &f.violation}
+	return actions
 }
 
 // identity of the autoscaler that an apply changes, without its status, which changes at every sync.
-func identity(by v1alpha1.Actuator, ours Ours) string {
-	identity := string(by) + " "
+func identity(o Observed) string {
 	switch {
-	case by == v1alpha1.ActuatorKEDA && ours.ScaledObject != nil:
-		identity += string(ours.ScaledObject.UID)
-	case by == v1alpha1.ActuatorHPA && ours.Autoscaler != nil:
-		identity += string(ours.Autoscaler.UID)
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
+		return string(o.Actuator.Type) + " " + string(o.ScaledObject.UID)
+	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Autoscaler != nil:
+		return string(o.Actuator.Type) + " " + string(o.Autoscaler.UID)
+	default:
+		return string(o.Actuator.Type)
 	}
-	return identity
 }
 
 // toleranceDue reports whether it is time to reapply an autoscaler that lacks the tolerance.

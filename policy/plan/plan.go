@@ -94,7 +94,7 @@ func New(o Observed, decision *policy.Decision) Actions {
 
 // withoutRefused leaves out an apply that the API server would refuse again.
 func withoutRefused(o Observed, actions Actions) Actions {
-	refused := o.History.lastRefusal(o)
+	refused := o.History.refusal.pausing(o, identity(o))
 	if refused == nil || (actions.Autoscaler == nil && actions.ScaledObject == nil) ||
 		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
 		return actions
