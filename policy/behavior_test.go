@@ -64,9 +64,7 @@ func TestScaleUpIsLimitedAsInAHorizontalPodAutoscaler(t *testing.T) {
 		"pods within a period": {
 			policies("", pods(4, 20)), 2, []int32{40, 40, 40, 40, 40}, []int32{6, 6, 10, 10, 14},
 		},
-		"percent within a period, rounded up": {
-			policies("", percent(50, 10)), 3, []int32{40, 40, 40}, []int32{5, 8, 12},
-		},
+		"percent within a period, rounded up": {policies("", percent(50, 10)), 3, []int32{40, 40, 40}, []int32{5, 8, 12}},
 		"the largest of two": {
 			policies(v1alpha1.SelectMax, pods(4, 10), percent(100, 10)), 2, []int32{40, 40, 40}, []int32{6, 12, 24},
 		},
@@ -81,9 +79,7 @@ func TestScaleUpIsLimitedAsInAHorizontalPodAutoscaler(t *testing.T) {
 		"the window of a rise":     {window, 2, []int32{10, 12, 20, 20, 20}, []int32{2, 2, 2, 12, 20}},
 		"the window ends":          {window, 2, []int32{10, 10, 10, 10}, []int32{2, 2, 2, 10}},
 		"the window before a limit": {
-			v1alpha1.ScaleUpRules{
-				StabilizationWindowSeconds: new(int32(10)), Policies: []v1alpha1.ScalingPolicy{pods(4, 10)},
-			},
+			v1alpha1.ScaleUpRules{StabilizationWindowSeconds: new(int32(10)), Policies: []v1alpha1.ScalingPolicy{pods(4, 10)}},
 			2,
 			[]int32{40, 40, 40},
 			[]int32{2, 6, 10},

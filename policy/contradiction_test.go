@@ -30,9 +30,7 @@ func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 		"nothing is processed, and the instances finish hundreds": {
 			backlog.Known(300), backlog.Known(0), backlog.Known(0), backlog.Known(300), true,
 		},
-		"a backlog is worked off": {
-			backlog.Known(0), backlog.Known(300), backlog.Known(-300), backlog.Known(300), false,
-		},
+		"a backlog is worked off": {backlog.Known(0), backlog.Known(300), backlog.Known(-300), backlog.Known(300), false},
 		"instances count messages from before the load fell": {
 			backlog.Known(40), backlog.Known(300), backlog.Known(-100), backlog.Known(300), false,
 		},

@@ -168,10 +168,7 @@ func TestAnotherLeaderCarriesOutARecentDecision(t *testing.T) {
 	tests := map[string]struct {
 		second int
 		want   int32
-	}{
-		"soon":       {20, 5},
-		"much later": {45, 6},
-	}
+	}{"soon": {20, 5}, "much later": {45, 6}}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, state := waiting(test.second, 350)

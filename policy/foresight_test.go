@@ -60,9 +60,7 @@ func TestAForecastHasNoInfluence(t *testing.T) {
 		},
 		"while some topics are unknown": func(second int, in *policy.Input) {
 			if second > 8*tenMinutes-200 {
-				in.Reading.Coverage = backlog.Coverage{
-					Topics: 2, Known: 1, Missing: nil,
-				}
+				in.Reading.Coverage = backlog.Coverage{Topics: 2, Known: 1, Missing: nil}
 			}
 		},
 	} {

@@ -265,18 +265,9 @@ func TestTheWaitOfADecision(t *testing.T) {
 		want                        float64
 		unknown                     error
 	}{
-		"an empty backlog": {
-			backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0,
-			nil,
-		},
-		"by the capacity of the replicas": {
-			backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2,
-			nil,
-		},
-		"by the process rate without a capacity": {
-			backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16,
-			nil,
-		},
+		"an empty backlog":                       {backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0, nil},
+		"by the capacity of the replicas":        {backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2, nil},
+		"by the process rate without a capacity": {backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16, nil},
 		"by the process rate without a consumer": {
 			backlog.Known(800), backlog.Known(0), backlog.Known(50), capacity, 16,
 			nil,
@@ -297,10 +288,7 @@ func TestTheWaitOfADecision(t *testing.T) {
 			backlog.Unknown(backlog.ErrPartial), backlog.Known(4),
 			backlog.Known(50), capacity, 0, backlog.ErrPartial,
 		},
-		"others on the subscription help": {
-			backlog.Known(800), backlog.Known(8), backlog.Known(50), capacity, 1,
-			nil,
-		},
+		"others on the subscription help": {backlog.Known(800), backlog.Known(8), backlog.Known(50), capacity, 1, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -100,14 +100,10 @@ func TestAHoldNamesTheWriterOfTheReplicas(t *testing.T) {
 		raise *policy.ManualRaise
 		want  string
 	}{
-		"kubectl scale":    {raised(9, 20*time.Second), kept},
-		"no learned state": {nil, needed},
-		"one of another number": {
-			raised(12, 20*time.Second), needed,
-		},
-		"one that is older than the window": {
-			raised(9, 45*time.Second), needed,
-		},
+		"kubectl scale":                     {raised(9, 20*time.Second), kept},
+		"no learned state":                  {nil, needed},
+		"one of another number":             {raised(12, 20*time.Second), needed},
+		"one that is older than the window": {raised(9, 45*time.Second), needed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

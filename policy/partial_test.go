@@ -43,10 +43,8 @@ func TestAPartialReadingScalesUpAsFarAsItShows(t *testing.T) {
 			}(),
 		},
 		"for partitions of a Failover subscription": {
-			in: partitioned(rand.New(rand.NewPCG(1, 1)), input(3, reading(1_000_000, 100)), 40),
-			state: policy.State{
-				Capacity: learned(100), Arrivals: arrivals(100),
-			},
+			in:    partitioned(rand.New(rand.NewPCG(1, 1)), input(3, reading(1_000_000, 100)), 40),
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(100)},
 		},
 	}
 	for name, test := range tests {

@@ -19,10 +19,7 @@ import (
 // pending.
 func TestACompletedScaleUpIsNotRequestedAgain(t *testing.T) {
 	window := int32(0)
-	state := policy.State{
-		DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100),
-		Decided: decided(4, 8),
-	}
+	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100), Decided: decided(4, 8)}
 	current := int32(8)
 	var seen []int32
 	for second := 2; second <= 100; second += 2 {
@@ -47,9 +44,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	saturated := reading(10_000, 1000)
 	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
 	saturated.LeastUndispatched = backlog.Known(8000)
-	before := policy.State{
-		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Decided: decided(4, 40),
-	}
+	before := policy.State{DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Decided: decided(4, 40)}
 
 	in := input(10, saturated)
 	_, once := policy.Decide(in, before)

@@ -51,37 +51,6 @@ func TestTheSameInputsGiveTheSameDecisions(t *testing.T) {
 	}
 }
 
-// A controller that restarts at any poll continues as if it had not restarted, except for rounding.
-func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
-	t.Parallel()
-	decided, differing := 0, 0
-	for seed := range uint64(40) {
-		inputs, decisions, _ := recorded(seed, 200)
-		r := rand.New(rand.NewPCG(seed, 4))
-		state := policy.State{}
-		for i, in := range inputs {
-			if r.IntN(5) == 0 {
-				text, err := state.Encode()
-				require.NoError(t, err)
-				state, err = policy.DecodeState(text, noon().AddDate(1, 0, 0))
-				require.NoError(t, err)
-			}
-			var decision policy.Decision
-			decision, state = policy.Decide(in, state)
-			if state.Recommendations == nil || len(state.Recommendations) > 12 {
-				continue // longer windows are thinned out, which holds replicas longer
-			}
-			decided++
-			if decision.Replicas != decisions[i].Replicas {
-				differing++
-			}
-		}
-	}
-	t.Logf("%d of %d decisions differ", differing, decided)
-	require.LessOrEqual(t, differing, decided/200)
-	require.Greater(t, decided, 4000)
-}
-
 // copied is a value that shares nothing with another. Slices have spare capacity, as after an append, so that writes
 // into it are found.
 func copied(v reflect.Value) reflect.Value {

@@ -52,13 +52,10 @@ func TestStartsAreLearned(t *testing.T) {
 			{4, 3},
 			{4, 4},
 		}, count: 1, least: 40, most: 50},
-		"a start that is faster than the prior": {
-			looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10,
-			most: 20,
-		},
-		"nothing after a scale-down":           {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
-		"nothing while they still start":       {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
-		"nothing if the consumers are unknown": {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
+		"a start that is faster than the prior": {looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10, most: 20},
+		"nothing after a scale-down":            {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
+		"nothing while they still start":        {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
+		"nothing if the consumers are unknown":  {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
 		"the time since the last of several changes": {
 			looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1,
 			least: 10, most: 20,

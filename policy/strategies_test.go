@@ -68,9 +68,7 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(10, usual),
 				utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
 		},
-		"limits the busy time of a replica to 1": {
-			in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10,
-		},
+		"limits the busy time of a replica to 1": {in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10},
 		"has a target of 70 percent": {
 			in: asking(10, used(10, usual),
 				v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
@@ -95,9 +93,7 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(6, 0.2*usual), utilizationStrategy(50)), want: 7,
 			equation: "6 replicas x 20% busy / 50% = 2.40, and 4 are starting",
 		},
-		"scales up beyond the replicas that start": {
-			in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18,
-		},
+		"scales up beyond the replicas that start": {in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18},
 		"holds before a replica consumes": {
 			in: asking(3, used(0, 0),
 				utilizationStrategy(50)), want: 3, hold: policy.HoldLearning, message: "no replica consumes yet",
@@ -169,34 +165,24 @@ func TestStrategies(t *testing.T) {
 			want: 3, hold: policy.HoldStabilizing,
 		},
 		"keeps use below a ceiling that was found": {
-			in: asking(8, stuck(8), utilizationStrategy(50)),
-			state: policy.State{
-				Capacity: covering(0.85), Plateau: ceiling(8),
-			},
-			want: 8, hold: policy.HoldIneffective,
+			in:    asking(8, stuck(8), utilizationStrategy(50)),
+			state: policy.State{Capacity: covering(0.85), Plateau: ceiling(8)},
+			want:  8, hold: policy.HoldIneffective,
 		},
 		"keeps backlog below a ceiling that was found": {
-			in: asking(8, reading(50_000, 500), backlogStrategy(1000)),
-			state: policy.State{
-				Capacity: covering(0.85), Plateau: ceiling(8),
-			},
-			want: 8, hold: policy.HoldIneffective,
+			in:    asking(8, reading(50_000, 500), backlogStrategy(1000)),
+			state: policy.State{Capacity: covering(0.85), Plateau: ceiling(8)},
+			want:  8, hold: policy.HoldIneffective,
 		},
 		"does not keep rate below a ceiling": {
-			in: asking(8, reading(50_000, 1000), rateStrategy("100")),
-			state: policy.State{
-				Capacity: covering(0.85), Arrivals: arrivals(1000),
-				Plateau: ceiling(8),
-			},
-			want: 10,
+			in:    asking(8, reading(50_000, 1000), rateStrategy("100")),
+			state: policy.State{Capacity: covering(0.85), Arrivals: arrivals(1000), Plateau: ceiling(8)},
+			want:  10,
 		},
 		"keeps the replicas of RatePerReplica above a ceiling": {
-			in: asking(10, stuck(10), utilizationStrategy(50), rateStrategy("100")),
-			state: policy.State{
-				Capacity: covering(0.85), Arrivals: arrivals(1000),
-				Plateau: ceiling(8),
-			},
-			want: 10,
+			in:    asking(10, stuck(10), utilizationStrategy(50), rateStrategy("100")),
+			state: policy.State{Capacity: covering(0.85), Arrivals: arrivals(1000), Plateau: ceiling(8)},
+			want:  10,
 		},
 	}
 	for name, test := range tests {

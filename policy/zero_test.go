@@ -4,7 +4,6 @@
 package policy_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -49,66 +48,27 @@ func wentToZero(change func(second int, in *policy.Input)) int {
 }
 
 func TestTheLastReplicaIsRemovedOnAnExactCountOnly(t *testing.T) {
-	some := backlog.Known(0.1)
+	always := func(change func(*backlog.Reading)) func(int, *policy.Input) {
+		return func(_ int, in *policy.Input) { change(&in.Reading) }
+	}
+	some, unknown := backlog.Known(0.1), backlog.Unknown(backlog.ErrNoRate)
 	tests := map[string]struct {
 		change func(second int, in *policy.Input)
 		want   int
 	}{
-		"scales to zero after five idle minutes": {func(int, *policy.Input) {}, 300},
-		"stays where minReplicas is 1": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Spec.MinReplicas = new(int32(1))
-		}, -1},
-		"stays while messages arrive": {
-			func(_ int, in *policy.Input) { in.Reading.PublishRate = some },
-			-1,
-		},
-		"stays while messages are processed": {
-			func(_ int, in *policy.Input) { in.Reading.ProcessRate = some },
-			-1,
-		},
-		"stays while messages are ready": {func(_ int, in *policy.Input) {
-			in.Reading.Total,
-				in.Reading.Ready = backlog.Known(1), backlog.Known(1)
-		}, -1},
-		"stays while the backlog has only a quick count": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.ExactAt = time.Time{}
-		}, -1},
-		"stays while messages are delayed": {func(_ int, in *policy.Input) {
-			in.Reading.Total, in.Reading.Delayed = backlog.Known(5), backlog.Known(5)
-		}, -1},
-		"stays while the backlog is unknown": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.Total = backlog.Unknown(backlog.ErrPartial)
-		}, -1},
-		"stays while the arrivals are unknown": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
-		}, -1},
-		"stays while the process rate is unknown": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.ProcessRate = backlog.Unknown(backlog.ErrNoRate)
-		}, -1},
-		"stays while Pulsar does not answer": {
-			func(_ int, in *policy.Input) { in.Unknown = backlog.ErrUnreachable },
-			-1,
-		},
-		"stays while answers are old": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.At = in.Now.Add(-31 * time.Second)
-		}, -1},
-		"stays while newer answers are in trouble": {func(_ int,
-			in *policy.Input,
-		) {
-			in.Reading.Trouble = errors.New("connection refused")
-		}, -1},
+		"after five idle minutes":        {func(int, *policy.Input) {}, 300},
+		"not with a minReplicas of 1":    {func(_ int, in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, -1},
+		"not while messages arrive":      {always(func(r *backlog.Reading) { r.PublishRate = some }), -1},
+		"not while some are processed":   {always(func(r *backlog.Reading) { r.ProcessRate = some }), -1},
+		"not while some are ready":       {always(func(r *backlog.Reading) { r.Total, r.Ready = some, some }), -1},
+		"not by a quick count":           {always(func(r *backlog.Reading) { r.ExactAt = time.Time{} }), -1},
+		"not while some are delayed":     {always(func(r *backlog.Reading) { r.Total, r.Delayed = some, some }), -1},
+		"not by an unknown backlog":      {always(func(r *backlog.Reading) { r.Total = unknown }), -1},
+		"not by unknown arrivals":        {always(func(r *backlog.Reading) { r.PublishRate = unknown }), -1},
+		"not by an unknown process rate": {always(func(r *backlog.Reading) { r.ProcessRate = unknown }), -1},
+		"not while Pulsar is silent":     {func(_ int, in *policy.Input) { in.Unknown = backlog.ErrUnreachable }, -1},
+		"not by old answers":             {always(func(r *backlog.Reading) { r.At = r.At.Add(-31 * time.Second) }), -1},
+		"not while answers fail":         {always(func(r *backlog.Reading) { r.Trouble = backlog.ErrUnreachable }), -1},
 		"restarts the cooldown after a message": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.PublishRate = some
@@ -152,132 +112,59 @@ func TestTheLastReplicaIsRemovedOnAnExactCountOnly(t *testing.T) {
 }
 
 func TestReplicasWakeForABacklog(t *testing.T) {
-	waiting := func(messages float64) policy.Input {
+	waiting := func(messages float64, changes ...func(*policy.Input)) policy.Input {
 		in := idle(0, 0)
 		in.Reading = reading(messages, 0)
 		in.Reading.Consumers = backlog.Known(0)
+		for _, change := range changes {
+			change(&in)
+		}
 		return in
 	}
-	shortly := func(in policy.Input) policy.Input {
-		in.Spec.LatencyObjective.Duration = 30 * time.Second
-		return in
+	shortly := func(in *policy.Input) { in.Spec.LatencyObjective.Duration = 30 * time.Second }
+	lacking := func(why error) func(*policy.Input) {
+		return func(in *policy.Input) { in.Reading = fixture.Partial(in.Reading, why) }
 	}
+	atLeast2 := func(in *policy.Input) { in.Spec.MinReplicas = new(int32(2)) }
+	running3 := func(in *policy.Input) { in.CurrentReplicas = 3 }
+	unknown := func(in *policy.Input) { in.Reading.Ready = backlog.Unknown(backlog.ErrPartial) }
+	arriving := func(in *policy.Input) { in.Reading.PublishRate = backlog.Known(1) }
+	notFound, forbidden := lacking(backlog.ErrTopicNotFound), lacking(backlog.ErrForbidden)
+	gone := backlog.ErrSubscriptionNotFound
+	wasGone := fmt.Errorf("%w: %w", backlog.ErrStale, gone)
+
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
+	busy, discounting, pausing := known, known, known
+	busy.Arrivals = arrivals(1000)
+	discounting.Floor = policy.Floor{Messages: 500}
+	pausing.Zero = policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}
+	draining := int32(math.Ceil(36_000 / drain / 100))
 	tests := map[string]struct {
 		in    policy.Input
 		state policy.State
 		want  int32
 		hold  string
 	}{
-		"stays at zero without a backlog":   {in: waiting(0), state: known},
-		"wakes one for one message":         {in: waiting(1), state: known, want: 1},
-		"wakes one without a learned state": {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
-		"wakes several if the objective is too short to learn first": {
-			in: shortly(waiting(1e6)), want: 4, hold: policy.HoldLearning,
-		},
-		"wakes no more of them than messages occupy": {
-			in: shortly(waiting(250)), want: 2, hold: policy.HoldLearning,
-		},
-		"wakes one for few messages": {
-			in: shortly(waiting(20)), want: 1, hold: policy.HoldLearning,
-		},
-		"wakes all that drain the backlog within the objective": {in: waiting(36_000), state: known, want: int32(math.Ceil(36_000 / drain / 100))},
-		"adds replicas for the arrivals until then": {
-			in:    waiting(36_000),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)},
-			want:  int32(math.Ceil((1000 + 36_000/drain) / 100)),
-		},
-		"ignores a rate that the backlog contradicts": {
-			in:    waiting(500),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2,
-		},
-		"does not wake for discounted messages": {
-			in: waiting(500),
-			state: policy.State{
-				Capacity: learned(100), Arrivals: arrivals(0),
-				Floor: policy.Floor{Messages: 500},
-			}, hold: policy.HoldWakeBackoff,
-		},
-		"stays at zero while the backlog is unknown": {
-			in: func() policy.Input {
-				in := waiting(9)
-				in.Reading.Ready = backlog.Unknown(backlog.ErrPartial)
-				return in
-			}(), state: known, hold: policy.HoldUnknown,
-		},
-		"wakes all for the backlog on the known topics": {
-			in: func() policy.Input {
-				in := waiting(36_000)
-				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
-				return in
-			}(),
-			state: known, want: int32(math.Ceil(36_000 / drain / 100)),
-		},
-		"stays at zero without a backlog on the known topics": {
-			in: func() policy.Input {
-				in := waiting(0)
-				in.Reading = fixture.Partial(in.Reading, backlog.ErrTopicNotFound)
-				return in
-			}(),
-			state: known, hold: policy.HoldPartial,
-		},
-		"wakes one that creates a missing subscription": {
-			in: func() policy.Input {
-				in := waiting(0)
-				in.Reading = fixture.Partial(in.Reading, backlog.ErrSubscriptionNotFound)
-				return in
-			}(),
-			state: known, want: 1,
-		},
-		"wakes none for a subscription that may exist again": {
-			in: func() policy.Input {
-				in := waiting(0)
-				in.Reading = fixture.Partial(in.Reading, fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound))
-				return in
-			}(),
-			state: known, hold: policy.HoldPartial,
-		},
-		"does not wake in a back-off for the known topics": {
-			in: func() policy.Input {
-				in := waiting(9)
-				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
-				return in
-			}(),
-			state: policy.State{
-				Capacity: learned(100),
-				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
-			}, hold: policy.HoldWakeBackoff,
-		},
-		"keeps minReplicas while a topic is unknown": {
-			in: func() policy.Input {
-				in := waiting(9)
-				in.Reading = fixture.Partial(in.Reading, backlog.ErrForbidden)
-				in.Spec.MinReplicas, in.CurrentReplicas = new(int32(2)), 3
-				return in
-			}(),
-			state: known, want: 3, hold: policy.HoldPartial,
-		},
-		"does not wake during a back-off": {
-			in: waiting(9), state: policy.State{
-				Capacity: learned(100),
-				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
-			}, hold: policy.HoldWakeBackoff,
-		},
-		"wakes on new messages, whatever the back-off": {
-			in: func() policy.Input { in := waiting(9); in.Reading.PublishRate = backlog.Known(1); return in }(),
-			state: policy.State{
-				Capacity: learned(100),
-				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
-			}, want: 1,
-		},
-		"wakes to minReplicas where that is more than zero": {
-			in: func() policy.Input {
-				in := waiting(
-					0)
-				in.Spec.MinReplicas = new(int32(2))
-				return in
-			}(), state: known, want: 2,
-		},
+		"not without a backlog":           {waiting(0), known, 0, ""},
+		"one for one message":             {waiting(1), known, 1, ""},
+		"one, to learn":                   {waiting(1e6), policy.State{}, 1, policy.HoldLearning},
+		"several with a short objective":  {waiting(1e6, shortly), policy.State{}, 4, policy.HoldLearning},
+		"of these, as many as have work":  {waiting(250, shortly), policy.State{}, 2, policy.HoldLearning},
+		"of these, one for few messages":  {waiting(20, shortly), policy.State{}, 1, policy.HoldLearning},
+		"all that drain it in time":       {waiting(36_000), known, draining, ""},
+		"and others for the arrivals":     {waiting(36_000), busy, draining + 10, ""},
+		"not by a contradicted rate":      {waiting(500), busy, 2, ""},
+		"not for discounted messages":     {waiting(500), discounting, 0, policy.HoldWakeBackoff},
+		"not for an unknown backlog":      {waiting(9, unknown), known, 0, policy.HoldUnknown},
+		"all, by the known topics":        {waiting(36_000, notFound), known, draining, ""},
+		"none, by the known topics":       {waiting(0, notFound), known, 0, policy.HoldPartial},
+		"one for a lost subscription":     {waiting(0, lacking(gone)), known, 1, ""},
+		"none if it may exist again":      {waiting(0, lacking(wasGone)), known, 0, policy.HoldPartial},
+		"not in a back-off, by a part":    {waiting(9, forbidden), pausing, 0, policy.HoldWakeBackoff},
+		"a part removes none":             {waiting(9, forbidden, atLeast2, running3), known, 3, policy.HoldPartial},
+		"not during a back-off":           {waiting(9), pausing, 0, policy.HoldWakeBackoff},
+		"in a back-off, for new messages": {waiting(9, arriving), pausing, 1, ""},
+		"to minReplicas":                  {waiting(0, atLeast2), known, 2, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,25 +205,14 @@ func TestReplicasWakeByAThresholdWithoutACapacity(t *testing.T) {
 		why        string
 	}{
 		"by the backlog": {
-			[]v1alpha1.Strategy{{
-				Type:              v1alpha1.StrategyBacklogPerReplica,
-				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
-			}},
-			4, "woken from zero: 380 backlog / 100 per replica = 3.80",
+			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
-			[]v1alpha1.Strategy{
-				{Type: v1alpha1.StrategyCapacity},
-				{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 50}},
-			},
-			8, "woken from zero: 380 backlog / 50 per replica = 7.60",
+			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}, backlogStrategy(50)}, 8,
+			"woken from zero: 380 backlog / 50 per replica = 7.60",
 		},
 		"within maxReplicas": {
-			[]v1alpha1.Strategy{{
-				Type:              v1alpha1.StrategyBacklogPerReplica,
-				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 1},
-			}},
-			10, "woken from zero: 380 backlog / 1 per replica = 380.00",
+			[]v1alpha1.Strategy{backlogStrategy(1)}, 10, "woken from zero: 380 backlog / 1 per replica = 380.00",
 		},
 		"by one without a threshold": {nil, 1, "woken from zero: 380 backlog, capacity of a replica unknown = 1"},
 	}

@@ -170,11 +170,7 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"KEDA follows a raise":                        {3, 7, nil, " scaledobject(min 1)"},
 		"KEDA follows a lower number":                 {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
 		"writes the status before the first replicas": {3, 7, changes{none}, "status scaledobject(min 1)"},
-		"the controller wakes all that are needed": {
-			0, 4,
-			changes{mayBeZero},
-			"status replicas=4 scaledobject(min 0)",
-		},
+		"the controller wakes all that are needed":    {0, 4, changes{mayBeZero}, "status replicas=4 scaledobject(min 0)"},
 		"the controller removes the last, after the status": {
 			1, 0,
 			changes{mayBeZero},
@@ -215,13 +211,9 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"the HPA waits for the ScaledObject":  {0, 7, changes{hpa, mayBeZero}, " gone"},
 		"the HPA waits for KEDA's HPA":        {3, 7, changes{hpa, left}, " gone"},
 		"a violation freezes":                 {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
-		"a policy that takes precedence": {
-			3, 7,
-			changes{violated(v1alpha1.ReasonOlderPolicy)},
-			"remove gone",
-		},
-		"Recommend has none": {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
-		"Off has none":       {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove gone"},
+		"a policy that takes precedence":      {3, 7, changes{violated(v1alpha1.ReasonOlderPolicy)}, "remove gone"},
+		"Recommend has none":                  {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
+		"Off has none":                        {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove gone"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -112,9 +112,7 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 			plan.WriterLookup{Writer: kubectl},
 			func(o *plan.Observed) {
 				o.Target.Scaling = plan.ByMesh
-				o.Policy.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{
-					Kind: v1alpha1.WorkloadFunction, Name: "resize",
-				}
+				o.Policy.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
 			},
 			"spec.functions[resize].replicas 4 -> 7 was written by kubectl scale (manager kubectl, Update, subresource scale)",
 		},

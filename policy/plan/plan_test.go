@@ -52,50 +52,22 @@ func TestNewPlansWrites(t *testing.T) {
 		given            changes
 		want             string
 	}{
-		"the autoscaler follows a raise":        {3, 7, nil, "apply(min 1)"},
-		"the autoscaler follows a lower number": {7, 3, nil, "apply(min 1)"},
-		"Direct raises": {
-			3, 7,
-			changes{byDirect},
-			"remove replicas=7",
-		},
-		"Direct lowers": {
-			7, 3,
-			changes{byDirect},
-			"remove replicas=3",
-		},
-		"Direct writes nothing if the number is right": {7, 7, changes{byDirect}, "remove"},
-		"Direct scales to zero": {
-			2, 0,
-			changes{byDirect, mayBeZero},
-			"remove replicas=0",
-		},
-		"Direct wakes from zero": {
-			0, 4,
-			changes{byDirect, mayBeZero},
-			"remove replicas=4",
-		},
+		"the autoscaler follows a raise":                         {3, 7, nil, "apply(min 1)"},
+		"the autoscaler follows a lower number":                  {7, 3, nil, "apply(min 1)"},
+		"Direct raises":                                          {3, 7, changes{byDirect}, "remove replicas=7"},
+		"Direct lowers":                                          {7, 3, changes{byDirect}, "remove replicas=3"},
+		"Direct writes nothing if the number is right":           {7, 7, changes{byDirect}, "remove"},
+		"Direct scales to zero":                                  {2, 0, changes{byDirect, mayBeZero}, "remove replicas=0"},
+		"Direct wakes from zero":                                 {0, 4, changes{byDirect, mayBeZero}, "remove replicas=4"},
 		"Direct writes nothing to a target switched off by hand": {0, 4, changes{byDirect}, "remove"},
-		"the controller removes the last": {
-			1, 0,
-			changes{mayBeZero},
-			"apply(min 1) replicas=0",
-		},
-		"the controller removes several at once": {
-			5, 0,
-			changes{mayBeZero},
-			"apply(min 1) replicas=0",
-		},
+		"the controller removes the last":                        {1, 0, changes{mayBeZero}, "apply(min 1) replicas=0"},
+		"the controller removes several at once":                 {5, 0, changes{mayBeZero}, "apply(min 1) replicas=0"},
 		"the controller wakes all that are needed, after the status": {
 			0, 4,
 			changes{mayBeZero, disabled},
 			"apply(min 1) status replicas=4",
 		},
-		"no write at zero while none is needed": {
-			0, 0,
-			changes{mayBeZero, disabled},
-			"apply(min 1)",
-		},
+		"no write at zero while none is needed": {0, 0, changes{mayBeZero, disabled}, "apply(min 1)"},
 		"an autoscaler that does not report zero yet wakes nothing": {
 			0, 4,
 			changes{mayBeZero},
@@ -122,31 +94,11 @@ func TestNewPlansWrites(t *testing.T) {
 			changes{func(o *plan.Observed) { o.Target = nil }},
 			"",
 		},
-		"Recommend deletes our autoscaler": {
-			3, 7,
-			changes{mode(v1alpha1.ModeRecommend)},
-			"remove",
-		},
-		"Recommend deletes it despite a violation": {
-			3, 7,
-			changes{mode(v1alpha1.ModeRecommend), violated},
-			"remove",
-		},
-		"Recommend with Direct writes nothing": {
-			3, 7,
-			changes{mode(v1alpha1.ModeRecommend), byDirect},
-			"remove",
-		},
-		"Paused deletes our autoscaler": {
-			3, 7,
-			changes{mode(v1alpha1.ModePaused)},
-			"remove",
-		},
-		"Paused with Direct writes nothing": {
-			0, 7,
-			changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero},
-			"remove",
-		},
+		"Recommend deletes our autoscaler":         {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove"},
+		"Recommend deletes it despite a violation": {3, 7, changes{mode(v1alpha1.ModeRecommend), violated}, "remove"},
+		"Recommend with Direct writes nothing":     {3, 7, changes{mode(v1alpha1.ModeRecommend), byDirect}, "remove"},
+		"Paused deletes our autoscaler":            {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove"},
+		"Paused with Direct writes nothing":        {0, 7, changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero}, "remove"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

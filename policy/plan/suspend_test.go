@@ -206,9 +206,7 @@ func TestRestore(t *testing.T) {
 		"the autoscaler exists again": {func(w *plan.Observed) {
 			w.Conflicting = []plan.ConflictingAutoscaler{conflict("HorizontalPodAutoscaler",
 				"theirs", "")}
-		}, given{
-			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it exists already"},
-		}},
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler theirs: it exists already"}}},
 		"another autoscaler exists now": {func(
 			w *plan.Observed,
 		) {

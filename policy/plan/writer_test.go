@@ -47,9 +47,7 @@ func TestTheLastWriterOwnsTheField(t *testing.T) {
 		want    string
 	}{
 		"kubectl scale": {
-			[]metav1.ManagedFieldsEntry{
-				entry("kubectl-client-side-apply", update, 0, ownsTemplate), scaled("kubectl"),
-			},
+			[]metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update, 0, ownsTemplate), scaled("kubectl")},
 			"spec.replicas", "kubectl scale (manager kubectl, Update, subresource scale)",
 		},
 		"kubectl edit": {

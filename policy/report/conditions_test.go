@@ -194,10 +194,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		at    time.Duration
 		want  bool
 	}{
-		"no change": {
-			decide(noon().Add(10*time.Second), reading(100, 200), nil),
-			10 * time.Second, false,
-		},
+		"no change": {decide(noon().Add(10*time.Second), reading(100, 200), nil), 10 * time.Second, false},
 		"the backlog moved a moment later": {
 			decide(noon().Add(10*time.Second), reading(900, 200), nil),
 			10 * time.Second, false,
@@ -210,14 +207,8 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 			decide(noon().Add(time.Minute), reading(105, 200), nil),
 			time.Minute, false,
 		},
-		"five minutes passed": {
-			decide(noon().Add(5*time.Minute), reading(100, 200), nil),
-			5 * time.Minute, true,
-		},
-		"another number of replicas": {
-			decide(noon().Add(time.Second), reading(100, 900), nil), time.Second,
-			true,
-		},
+		"five minutes passed":        {decide(noon().Add(5*time.Minute), reading(100, 200), nil), 5 * time.Minute, true},
+		"another number of replicas": {decide(noon().Add(time.Second), reading(100, 900), nil), time.Second, true},
 		"the broker is down": {decide(noon().Add(time.Second), backlog.Reading{},
 			backlog.ErrUnreachable), time.Second, true},
 	}
@@ -284,10 +275,7 @@ func TestATargetFrozenOutOfBoundsExplainsItsMissingAutoscaler(t *testing.T) {
 	for name, test := range map[string]struct {
 		current int32
 		want    string
-	}{
-		"out of bounds": {80, "Unknown/Pending"},
-		"within":        {3, "True/Applied"},
-	} {
+	}{"out of bounds": {80, "Unknown/Pending"}, "within": {3, "True/Applied"}} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, test.current)
 			o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}

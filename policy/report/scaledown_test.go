@@ -18,17 +18,11 @@ func TestTheStatusTellsWhatRemovedReplicasGaveBack(t *testing.T) {
 		before, after, later backlog.Measurement
 		want                 *int64
 	}{
-		"consumers leave with the replicas": {
-			backlog.Known(7), backlog.Known(27), backlog.Known(27), new(int64(20)),
-		},
-		"nothing is redelivered":  {backlog.Known(7), backlog.Known(7), backlog.Known(7), new(int64(0))},
-		"others leave long after": {backlog.Known(7), backlog.Known(9), backlog.Known(500), new(int64(2))},
-		"a counter that starts again": {
-			backlog.Known(7), backlog.Known(0), backlog.Known(0), new(int64(0)),
-		},
-		"a type without a count": {
-			backlog.Unknown(nil), backlog.Unknown(nil), backlog.Unknown(nil), nil,
-		},
+		"consumers leave with the replicas": {backlog.Known(7), backlog.Known(27), backlog.Known(27), new(int64(20))},
+		"nothing is redelivered":            {backlog.Known(7), backlog.Known(7), backlog.Known(7), new(int64(0))},
+		"others leave long after":           {backlog.Known(7), backlog.Known(9), backlog.Known(500), new(int64(2))},
+		"a counter that starts again":       {backlog.Known(7), backlog.Known(0), backlog.Known(0), new(int64(0))},
+		"a type without a count":            {backlog.Unknown(nil), backlog.Unknown(nil), backlog.Unknown(nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begun(t)

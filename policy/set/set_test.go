@@ -410,9 +410,7 @@ func TestConditionsOfASet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := set.Outcome{
-				Now: time.Unix(1_800_000_000, 0), Observed: set.Observe(ours, test.neighbors, test.objects),
-			}
+			o := set.Outcome{Now: time.Unix(1_800_000_000, 0), Observed: set.Observe(ours, test.neighbors, test.objects)}
 			if test.change != nil {
 				test.change(&o)
 			}
