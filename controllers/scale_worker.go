@@ -30,10 +30,10 @@ type workerScaler struct {
 var errEarlier = errors.New("the last update failed")
 
 func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
-	component, wrong := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
+	component, err := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
 	switch {
-	case wrong != "":
-		return errors.New(wrong) // Check prevents this
+	case err != nil:
+		return err // Check prevents this
 	case observed.Target.Stopped || observed.Target.Frozen != nil:
 		return errNotNow
 	}

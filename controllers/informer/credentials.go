@@ -54,7 +54,7 @@ func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarCo
 ) {
 	if c.mode == target.IgnoreFunctionCredentials {
 		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
-			return "", target.InvalidError("the policy's spec.pulsar has credentials, and the adapter runs with " +
+			return "", target.Invalidf("the policy's spec.pulsar has credentials, and the adapter runs with " +
 				"--function-credentials=Ignore (in adapter.extraArgs of the chart): remove authSecret and tlsConfig to use the " +
 				"adapter's own")
 		}

@@ -107,7 +107,7 @@ func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subs
 	case found.Unsupported == "" && found.Target == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(k.resource, k.key.Name)
 	case found.Target != nil && found.Target.Invalid == "" && found.Target.Owner != "":
-		return backlog.Subscription{}, target.InvalidError(plan.Controlled(found.Target))
+		return backlog.Subscription{}, target.Invalidf("%s", plan.Controlled(found.Target))
 	default:
 		return found.Subscription(k.key.Namespace, spec)
 	}

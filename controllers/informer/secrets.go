@@ -29,7 +29,7 @@ type unreadableError struct{ target.InvalidError }
 func (e unreadableError) Unwrap() error { return e.InvalidError }
 
 func unreadable(format string, args ...any) error {
-	return unreadableError{target.InvalidError(fmt.Sprintf(format, args...))}
+	return unreadableError{target.InvalidError{Message: fmt.Sprintf(format, args...)}}
 }
 
 // secretKey names the keys of a Secret that are read.

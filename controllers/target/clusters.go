@@ -74,9 +74,12 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 		address = cmp.Or(named, address)
 	}
 	if address == "" {
+		also := ""
+		if configMap.Name != "" {
+			also = fmt.Sprintf(", %s in ConfigMap %s, which spec.pulsar.pulsarConfig names", keyWebServiceURL, configMap.Name)
+		}
 		return backlog.Cluster{}, Invalidf("the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of "+
-			"the policy, or %s in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter",
-			keyWebServiceURL)
+			"the policy%s, or --pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)", also)
 	}
 	return backlog.Cluster{AdminURL: address}, nil
 }
@@ -120,22 +123,18 @@ func (c *clusters) read(ctx context.Context, key types.NamespacedName) (string, 
 	return address, nil
 }
 
-// resolve returns the object's cluster with its credentials, or what the user has to fix.
-func (c *clusters) resolve(ctx context.Context, w workload, connection *v1alpha1.PulsarConnection) (
-	cluster backlog.Cluster, invalid string, err error,
-) {
-	cluster, err = c.find(ctx, connection, w.configMap())
-	if err == nil {
-		plan := PlanCredentials(cluster.AdminURL, w.Metadata.Namespace, connection, w.Spec.Pulsar)
-		cluster.Access, err = c.credentials.Resolve(ctx, connection, plan)
+// resolve returns the cluster of an object in the namespace, with its credentials. An InvalidError is what the user has
+// to fix, any other is worth a retry.
+func (c *clusters) resolve(ctx context.Context, namespace string, pulsar PulsarSpec,
+	connection *v1alpha1.PulsarConnection,
+) (cluster backlog.Cluster, err error) {
+	configMap := types.NamespacedName{Namespace: namespace, Name: pulsar.PulsarConfig}
+	if cluster, err = c.find(ctx, connection, configMap); err != nil {
+		return cluster, err
 	}
-	invalid, err = fixable(err)
-	return cluster, invalid, err
-}
-
-// configMap names the ConfigMap of the object's Pulsar; without a name when the object has none.
-func (w workload) configMap() types.NamespacedName {
-	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
+	plan := PlanCredentials(cluster.AdminURL, namespace, connection, pulsar)
+	cluster.Access, err = c.credentials.Resolve(ctx, connection, plan)
+	return cluster, err
 }
 
 // same reports whether two policies that name the same function of a worker mean the same cluster; true for policies of

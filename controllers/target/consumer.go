@@ -6,12 +6,9 @@ package target
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -56,19 +53,10 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 		return found.Subscription(namespace, spec)
 	}
 	subscription, err := SubscriptionOf(spec.Subscription)
-	switch {
-	case err != nil:
+	if err != nil {
 		return backlog.Subscription{}, err
-	case f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == ""):
-		return backlog.Subscription{}, InvalidError("the admin URL of the Pulsar cluster is unknown: set " +
-			"spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)")
 	}
-	where := workload{Metadata: workloadMetadata{Namespace: namespace}}
-	pulsar, invalid, err := f.clusters.resolve(ctx, where, spec.Pulsar)
-	if invalid != "" {
-		err = InvalidError(invalid)
-	}
-	subscription.Cluster = pulsar
+	subscription.Cluster, err = f.clusters.resolve(ctx, namespace, PulsarSpec{}, spec.Pulsar)
 	return subscription, err
 }
 
@@ -76,11 +64,11 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 func (f Found) Subscription(namespace string, spec v1alpha1.AutoscalingPolicySpec) (backlog.Subscription, error) {
 	switch target := f.Target; {
 	case f.Unsupported != "":
-		return backlog.Subscription{}, InvalidError(f.Unsupported)
+		return backlog.Subscription{}, Invalidf("%s", f.Unsupported)
 	case target == nil:
 		return backlog.Subscription{}, Invalidf("%s does not exist in namespace %s", plan.Name(spec), namespace)
 	case target.Invalid != "":
-		return backlog.Subscription{}, InvalidError(target.Invalid)
+		return backlog.Subscription{}, Invalidf("%s", target.Invalid)
 	default:
 		return target.Subscription, nil
 	}
@@ -98,26 +86,24 @@ func isKind(ref v1alpha1.ScaleTargetRef, kind string) bool {
 }
 
 // consumer finds any object with a scale subresource. The policy names its subscription.
-func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
-	found, err := f.scalable(ctx, namespace, spec.ScaleTargetRef)
-	target := found.Target
-	if err != nil || target == nil || target.Invalid != "" || target.Owner != "" {
-		return found, err
+func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
+	error,
+) {
+	target, err := f.scalable(ctx, namespace, spec.ScaleTargetRef)
+	if err != nil || target == nil || target.Owner != "" {
+		return target, err
 	}
 	subscription, err := f.Declared(ctx, namespace, spec)
-	if target.Invalid, err = fixable(err); err != nil {
-		return Found{}, err
-	}
-	if target.Invalid == "" {
+	if err == nil {
 		target.Subscription = subscription
 		_, target.SubscriptionType, _ = declared(spec.Subscription)
 	}
-	return found, nil
+	return target, err
 }
 
 // scalable finds an object with a scale subresource: Deployments and StatefulSets in the cache, if the adapter may list
 // them, and all others at the API server.
-func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
+func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
 	for _, kind := range []string{cluster.KindDeployment, cluster.KindStatefulSet} {
 		if isKind(ref, kind) && f.reader.Installed(kind) {
 			return f.reader.cached(ctx, kind, namespace, ref)
@@ -127,14 +113,10 @@ func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.Sc
 }
 
 // cached finds a Deployment or StatefulSet.
-func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
-	object := cluster.NewUnstructured(kind)
-	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
-	switch {
-	case apierrors.IsNotFound(err):
-		return Found{}, nil
-	case err != nil:
-		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
+func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
+	object, err := r.Object(ctx, kind, namespace, ref.Name)
+	if err != nil || object == nil {
+		return nil, err
 	}
 	target := newScaled(ref, string(object.GetUID()))
 	target.Owner = ControllerOf(object)
@@ -143,15 +125,14 @@ func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha
 		target.PodSelector, err = pods.selector()
 	}
 	if err != nil {
-		target.Invalid = err.Error()
-		return Found{Target: &target}, nil //nolint:nilerr // shown in a condition
+		return target, Invalidf("%s", err)
 	}
 	target.Replicas, target.Reported = pods.Spec.Replicas, &pods.Status.Replicas
-	return Found{Target: &target}, nil
+	return target, nil
 }
 
-func newScaled(ref v1alpha1.ScaleTargetRef, uid string) plan.Target {
-	return plan.Target{
+func newScaled(ref v1alpha1.ScaleTargetRef, uid string) *plan.Target {
+	return &plan.Target{
 		Ref: ref, Scaling: plan.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, UID: uid,
 	}
 }

@@ -249,14 +249,14 @@ func TestDeclaredSubscription(t *testing.T) {
 			found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 			require.NoError(t, err)
 			subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
-			invalid, err := fixable(err)
-			require.NoError(t, err)
-			require.Equal(t, invalid, found.Target.Invalid)
 			if test.want != "" {
-				require.Contains(t, invalid, test.want)
+				require.ErrorAs(t, err, new(InvalidError))
+				require.EqualError(t, err, found.Target.Invalid)
+				require.ErrorContains(t, err, test.want)
 				return
 			}
-			require.Empty(t, invalid)
+			require.NoError(t, err)
+			require.Empty(t, found.Target.Invalid)
 			require.Equal(t, []string{"persistent://public/default/in-.*"}, subscription.Patterns)
 			require.Equal(t, subscription, found.Target.Subscription)
 		})

@@ -5,12 +5,11 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -39,6 +38,22 @@ type Found struct {
 // Find returns what a policy in the namespace scales: the target and the connection of its spec. Found says what the
 // user has to fix; an error is worth a retry.
 func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	target, err := f.find(ctx, namespace, spec)
+	var wrong InvalidError
+	switch {
+	case !errors.As(err, &wrong):
+		return Found{Target: target}, err
+	case wrong.Reason == v1alpha1.ReasonTargetKindUnsupported:
+		return Found{Unsupported: wrong.Message}, nil
+	}
+	target.Invalid, target.InvalidReason = wrong.Message, wrong.Reason
+	return Found{Target: target}, nil
+}
+
+// find is Find. The target is nil if it does not exist; with an InvalidError it has what is known.
+func (f *Finder) find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
+	error,
+) {
 	ref := spec.ScaleTargetRef
 	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
 	case spec.PulsarFunctionRef.Name != "":
@@ -52,44 +67,42 @@ func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.Autos
 	case kind == cluster.GVK(cluster.KindStatefulSet):
 		return f.statefulSet(ctx, namespace, spec)
 	default:
-		return Found{Unsupported: fmt.Sprintf(
+		return nil, unsupported(
 			"kind %s of %s does not say what it consumes: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1, or set "+
 				"spec.subscription",
 			ref.Kind, ref.APIVersion, cluster.KindFunction, cluster.KindSink, cluster.KindSource, cluster.KindFunctionMesh,
 			cluster.WorkloadGVK(cluster.KindFunction).GroupVersion(),
-		)}, nil
+		)
 	}
 }
 
 // workload finds a Function, Sink or Source.
-func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
+	error,
+) {
 	ref := spec.ScaleTargetRef
-	kind := ref.Kind
-	if !f.reader.Installed(kind) {
-		return Found{Unsupported: NotInstalled(kind)}, nil
+	if !f.reader.Installed(ref.Kind) {
+		return nil, notInstalled(ref.Kind)
 	}
-	object := cluster.NewUnstructured(kind)
-	err := f.reader.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	object, err := f.reader.Object(ctx, ref.Kind, namespace, ref.Name)
 	switch {
 	case meta.IsNoMatchError(err):
-		return Found{Unsupported: NotInstalled(kind)}, nil
-	case apierrors.IsNotFound(err):
-		return Found{}, nil
-	case err != nil:
-		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
+		return nil, notInstalled(ref.Kind)
+	case err != nil || object == nil:
+		return nil, err
 	}
-	target, err := f.target(ctx, object.Object, ref, spec)
-	if err != nil {
-		return Found{}, err
-	}
-	return Found{Target: target}, nil
+	return f.target(ctx, object.Object, ref, spec)
 }
 
-// NotInstalled says that a kind of Function Mesh does not exist, with the fix.
-func NotInstalled(kind string) string {
-	return fmt.Sprintf("kind %s of %s is not installed in this cluster: "+
-		"install Function Mesh (the adapter notices within %s)", kind,
-		cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
+// unsupported is why a kind cannot be scaled.
+func unsupported(format string, args ...any) error {
+	return InvalidError{Message: fmt.Sprintf(format, args...), Reason: v1alpha1.ReasonTargetKindUnsupported}
+}
+
+// notInstalled says that a kind of Function Mesh does not exist, with the fix.
+func notInstalled(kind string) error {
+	return unsupported("kind %s of %s is not installed in this cluster: install Function Mesh (the adapter notices within "+
+		"%s)", kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
 }
 
 // target decodes an object and adds its subscription. The subscription of the policy takes precedence.
@@ -98,25 +111,20 @@ func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1
 ) (*plan.Target, error) {
 	w, err := decodeWorkload(ref.Kind, object)
 	if err != nil {
-		return &plan.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
+		return &plan.Target{Ref: ref}, Invalidf("%s", err)
 	}
 	target := w.target(ref)
 	subscription, subscriptionType, err := w.consumed(spec.Subscription)
 	if err != nil {
-		target.Invalid = err.Error()
-		return &target, nil //nolint:nilerr // shown in a condition
+		return &target, Invalidf("%s", err)
 	}
-	cluster, invalid, err := f.clusters.resolve(ctx, w, spec.Pulsar)
+	subscription.Cluster, err = f.clusters.resolve(ctx, w.Metadata.Namespace, w.Spec.Pulsar, spec.Pulsar)
 	if err != nil {
-		return nil, err
+		return &target, err
 	}
-	target.Invalid = invalid
-	if invalid == "" {
-		target.SubscriptionType, target.Subscription = subscriptionType, subscription
-		target.Subscription.Cluster = cluster
-		if f.instanceMetrics == PodInstanceMetrics {
-			target.Subscription.Workload = WorkloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)
-		}
+	if f.instanceMetrics == PodInstanceMetrics {
+		subscription.Workload = WorkloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)
 	}
+	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return &target, nil
 }

@@ -21,43 +21,39 @@ import (
 // creates from the entry. So the entry says what to run, and replicas last only when they are written there.
 //
 // Source: Function Mesh's controllers/function_mesh.go, run on its v0.27.2.
-func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
-	error,
+func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
+	*plan.Target, error,
 ) {
 	ref := spec.ScaleTargetRef
 	if !f.reader.Installed(cluster.KindFunctionMesh) {
-		return Found{Unsupported: NotInstalled(cluster.KindFunctionMesh)}, nil
+		return nil, notInstalled(cluster.KindFunctionMesh)
 	}
 	mesh, err := f.reader.Object(ctx, cluster.KindFunctionMesh, namespace, ref.Name)
 	if err != nil || mesh == nil {
-		return Found{}, err
+		return nil, err
 	}
 	childRef := plan.MeshChild(ref)
 	entry, err := FindEntry(mesh, ref.Component)
 	if err != nil {
-		target := &plan.Target{Ref: childRef, Scaling: plan.ByMesh, Invalid: err.Error()}
-		return Found{Target: target}, nil //nolint:nilerr // shown in a condition
+		return &plan.Target{Ref: childRef, Scaling: plan.ByMesh}, err
 	}
 	child, err := f.reader.Object(ctx, childRef.Kind, namespace, childRef.Name)
 	if err != nil {
-		return Found{}, err
+		return nil, err
 	}
 	// The child as Function Mesh creates it, whether or not it exists yet.
-	target, err := f.target(ctx, map[string]any{
+	target, invalid := f.target(ctx, map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.Fields,
 	}, childRef, spec)
-	if err != nil {
-		return Found{}, err
+	if isInvalid(invalid) {
+		invalid = Invalidf("%s, in its entry there: %s", plan.Name(spec), invalid)
 	}
 	target.Scaling = plan.ByMesh
 	if target.Replicas == nil {
 		target.Replicas = entry.childReplicas()
 	}
 	if target.MissingChild, err = f.reader.missingChild(ctx, mesh, entry, child); err != nil {
-		return Found{}, err
-	}
-	if target.Invalid != "" {
-		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", plan.Name(spec), target.Invalid)
+		return nil, err
 	}
 	if child != nil {
 		target.UID = string(child.GetUID())
@@ -66,7 +62,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	if unmanaged(mesh) {
 		target.Unmanaged, target.UnmanagedBy = true, mesh.GetKind()+" "+mesh.GetName()
 	}
-	return Found{Target: target}, nil
+	return target, invalid
 }
 
 func unmanaged(object *unstructured.Unstructured) bool {

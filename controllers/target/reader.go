@@ -20,25 +20,25 @@ import (
 // CacheTimeout bounds a read from a cache that may not have synced yet.
 const CacheTimeout = 100 * time.Millisecond
 
-// InvalidError is why an object has no subscription, as a message for the user.
-type InvalidError string
+// InvalidError is what the user has to fix.
+type InvalidError struct {
+	Message string
+	// Reason is that of condition TargetFound; empty for TargetInvalid.
+	Reason string
+}
 
-func (e InvalidError) Error() string { return string(e) }
+func (e InvalidError) Error() string { return e.Message }
 
 // Invalidf is an InvalidError.
-func Invalidf(format string, args ...any) error { return InvalidError(fmt.Sprintf(format, args...)) }
+func Invalidf(format string, args ...any) error {
+	return InvalidError{Message: fmt.Sprintf(format, args...)}
+}
 
 // Unwrap says that waiting does not help: the user has to correct it.
 func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
 
-// fixable separates what the user has to fix from an error that is worth a retry.
-func fixable(err error) (invalid string, other error) {
-	var wrong InvalidError
-	if errors.As(err, &wrong) {
-		return string(wrong), nil
-	}
-	return "", err
-}
+// isInvalid reports whether the user has to fix something; any other error is worth a retry.
+func isInvalid(err error) bool { return errors.As(err, new(InvalidError)) }
 
 // Reader reads objects from the cache, of kinds that may not be installed. Callers must not modify what it returns.
 type Reader struct {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // scaleTTL is how long a scale subresource is cached. It is less than a reconcile interval, and a burst of reconciles
@@ -36,81 +37,67 @@ type scaleKey struct {
 	ref       v1alpha1.ScaleTargetRef
 }
 
-// scaleAnswer is the API server's response; empty for an object that does not exist.
-type scaleAnswer struct {
-	scale *autoscalingv1.Scale
-	// unsupported is why the kind cannot be scaled; invalid is why the object cannot, with its condition's reason.
-	unsupported, invalid, reason string
-}
-
 // scales caches scale subresources.
 type scales struct {
 	// reader is nil in a process that does not read them.
 	reader Scales
-	known  *Lookups[scaleKey, scaleAnswer]
+	// known are nil for objects that do not exist.
+	known *Lookups[scaleKey, *autoscalingv1.Scale]
 }
 
 func newScales(reader Scales, now func() time.Time) *scales {
-	return &scales{reader: reader, known: NewShortLookups[scaleKey, scaleAnswer](now, scaleTTL)}
+	return &scales{reader: reader, known: NewShortLookups[scaleKey, *autoscalingv1.Scale](now, scaleTTL)}
 }
 
-// find describes an object by its scale subresource. An error is worth a retry.
-func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
+// find describes an object by its scale subresource.
+func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
 	if s.reader == nil {
-		return Found{Unsupported: fmt.Sprintf("this process reads no objects of kind %s of %s", ref.Kind,
-			ref.APIVersion)}, nil
+		return nil, unsupported("this process reads no objects of kind %s of %s", ref.Kind, ref.APIVersion)
 	}
-	answer, err := s.known.Find(ctx, scaleKey{namespace, ref}, func(ctx context.Context) (scaleAnswer, bool, error) {
-		answer, err := s.read(ctx, namespace, ref)
-		return answer, answer.scale == nil, err
+	scale, err := s.known.Find(ctx, scaleKey{namespace, ref}, func(ctx context.Context) (*autoscalingv1.Scale, bool, error) {
+		scale, err := s.read(ctx, namespace, ref)
+		return scale, scale == nil, err
 	})
 	switch {
 	case err != nil:
-		return Found{}, err
-	case answer.unsupported != "":
-		return Found{Unsupported: answer.unsupported}, nil
-	case answer.invalid != "":
-		target := newScaled(ref, "")
-		target.Invalid, target.InvalidReason = answer.invalid, answer.reason
-		return Found{Target: &target}, nil
-	case answer.scale == nil:
-		return Found{}, nil
+		return newScaled(ref, ""), err
+	case scale == nil:
+		return nil, nil //nolint:nilnil // none is a result
 	}
-	target := newScaled(ref, string(answer.scale.UID))
-	replicas, reported := answer.scale.Spec.Replicas, answer.scale.Status.Replicas
-	target.Replicas, target.Reported, target.PodSelector = &replicas, &reported, answer.scale.Status.Selector
-	return Found{Target: &target}, nil
+	target := newScaled(ref, string(scale.UID))
+	replicas, reported := scale.Spec.Replicas, scale.Status.Replicas
+	target.Replicas, target.Reported, target.PodSelector = &replicas, &reported, scale.Status.Selector
+	return target, nil
 }
 
-func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (scaleAnswer, error) {
+func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	resource, scalable, err := s.reader.Resource(ctx, kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return scaleAnswer{unsupported: fmt.Sprintf("this cluster does not serve kind %s of %s: install it (the "+
-			"adapter notices within a minute), or create another policy with the right scaleTargetRef", ref.Kind,
-			ref.APIVersion)}, nil
+		return nil, unsupported("this cluster does not serve kind %s of %s: install it (the adapter notices within a "+
+			"minute), or create another policy with the right scaleTargetRef", ref.Kind, ref.APIVersion)
 	case err != nil:
-		return scaleAnswer{}, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
+		return nil, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
 	case !scalable:
-		return scaleAnswer{unsupported: fmt.Sprintf("kind %s of %s has no scale subresource, so its replicas cannot be set: "+
-			"name the object that runs the pods, such as a Deployment", ref.Kind, ref.APIVersion)}, nil
+		return nil, unsupported("kind %s of %s has no scale subresource, so its replicas cannot be set: name the object "+
+			"that runs the pods, such as a Deployment", ref.Kind, ref.APIVersion)
 	}
 	scale, err := s.reader.Scale(ctx, namespace, ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return scaleAnswer{}, nil
+		return nil, nil //nolint:nilnil // none is a result
 	case apierrors.IsForbidden(err):
-		return scaleAnswer{reason: v1alpha1.ReasonPermissionMissing, invalid: fmt.Sprintf(
-			"%s %s may not be read: %s", ref.Kind, ref.Name, GrantScale(resource))}, nil
+		return nil, InvalidError{
+			fmt.Sprintf("%s %s may not be read: %s", ref.Kind, ref.Name, GrantScale(resource)), v1alpha1.ReasonPermissionMissing,
+		}
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "spec replicas field"):
-		return scaleAnswer{reason: v1alpha1.ReasonReplicasUnset, invalid: fmt.Sprintf(
-			"%s %s does not set its replicas, and scaling starts from them (%s): set them", ref.Kind, ref.Name,
-			err)}, nil
+		return nil, InvalidError{fmt.Sprintf("%s %s does not set its replicas, and scaling starts from them (%s): set them",
+			ref.Kind, ref.Name, err), v1alpha1.ReasonReplicasUnset}
 	case err != nil:
-		return scaleAnswer{}, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+		return nil, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
-	return scaleAnswer{scale: scale}, nil
+	return scale, nil
 }
 
 // GrantScale says which rule lets the adapter scale the objects of a resource.

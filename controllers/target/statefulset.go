@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -54,17 +53,17 @@ func decodeStatefulSet(object map[string]any) (statefulSet, error) {
 	return s, nil
 }
 
-// instance decodes the function that the pods run. invalid completes "StatefulSet x cannot be scaled: ".
-func (s statefulSet) instance() (f function.Function, invalid string) {
+// instance decodes the function that the pods run.
+func (s statefulSet) instance() (function.Function, error) {
 	f, err := s.decode()
 	switch {
 	case err != nil:
-		return f, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker created"
+		return f, fmt.Errorf("%w: use scaleTargetRef for StatefulSets that Pulsar's function worker created", err)
 	case !f.RunsAs(s.Metadata.Name):
-		return f, fmt.Sprintf("it runs %s, and Pulsar's function worker names its StatefulSet %s: use that one",
+		return f, fmt.Errorf("it runs %s, and Pulsar's function worker names its StatefulSet %s: use that one",
 			f.FullName(), function.StatefulSetName(f.Tenant, f.Namespace, f.Name))
 	default:
-		return f, ""
+		return f, nil
 	}
 }
 
@@ -93,88 +92,58 @@ func (s statefulSet) scrapable() bool {
 }
 
 // statefulSet finds a StatefulSet that Pulsar's function worker created.
-func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
 	error,
 ) {
 	ref := spec.ScaleTargetRef
 	if !f.reader.Installed(cluster.KindStatefulSet) {
-		return Found{}, notRead(cluster.KindStatefulSet)
+		return nil, notRead(cluster.KindStatefulSet)
 	}
-	object := cluster.NewUnstructured(cluster.KindStatefulSet)
-	err := f.reader.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
-	switch {
-	case apierrors.IsNotFound(err):
-		return Found{}, nil
-	case err != nil:
-		return Found{}, fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, ref.Name, err)
+	object, err := f.reader.Object(ctx, cluster.KindStatefulSet, namespace, ref.Name)
+	if err != nil || object == nil {
+		return nil, err
 	}
-	target := plan.Target{
-		Ref: ref, Scaling: plan.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref},
-		Owner: ControllerOf(object), UID: string(object.GetUID()),
-	}
+	target := newScaled(ref, string(object.GetUID()))
+	target.Owner = ControllerOf(object)
 	s, err := decodeStatefulSet(object.Object)
 	if err != nil {
-		target.Invalid = err.Error()
-		return Found{Target: &target}, nil //nolint:nilerr // shown in a condition
+		return target, Invalidf("%s", err)
 	}
 	target.Replicas = s.Spec.Replicas
 	if target.Owner == "" {
-		err = f.complete(ctx, &target, s, spec.Pulsar)
+		err = f.complete(ctx, target, s, spec.Pulsar)
 	}
-	return Found{Target: &target}, err
+	return target, err
 }
 
 // complete adds what the pods consume, and the cluster.
 func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSet,
 	connection *v1alpha1.PulsarConnection,
 ) error {
-	refuse := func(why string) {
-		target.Invalid = fmt.Sprintf("StatefulSet %s cannot be scaled: %s", s.Metadata.Name, why)
+	var subscription backlog.Subscription
+	var subscriptionType backlog.SubscriptionType
+	runs, err := s.instance()
+	if err == nil {
+		subscription, subscriptionType, err = runs.Subscription()
 	}
-	runs, invalid := s.instance()
-	if invalid != "" {
-		refuse(invalid)
-		return nil
-	}
-	subscription, subscriptionType, err := runs.Subscription()
 	if err != nil {
-		refuse(err.Error())
-		return nil
+		return Invalidf("StatefulSet %s cannot be scaled: %s", s.Metadata.Name, err)
 	}
 	target.Component, target.NeverAcknowledges = runs.FullName(), runs.NeverAcknowledges
 	target.NeverZero, target.Output = runs.Kind == function.KindSource, outputName(runs.Output)
-	if f.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
-		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
-			"--pulsar-admin-url of the adapter (value pulsar.adminURL of the chart)")
-		return nil
-	}
-	pulsar, invalid, err := f.clusters.resolve(ctx, workload{Metadata: s.Metadata}, connection)
-	if err != nil || invalid != "" {
-		target.Invalid = invalid
+	subscription.Cluster, err = f.clusters.resolve(ctx, s.Metadata.Namespace, PulsarSpec{}, connection)
+	if err != nil {
 		return err
 	}
-	target.SubscriptionType, target.Subscription = subscriptionType, subscription
-	target.Subscription.Cluster = pulsar
 	if f.instanceMetrics == PodInstanceMetrics && s.scrapable() {
-		target.Subscription.Workload = WorkloadKey(cluster.KindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
+		subscription.Workload = WorkloadKey(cluster.KindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
 	}
+	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return nil
 }
 
-// isOfWorker reports whether a function worker may have created the StatefulSet. Only decode is certain.
-func (s statefulSet) isOfWorker() bool {
-	for _, owner := range s.Metadata.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return false
-		}
-	}
-	return slices.ContainsFunc(
-		s.Spec.Template.Spec.Containers,
-		func(c container) bool { return function.StartsInstance(c.all()) },
-	)
-}
-
-// IsOfWorker is isOfWorker for a cached object. It decodes no more than the commands, because it runs for many objects.
+// IsOfWorker reports whether a function worker may have created the StatefulSet. Only decode is certain. It decodes no
+// more than the commands, because it runs for many objects.
 func IsOfWorker(object *unstructured.Unstructured) bool {
 	if ControllerOf(object) != "" {
 		return false
@@ -202,10 +171,8 @@ func measurable(object *unstructured.Unstructured) error {
 	case IsOfWorker(object):
 		return nil
 	case owner != "":
-		return InvalidError(fmt.Sprintf("StatefulSet %s is controlled by %s: request the metrics of that",
-			object.GetName(), owner))
+		return Invalidf("StatefulSet %s is controlled by %s: request the metrics of that", object.GetName(), owner)
 	default:
-		return InvalidError(fmt.Sprintf("Pulsar's function worker did not create StatefulSet %s: %s", object.GetName(),
-			function.ErrNoInstance))
+		return Invalidf("Pulsar's function worker did not create StatefulSet %s: %s", object.GetName(), function.ErrNoInstance)
 	}
 }

@@ -21,47 +21,41 @@ const reasonWorkerRestarts = "WorkerRestartsAll"
 
 // workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so only the next
 // reconcile notices a change.
-func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
-	error,
+func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
+	*plan.Target, error,
 ) {
 	if !f.workers.enabled() {
-		return Found{Unsupported: noWorkers}, nil
+		return nil, unsupported("%s", noWorkers)
 	}
 	ref := spec.PulsarFunctionRef
 	target := &plan.Target{
 		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(),
 		Disturbances: workerDisturbances(ref.Kind),
 	}
-	cluster, invalid, err := f.clusters.resolve(ctx,
-		workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
-	if err != nil {
-		return Found{}, err
-	}
-	if invalid == "" {
-		invalid, err = f.runsInKubernetes(ctx, namespace, ref)
+	cluster, err := f.clusters.resolve(ctx, namespace, PulsarSpec{}, spec.Pulsar)
+	if err == nil {
+		err = f.runsInKubernetes(ctx, namespace, ref)
 	}
 	if err != nil {
-		return Found{}, err
+		return target, err
 	}
-	component, wrong := Component(ref, cluster)
-	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
-		return Found{Target: target}, nil
+	component, err := Component(ref, cluster)
+	if err != nil {
+		return target, err
 	}
 	if cluster.Access == "" {
 		if refused := f.workers.refused(ref); refused != "" {
-			target.Invalid, target.InvalidReason = refused, v1alpha1.ReasonCredentialsMissing
-			return Found{Target: target}, nil
+			return target, InvalidError{refused, v1alpha1.ReasonCredentialsMissing}
 		}
 	}
 	run, err := f.workers.find(ctx, namespace, component, f.waits)
 	switch {
 	case err != nil:
-		return Found{}, fmt.Errorf("reading %s from the function worker: %w", component.FullName(), err)
+		return nil, fmt.Errorf("reading %s from the function worker: %w", component.FullName(), err)
 	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
-		return Found{}, nil
+		return nil, nil //nolint:nilnil // none is a result
 	case !run.known:
-		target.Invalid, target.InvalidReason = run.trouble.Error(), report.UnknownReason(run.trouble)
-		return Found{Target: target}, nil
+		return target, InvalidError{run.trouble.Error(), report.UnknownReason(run.trouble)}
 	}
 	parallelism := int32(min(run.config.Parallelism, maxInstances)) //nolint:gosec // bounded just there
 	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
@@ -70,41 +64,39 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	}
 	target.NeverAcknowledges = run.config.NeverAcknowledges
 	target.Stopped, target.Frozen = run.stopped, f.workers.frozen(component, run)
-	return Found{Target: target}, nil
+	return target, nil
 }
 
 // maxInstances exceeds any maxReplicas.
 const maxInstances = 1 << 20
 
-// Component is the reference as the function worker of the cluster names it; wrong says why it has no such name.
-func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component function.Component, wrong string) {
-	component = function.Component{
+// Component is the reference as the function worker of the cluster names it. The error is an InvalidError.
+func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (function.Component, error) {
+	component := function.Component{
 		Cluster: cluster, Kind: functionKind(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction))),
 		Tenant: cmp.Or(ref.Tenant, "public"), Namespace: cmp.Or(ref.Namespace, "default"), Name: ref.Name,
 	}
 	if ref.WorkerURL != "" {
 		address, err := backlog.ParseAdminURL(ref.WorkerURL)
 		if err != nil {
-			return component, fmt.Sprintf("the policy's spec.pulsarFunctionRef.workerURL %s", err)
+			return component, Invalidf("the policy's spec.pulsarFunctionRef.workerURL %s", err)
 		}
 		component.WorkerURL = address
 	}
-	return component, ""
+	return component, nil
 }
 
 // runsInKubernetes refuses a function that the worker runs as a StatefulSet in the policy's namespace. At each update
 // the worker would delete and recreate the StatefulSet with all pods. Scaling the StatefulSet restarts none.
-func (f *Finder) runsInKubernetes(ctx context.Context, namespace string,
-	ref v1alpha1.PulsarFunctionRef,
-) (invalid string, err error) {
+func (f *Finder) runsInKubernetes(ctx context.Context, namespace string, ref v1alpha1.PulsarFunctionRef) error {
 	name := function.StatefulSetName(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
 	set, err := f.reader.Object(ctx, cluster.KindStatefulSet, namespace, name)
 	if err != nil || set == nil {
-		return "", err
+		return err
 	}
-	return fmt.Sprintf(
+	return Invalidf(
 		"the function worker runs it as StatefulSet %s, which it would delete and recreate at each change: in place of "+
-			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
+			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name)
 }
 
 // workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.
