@@ -86,11 +86,11 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"a blank token": {func(c *Config) { c.Token = " " }, "token: it is empty"},
 		"a CA file without any": {
 			func(c *Config) { c.CAFile = empty },
-			`caFile "` + empty + `" has no certificate: it must be PEM with at least one`,
+			`caFile "` + empty + `": it has no certificate: it must be PEM with at least one`,
 		},
 		"a CA file that is absent": {
 			func(c *Config) { c.CAFile = "/nope" },
-			`reading caFile "/nope": no such file or directory`,
+			`caFile "/nope": no such file or directory`,
 		},
 		"every host": {
 			func(c *Config) { c.AllowedHosts = []string{"a", "*"} },

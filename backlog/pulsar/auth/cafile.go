@@ -5,14 +5,14 @@ package auth
 
 import (
 	"crypto/x509"
-	"fmt"
+	"errors"
 	"os"
 	"sync"
 )
 
-// caFile is a file of PEM certificates. It is read only after changes: reading the system's bundle of 200 KB for each
-// request would cost more than the request.
-type caFile struct {
+// CAFile is a file of PEM certificates. It is read only after changes: reading the system's bundle of 200 KB for each
+// request would cost more than the request. It is safe for concurrent use.
+type CAFile struct {
 	path string
 
 	mu sync.Mutex
@@ -21,37 +21,37 @@ type caFile struct {
 	content string
 }
 
-// newCAFile reads the file; an empty path is for no certificates.
-func newCAFile(path string) (*caFile, error) {
-	f := &caFile{path: path}
+// NewCAFile reads the file; an empty path is for no certificates. Its errors omit the path.
+func NewCAFile(path string) (*CAFile, error) {
+	f := &CAFile{path: path}
 	if path == "" {
 		return f, nil
 	}
 	var err error
 	if f.seen, err = os.Stat(path); err != nil {
-		return nil, fmt.Errorf("reading caFile %q: %w", path, withoutPath(err))
+		return nil, withoutPath(err)
 	}
-	if f.content, err = readFile(path); err != nil {
-		return nil, fmt.Errorf("reading caFile %q: %w", path, err)
+	if f.content, err = ReadFile(path); err != nil {
+		return nil, err
 	}
 	if !hasCertificate(f.content) {
-		return nil, fmt.Errorf("caFile %q has no certificate: it must be PEM with at least one", path)
+		return nil, errors.New("it has no certificate: it must be PEM with at least one")
 	}
 	return f, nil
 }
 
-// pem returns the current certificates, and the last valid ones while the file is being replaced.
-func (f *caFile) pem() string {
+// PEM returns the current certificates, and the last valid ones while the file is being replaced.
+func (f *CAFile) PEM() string {
 	if f.path == "" {
 		return ""
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, err := os.Stat(f.path)
-	if err != nil || (os.SameFile(now, f.seen) && now.ModTime().Equal(f.seen.ModTime()) && now.Size() == f.seen.Size()) {
+	if err != nil || IsSameFile(now, f.seen) {
 		return f.content
 	}
-	if content, err := readFile(f.path); err == nil && hasCertificate(content) {
+	if content, err := ReadFile(f.path); err == nil && hasCertificate(content) {
 		f.seen, f.content = now, content
 	}
 	return f.content

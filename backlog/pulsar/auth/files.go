@@ -22,7 +22,7 @@ func readParams(p authparams.Params) (authparams.Params, error) {
 		if value.Path == "" {
 			continue
 		}
-		content, err := readFile(value.Path)
+		content, err := ReadFile(value.Path)
 		if err != nil {
 			return authparams.Params{}, fmt.Errorf("%s file %s: %w", value.Key, value.Path, err)
 		}
@@ -39,8 +39,8 @@ func readParams(p authparams.Params) (authparams.Params, error) {
 	return p, nil
 }
 
-// readFile omits the path from its errors, since the caller's text has it.
-func readFile(path string) (string, error) {
+// ReadFile reads at most authparams.MaxBytes. It omits the path from its errors, since the caller's text has it.
+func ReadFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", withoutPath(err)
@@ -54,6 +54,12 @@ func readFile(path string) (string, error) {
 		return "", fmt.Errorf("it is longer than %d bytes", authparams.MaxBytes)
 	}
 	return string(content), nil
+}
+
+// IsSameFile reports whether a file is unchanged. Kubernetes replaces files of Secrets and ConfigMaps by changing a
+// symbolic link, so the file is another one then.
+func IsSameFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 func withoutPath(err error) error {

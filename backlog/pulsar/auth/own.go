@@ -26,7 +26,7 @@ type own struct {
 	params authparams.Params
 	// plugin and paramsFile are set if the parameters are in a file.
 	plugin, paramsFile string
-	roots              *caFile
+	roots              *CAFile
 }
 
 func newOwn(config Own) (own, error) {
@@ -48,13 +48,15 @@ func newOwn(config Own) (own, error) {
 	if err != nil {
 		return own{}, err
 	}
-	o.roots, err = newCAFile(config.CAFile)
-	return o, err
+	if o.roots, err = NewCAFile(config.CAFile); err != nil {
+		return own{}, fmt.Errorf("caFile %q: %w", config.CAFile, err)
+	}
+	return o, nil
 }
 
 // decodeFile reads the file of parameters.
 func (o own) decodeFile() (authparams.Params, error) {
-	text, err := readFile(o.paramsFile)
+	text, err := ReadFile(o.paramsFile)
 	if err != nil {
 		return authparams.Params{}, fmt.Errorf("authParamsFile %s: %w", o.paramsFile, err)
 	}
@@ -76,5 +78,5 @@ func (o own) material() (material, error) {
 	if err != nil {
 		return material{}, err
 	}
-	return material{Params: decoded, roots: o.roots.pem()}, nil
+	return material{Params: decoded, roots: o.roots.PEM()}, nil
 }

@@ -44,7 +44,7 @@ func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, 
 	}
 	content, err := c.file.changed(now())
 	if err == nil {
-		c.byName, err = decode(content)
+		c.byName, err = decode([]byte(content))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading --connections-file %s: %w", path, err)
@@ -65,7 +65,7 @@ func (c *Connections) current() map[string]connection {
 	content, err := c.file.changed(c.now())
 	var byName map[string]connection
 	if err == nil {
-		byName, err = decode(content)
+		byName, err = decode([]byte(content))
 	}
 	c.mu.Lock()
 	c.checking = false
@@ -157,17 +157,16 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	}
 	var err error
 	if credentials.TrustCerts, err = c.bundles.read(found.CAFile); err != nil {
-		return backlog.Credentials{}, fmt.Errorf("caFile of connection %s: %w", found.Name, err)
+		return backlog.Credentials{}, fmt.Errorf("caFile of connection %s: %s: %w", found.Name, found.CAFile, err)
 	}
 	switch {
 	case found.TokenFile != "": // package pulsar reads and bounds it
 		credentials.Plugin, credentials.Params = "token", (&url.URL{Scheme: "file", Path: found.TokenFile}).String()
 	case found.AuthParamsFile != "":
-		content, err := readBounded(found.AuthParamsFile, maxCredentialBytes)
-		if err != nil {
-			return backlog.Credentials{}, fmt.Errorf("authParamsFile of connection %s: %w", found.Name, err)
+		if credentials.Params, err = auth.ReadFile(found.AuthParamsFile); err != nil {
+			return backlog.Credentials{}, fmt.Errorf("authParamsFile of connection %s: %s: %w", found.Name,
+				found.AuthParamsFile, err)
 		}
-		credentials.Params = string(content)
 	}
 	return credentials, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
@@ -94,6 +95,9 @@ func TestTheFileMustBeValidAtTheStart(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("connections: [{name: A, adminURL: 'http://a'}]"), 0o600))
 	_, err = New(path, slog.New(slog.DiscardHandler), time.Now)
 	require.ErrorContains(t, err, "reading --connections-file "+path+`: connections[0].name is "A"`)
+	require.NoError(t, os.WriteFile(path, make([]byte, authparams.MaxBytes+1), 0o600))
+	_, err = New(path, slog.New(slog.DiscardHandler), time.Now)
+	require.EqualError(t, err, "reading --connections-file "+path+": it is longer than 1048576 bytes")
 }
 
 func TestAChangedFileIsReadAgain(t *testing.T) {
@@ -227,7 +231,7 @@ func TestABrokerReceivesTheCredentialsOfItsConnection(t *testing.T) {
 	require.NoError(t, err)
 	w.write(ca, "is yet to come")
 	_, err = w.Credentials(t.Context(), cluster.Access)
-	require.ErrorContains(t, err, "caFile of connection east: "+ca+" has no certificate, it must be PEM with at least one")
+	require.ErrorContains(t, err, "caFile of connection east: "+ca+": it has no certificate: it must be PEM with at least one")
 	w.write(ca, string(certificate))
 	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), Credentials: w.Before(&fakeObjects{})})
 	require.NoError(t, err)
@@ -252,6 +256,6 @@ func TestABrokerReceivesTheCredentialsOfItsConnection(t *testing.T) {
 	err = fetch()
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "authParamsFile of connection east")
-	w.write(params, strings.Repeat("x", maxCredentialBytes+1))
+	w.write(params, strings.Repeat("x", authparams.MaxBytes+1))
 	require.ErrorContains(t, fetch(), "is longer than 1048576 bytes")
 }

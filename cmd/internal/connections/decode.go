@@ -20,10 +20,9 @@ import (
 
 // Bounds of the file of connections.
 const (
-	maxConnectionsBytes = 1 << 20
-	maxConnections      = 1000
-	maxNamespaces       = 1000
-	maxLabelBytes       = 63
+	maxConnections = 1000
+	maxNamespaces  = 1000
+	maxLabelBytes  = 63
 )
 
 // label matches names of connections and of Kubernetes namespaces (RFC 1123 label).
@@ -72,9 +71,6 @@ const accessPrefix = "connection/"
 // decode decodes the file: connections by name, with URLs as backlog.ParseAdminURL writes them. The error has all
 // problems, with key, value and bound, and shows no URL, because it may contain credentials.
 func decode(text []byte) (map[string]connection, error) {
-	if len(text) > maxConnectionsBytes {
-		return nil, fmt.Errorf("it has %d bytes, must have at most %d", len(text), maxConnectionsBytes)
-	}
 	var file struct {
 		Connections []connection `json:"connections"`
 	}

@@ -109,10 +109,6 @@ func TestAllProblemsOfConnectionsAreReportedAtOnce(t *testing.T) {
 			"connections:\n" + strings.Repeat("- {}\n", 1001),
 			[]string{"connections has 1001 entries, must have at most 1000"},
 		},
-		"a file too long": {
-			strings.Repeat("#", maxConnectionsBytes+1),
-			[]string{"it has 1048577 bytes, must have at most 1048576"},
-		},
 		"mistakes in two": {
 			"connections:\n- name: A\n  adminURL: http://a\n- name: b\n  adminURL: b",
 			[]string{`connections[0].name is "A"`, "connections[1].adminURL must"},
