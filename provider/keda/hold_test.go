@@ -128,21 +128,6 @@ func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 	}
 }
 
-func TestADecisionIsHeldAtTheCurrentReplicas(t *testing.T) {
-	env := newEnvironment()
-	s := env.server(t)
-	env.policies[policyKey()] = decidedPolicy(0, env.now)
-	env.replicas[scaledObject()] = 6
-	of := ref("policy", "resize")
-	got, err := value(t, s, of)
-	require.NoError(t, err)
-	require.Zero(t, got.GetMetricValueFloat(), "it was decided")
-	delete(env.policies, policyKey())
-	got, err = value(t, s, of)
-	require.NoError(t, err)
-	require.Equal(t, 6.0, got.GetMetricValueFloat())
-}
-
 // TestReplicasStayForAsLongAsAPolicyIsPaused: on an error KEDA would scale to zero once it is held no longer.
 func TestReplicasStayForAsLongAsAPolicyIsPaused(t *testing.T) {
 	env := newEnvironment()
