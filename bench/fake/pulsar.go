@@ -37,10 +37,7 @@ type Pulsar func(function string) (Counts, bool)
 const topicsPath = "/admin/v2/persistent/public/default/"
 
 // TopicOf is the complete name of a Function's input topic.
-func TopicOf(function string) string { return "persistent://public/default/" + InputOf(function) }
-
-// InputOf is its name in public/default.
-func InputOf(function string) string { return function + "-in" }
+func TopicOf(function string) string { return "persistent://public/default/" + function + "-in" }
 
 // ServeHTTP implements http.Handler.
 func (p Pulsar) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
@@ -55,7 +56,7 @@ func run(ctx context.Context, args []string, s streams) error {
 	defer end()
 	var front *proxy
 	if outages {
-		front = newProxy()
+		front = newProxy(s.progress)
 		defer front.close()
 		config.AdapterFlags = append(config.AdapterFlags, "--allowed-pulsar-hosts="+front.server.URL)
 	}
@@ -96,12 +97,13 @@ type proxy struct {
 	routes *http.ServeMux
 	faults *faults.Proxy
 	// resumed ends the outage; nil without one.
-	resumed chan struct{}
+	resumed  chan struct{}
+	progress io.Writer
 }
 
-func newProxy() *proxy {
+func newProxy(progress io.Writer) *proxy {
 	routes := http.NewServeMux()
-	return &proxy{server: httptest.NewServer(routes), routes: routes}
+	return &proxy{server: httptest.NewServer(routes), routes: routes, progress: progress}
 }
 
 // serve begins to pass requests on.
@@ -119,10 +121,12 @@ func (p *proxy) obey(line string) {
 	case line == "break" && p.resumed == nil:
 		p.resumed = make(chan struct{})
 		p.faults.Falsify(faults.Hangs(p.resumed), faults.Always)
+		output.Printf(p.progress, "Pulsar's admin service does not answer autoscalers.\n")
 	case line == "answer" && p.resumed != nil:
 		p.faults.Tell()
 		close(p.resumed)
 		p.resumed = nil
+		output.Printf(p.progress, "Pulsar's admin service answers again.\n")
 	}
 }
 

@@ -4,10 +4,12 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +50,8 @@ func TestAnOutageLastsFromBreakToAnswer(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer broker.Close()
-	front := newProxy()
+	var progress bytes.Buffer
+	front := newProxy(&progress)
 	defer front.close()
 	ask := func() (status int) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.server.URL+"/admin", http.NoBody)
@@ -74,5 +77,6 @@ func TestAnOutageLastsFromBreakToAnswer(t *testing.T) {
 	require.Equal(t, http.StatusTeapot, <-answered)
 	require.Equal(t, http.StatusTeapot, ask())
 	front.obey("answer")
+	require.Equal(t, 2, strings.Count(progress.String(), "\n"), "one outage is told once")
 	(*proxy)(nil).obey("break") // without outages
 }

@@ -181,7 +181,6 @@ func (r *runner) outage(ctx context.Context) error {
 	if !pause(ctx, outage.At.Duration) {
 		return nil
 	}
-	r.tell("the admin service of Pulsar stops answering for %s", outage.For.Duration)
 	if err := r.Break(true); err != nil {
 		return err
 	}

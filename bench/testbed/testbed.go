@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
@@ -64,25 +61,4 @@ func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
 		return nil
 	}
 	return err
-}
-
-var errLoadAverage = errors.New("the load average cannot be read")
-
-// LoadAverage is the load average of the machine over a minute.
-func LoadAverage() (float64, error) {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errLoadAverage, err)
-	}
-	return parseLoadAverage(string(text))
-}
-
-// parseLoadAverage reads the text of /proc/loadavg: "0.33 0.70 1.09 2/345 12345".
-func parseLoadAverage(text string) (float64, error) {
-	first, _, _ := strings.Cut(text, " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil || !(load >= 0 && load < 1e6) {
-		return 0, fmt.Errorf("%w: it begins with %.40q", errLoadAverage, first)
-	}
-	return load, nil
 }

@@ -24,9 +24,6 @@ func (s *Score) Totals() (done, late int) {
 	return int(counts.Done), int(counts.Late)
 }
 
-// Repeated counts messages that were processed again.
-func (s *Score) Repeated() int { return int(*s.tally.Counts().Duplicates) }
-
 // Waits are the times from publication to the end of processing, of all messages.
 func (s *Score) Waits() load.Latencies { return s.tally.Latencies() }
 
