@@ -89,6 +89,12 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 	p.Status.LastScaleDown = &v1alpha1.ScaleDownResult{
 		Time: metav1.NewTime(fixture.Noon().Add(-3 * time.Minute)), RemovedReplicas: 6, RedeliveredMessages: new(int64(20)),
 	}
+	p.Spec.ObjectivePercent = new(int32(99))
+	p.Status.Attainment = &v1alpha1.Attainment{Percent: 98, BudgetLeftPercent: 42}
+	p.Status.Forecast = &v1alpha1.ExpectedLoad{
+		Time:   metav1.NewTime(fixture.Noon().Add(5 * time.Minute)),
+		Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
+	}
 	p.Status.Start = &v1alpha1.ReplicaStart{
 		Replicas: 12, TotalSeconds: 52,
 		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, PackageSeconds: new(int32(12)), ProgramSeconds: 30,
@@ -101,10 +107,7 @@ func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
 		setCondition("ObjectiveMet", "False", "ReplicasHeld", "replicas are held"),
 		func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Decision.CappedBy, p.Status.RunningReplicas = "partitions", nil
-			p.Status.Forecast = &v1alpha1.ExpectedLoad{
-				Time:   metav1.NewTime(fixture.Noon().Add(5 * time.Minute)),
-				Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
-			}
+			p.Status.Forecast = troubledPolicy().Status.Forecast
 		}))
 	out, err := kubectlPap(t, "", "explain", "resize", "-n", "media", "-o", "json", "--server", server.url)
 	require.NoError(t, err)
@@ -155,6 +158,10 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 		"\n  topics      2 of 3 are known, so the numbers are lower bounds\n",
 		"\n  missing     persistent://public/default/in-3: grant consume on namespace\n",
 		"\n  limited by  maxReplicas, which is 20\n",
+		"\n  expected    400 messages/s at 2026-11-21 12:05:00, 8s earlier or later: 38 of\n" +
+			"              the last 40 came when they were expected\n",
+		"\n  in time     98% of the messages, at least 99% have to be: 42% of the budget\n" +
+			"              for late ones is left\n",
 		"\n  held by     ReadingPartial: the load may be larger\n",
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
@@ -279,26 +286,4 @@ func TestExplainShowsTheLimitsOfActiveSchedules(t *testing.T) {
 	p.Status.Decision = &v1alpha1.Decision{CappedBy: policy.CappedByMin}
 	require.Contains(t, explained(p), "replicas    4 to 20\n  schedule    day is active\n")
 	require.Contains(t, explained(p), "limited by  minReplicas, which is 4\n")
-}
-
-func TestExplainShowsTheLoadThatIsExpected(t *testing.T) {
-	p := scaledPolicy("resize")
-	p.Status.Forecast = &v1alpha1.ExpectedLoad{
-		Time:   metav1.NewTime(fixture.Noon().Add(5 * time.Minute)),
-		Within: metav1.Duration{Duration: 8 * time.Second}, PublishRate: v1alpha1.NewRate(400), Foreseen: 38, Of: 40,
-	}
-	require.Contains(t, explained(p), `
-  expected    400 messages/s at 2026-11-21 12:05:00, 8s earlier or later: 38 of
-              the last 40 came when they were expected
-`)
-}
-
-func TestExplainShowsTheBudgetThatIsLeft(t *testing.T) {
-	p := scaledPolicy("resize")
-	p.Spec.ObjectivePercent = new(int32(99))
-	p.Status.Attainment = &v1alpha1.Attainment{Percent: 99, BudgetLeftPercent: 42}
-	require.Contains(t, explained(p), `
-  in time     99% of the messages, at least 99% have to be: 42% of the budget
-              for late ones is left
-`)
 }

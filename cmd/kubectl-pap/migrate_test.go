@@ -137,8 +137,18 @@ func TestMigrateNamesWhatIsNotTranslated(t *testing.T) {
 	var out bytes.Buffer
 	result := translated(t, fakeCluster(t, migrateFixtures(t)...), fromAll)
 	err := reportUntranslated(&out, result.Untranslated)
-	require.ErrorContains(t, err, "3 problems have no counterpart in a policy")
-	require.Contains(t, out.String(), "  - ScaledObject shop/mixed: trigger 2 (cpu) has no counterpart")
+	require.EqualError(t, err, "3 problems have no counterpart in a policy: see above")
+	require.Equal(t, `Not translated:
+  - ScaledObject shop/mixed: trigger 2 (cpu) has no counterpart in a policy:
+    leave the policy in mode Recommend, and replace the pulsar triggers of the
+    ScaledObject by one of type external-push that reads the policy
+    (docs/keda.md, The decision of a policy).
+  - Source media/camera: a Source without batchSourceConfig consumes nothing
+    from Pulsar: scale it on its CPU.
+  - HorizontalPodAutoscaler shop/by-backlog: Pods metric http_requests at 10 for
+    each replica has no counterpart in a policy, which scales by what Pulsar
+    reports: switch to mode Auto only if the backlog covers it.
+`, out.String())
 	require.NoError(t, reportUntranslated(&out, nil))
 }
 
