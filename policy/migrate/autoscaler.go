@@ -38,15 +38,15 @@ func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 	target, impossible := t.resolve(hpa.Namespace, named)
 	if impossible != "" {
-		t.problem(title, impossible)
+		t.problem(title, "%s", impossible)
 		return
 	}
 	subscription := subscriptionOf(hpa.Spec.Metrics)
 	switch {
 	case target.describes || subscription != nil || t.policies[keyOf(hpa.Namespace, target.ref)] != nil:
 	case slices.ContainsFunc(hpa.Spec.Metrics, isOfPulsar):
-		t.problem(title, fmt.Sprintf("its metrics name no topic and no subscription: write a policy for %s %s with "+
-			"spec.subscription (examples/deployment.yaml)", named.Kind, named.Name))
+		t.problem(title, "its metrics name no topic and no subscription: write a policy for %s %s with "+
+			"spec.subscription (examples/deployment.yaml)", named.Kind, named.Name)
 		return
 	default:
 		t.foreign = append(t.foreign, fmt.Sprintf("%s/%s (%s %s)", hpa.Namespace, hpa.Name, named.Kind, named.Name))
@@ -71,8 +71,8 @@ func (t *translator) scaledBy(hpa *autoscalingv2.HorizontalPodAutoscaler, title 
 	}
 	if owner := metav1.GetControllerOfNoCopy(hpa); owner != nil && !isWorkload(owner.Kind) {
 		d.keeps = true
-		t.problem(title, fmt.Sprintf("%s %s created it and would recreate it: configure that to leave the target alone, "+
-			"then set mode Auto", owner.Kind, owner.Name))
+		t.problem(title, "%s %s created it and would recreate it: configure that to leave the target alone, "+
+			"then set mode Auto", owner.Kind, owner.Name)
 	}
 	if !target.describes && d.subscription == nil {
 		d.subscription = subscription
@@ -112,8 +112,8 @@ func (t *translator) metrics(d *draft, title string, metrics []autoscalingv2.Met
 			d.note("%s: the policy learns what one replica processes. To keep a threshold, set strategies "+
 				"(docs/algorithm.md).", text)
 		default:
-			t.problem(title, text+" has no counterpart in a policy, which scales by what Pulsar reports: switch to mode "+
-				"Auto only if the backlog covers it")
+			t.problem(title, "%s has no counterpart in a policy, which scales by what Pulsar reports: switch to mode Auto "+
+				"only if the backlog covers it", text)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package migrate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -92,8 +91,8 @@ func (t *translator) limitUp(d *draft, origin Origin, title string, up autoscali
 		rules.SelectPolicy = v1alpha1.SelectMin
 	}
 	if len(up.Policies) > maxPolicies {
-		t.problem(title, fmt.Sprintf("behavior.scaleUp has %d policies, and a policy has at most %d: it has the first "+
-			"ones, choose which it needs", len(up.Policies), maxPolicies))
+		t.problem(title, "behavior.scaleUp has %d policies, and a policy has at most %d: it has the first "+
+			"ones, choose which it needs", len(up.Policies), maxPolicies)
 	}
 	if kept := d.scaleUp(); kept.SelectPolicy != v1alpha1.SelectDisabled {
 		*kept = rules

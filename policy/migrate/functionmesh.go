@@ -70,12 +70,12 @@ func (t *translator) own(namespace string, ref v1alpha1.ScaleTargetRef, fields m
 	spec, err := decodeComponent(fields)
 	switch {
 	case err != nil:
-		t.problem(title, "it cannot be decoded: "+err.Error())
+		t.problem(title, "it cannot be decoded: %v", err)
 		return
 	case spec.MaxReplicas == nil:
 		return
 	case t.unscalable[keyOf(namespace, ref)] != "":
-		t.problem(title, t.unscalable[keyOf(namespace, ref)])
+		t.problem(title, "%s", t.unscalable[keyOf(namespace, ref)])
 		return
 	}
 	origin.Remove = spec.remove()

@@ -138,8 +138,8 @@ func Translate(in Input) Result {
 		case d.existing != nil:
 			result.Begun = append(result.Begun, Begun{Policy: *d.existing, Origins: d.origins})
 		case t.selected[key] != "":
-			t.problem(key.kind+" "+key.namespace+"/"+key.name, fmt.Sprintf("AutoscalingPolicySet %s selects it, and has no "+
-				"policy for it yet: wait until the adapter has made it", t.selected[key]))
+			t.problem(key.kind+" "+key.namespace+"/"+key.name, "AutoscalingPolicySet %s selects it, and has no "+
+				"policy for it yet: wait until the adapter has made it", t.selected[key])
 		case !d.incomplete:
 			result.Moves = append(result.Moves, d.move(t.policyName(d)))
 		}
@@ -186,8 +186,8 @@ func newTranslator(in Input) *translator {
 	return t
 }
 
-func (t *translator) problem(object, message string) {
-	t.problems = append(t.problems, Problem{object, message})
+func (t *translator) problem(object, format string, args ...any) {
+	t.problems = append(t.problems, Problem{object, fmt.Sprintf(format, args...)})
 }
 
 // policyName is the name of the target, with its kind where another policy has that name.

@@ -5,7 +5,6 @@ package migrate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +70,7 @@ func (t *translator) scaledObject(object *unstructured.Unstructured) {
 	title := kindScaledObject + " " + namespace + "/" + object.GetName()
 	var decoded scaledObject
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
-		t.problem(title, "it cannot be decoded: "+err.Error())
+		t.problem(title, "it cannot be decoded: %v", err)
 		return
 	}
 	spec := decoded.Spec
@@ -88,7 +87,7 @@ func (t *translator) scaledObject(object *unstructured.Unstructured) {
 	}
 	target, impossible := t.resolve(namespace, ref)
 	if impossible != "" {
-		t.problem(title, impossible)
+		t.problem(title, "%s", impossible)
 		return
 	}
 	d := t.draft(namespace, target.ref)
@@ -122,9 +121,9 @@ func (t *translator) withoutPulsarTrigger(title string, ref v1alpha1.ScaleTarget
 		}
 	}
 	if about {
-		t.problem(title, fmt.Sprintf("it has no trigger of type pulsar (but %s): write a policy for %s %s, with "+
+		t.problem(title, "it has no trigger of type pulsar (but %s): write a policy for %s %s, with "+
 			"spec.subscription if that is no Function (examples/deployment.yaml)", strings.Join(types, ", "), ref.Kind,
-			ref.Name))
+			ref.Name)
 	}
 }
 
@@ -160,7 +159,7 @@ func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 	}
 	if spec.Advanced.ScalingModifiers.Formula != "" {
 		d.keeps = true
-		t.problem(title, "advanced.scalingModifiers has a formula, which a policy has not: "+keepScaledObject)
+		t.problem(title, "advanced.scalingModifiers has a formula, which a policy has not: %s", keepScaledObject)
 	}
 }
 

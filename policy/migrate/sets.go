@@ -140,18 +140,13 @@ func setName(value string) string {
 
 // moveOf is the set with what is to be known about all policies of the group.
 func moveOf(s *v1alpha1.AutoscalingPolicySet, group []Move) Move {
-	m := Move{Set: s, Comments: map[string]string{
-		fieldMode:      "The policies decide and write nothing, so that what scales today goes on. Auto switches.",
-		fieldConflict:  "With mode Auto each policy suspends what scales its target, and restores it when it is deleted.",
-		fieldObjective: group[0].Comments[fieldObjective],
-		fieldMin:       "All targets agree on minReplicas.",
-		fieldMax:       "All targets agree on maxReplicas.",
-	}}
-	for field, text := range group[0].Comments {
-		if m.Comments[field] == "" {
-			m.Comments[field] = text
-		}
-	}
+	m := Move{Set: s, Comments: maps.Clone(group[0].Comments)}
+	maps.Copy(m.Comments, map[string]string{
+		fieldMode:     "The policies decide and write nothing, so that what scales today goes on. Auto switches.",
+		fieldConflict: "With mode Auto each policy suspends what scales its target, and restores it when it is deleted.",
+		fieldMin:      "All targets agree on minReplicas.",
+		fieldMax:      "All targets agree on maxReplicas.",
+	})
 	for _, one := range group {
 		m.Targets = append(m.Targets, one.Targets...)
 		m.Origins = append(m.Origins, one.Origins...)

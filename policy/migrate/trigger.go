@@ -61,7 +61,7 @@ func (t triggers) translate() {
 			t.cron(name, i, one.Metadata)
 		default:
 			t.draft.keeps = true
-			t.problem(t.title, name+" has no counterpart in a policy: "+keepScaledObject)
+			t.problem(t.title, "%s has no counterpart in a policy: %s", name, keepScaledObject)
 		}
 	}
 	d := t.draft
@@ -106,14 +106,13 @@ func (t triggers) pulsar(name string, one trigger) {
 	}
 	switch s := d.subscription; {
 	case !topicName.MatchString(topic):
-		t.problem(t.title, fmt.Sprintf("%s has topic %q, which is not tenant/namespace/topic: %s", name, topic, byHand))
+		t.problem(t.title, "%s has topic %q, which is not tenant/namespace/topic: %s", name, topic, byHand)
 	case s.Name != subscription:
 		d.keeps = true
-		t.problem(t.title, fmt.Sprintf("%s reads subscription %s, and a policy has one: here it is %s. %s",
-			name, subscription, s.Name, "Scale the consumers of each by a Deployment and a policy of their own, or keep KEDA"))
+		t.problem(t.title, "%s reads subscription %s, and a policy has one: here it is %s. Scale the consumers of each by a "+
+			"Deployment and a policy of their own, or keep KEDA", name, subscription, s.Name)
 	case len(s.Topics) == maxTopics:
-		t.problem(t.title, fmt.Sprintf("%s has topic %s, and a policy has at most %d: use topicsPattern", name, topic,
-			maxTopics))
+		t.problem(t.title, "%s has topic %s, and a policy has at most %d: use topicsPattern", name, topic, maxTopics)
 	case !slices.Contains(s.Topics, v1alpha1.TopicName(topic)):
 		s.Topics = append(s.Topics, v1alpha1.TopicName(topic))
 	}
@@ -136,11 +135,11 @@ func (t triggers) value(name string, one trigger, key string) string {
 		fix = setURL
 	}
 	if variable == "" {
-		t.problem(t.title, fmt.Sprintf("%s has no %s: %s", name, key, fix))
+		t.problem(t.title, "%s has no %s: %s", name, key, fix)
 		return ""
 	}
-	t.problem(t.title, fmt.Sprintf("%s takes %s from variable %s of the container, with no literal value there: "+
-		"%s", name, key, variable, fix))
+	t.problem(t.title, "%s takes %s from variable %s of the container, with no literal value there: %s", name, key,
+		variable, fix)
 	return ""
 }
 
@@ -153,12 +152,12 @@ func (t triggers) adminURL(name string, one trigger) {
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil ||
 		strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" {
-		t.problem(t.title, fmt.Sprintf("%s has adminURL %q, which is not http://host:port: %s", name, address, setURL))
+		t.problem(t.title, "%s has adminURL %q, which is not http://host:port: %s", name, address, setURL)
 		return
 	}
 	if d.spec.Pulsar != nil && d.spec.Pulsar.AdminURL != address {
-		t.problem(t.title, fmt.Sprintf("%s reads from %s, and a policy from one Pulsar: here it is %s", name, address,
-			d.spec.Pulsar.AdminURL))
+		t.problem(t.title, "%s reads from %s, and a policy from one Pulsar: here it is %s", name, address,
+			d.spec.Pulsar.AdminURL)
 		return
 	}
 	d.spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: address}
@@ -182,9 +181,9 @@ func (t triggers) cron(name string, at int, metadata map[string]string) {
 	}
 	switch {
 	case err != nil:
-		t.problem(t.title, fmt.Sprintf("%s is no schedule: %v. Write spec.schedules of the policy", name, err))
+		t.problem(t.title, "%s is no schedule: %v. Write spec.schedules of the policy", name, err)
 	case len(d.spec.Schedules) == maxSchedules:
-		t.problem(t.title, fmt.Sprintf("%s is more than the %d schedules of a policy: join some", name, maxSchedules))
+		t.problem(t.title, "%s is more than the %d schedules of a policy: join some", name, maxSchedules)
 	default:
 		d.spec.Schedules = append(d.spec.Schedules, s)
 		d.comment(fieldSchedules, "The cron triggers: desiredReplicas is minReplicas of the schedule.")
