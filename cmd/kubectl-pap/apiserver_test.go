@@ -67,7 +67,9 @@ const policyGroup = "/apis/pulsar-autoscaler.io/v1alpha1"
 // resources of each group and version, by the path of its discovery.
 func (s *apiServer) resources() map[string][]metav1.APIResource {
 	all := map[string][]metav1.APIResource{
-		"/api/v1":                         {{Name: "events", Kind: "Event", Namespaced: true}, {Name: "namespaces", Kind: "Namespace"}},
+		"/api/v1": {
+			{Name: "events", Kind: "Event", Namespaced: true}, {Name: "namespaces", Kind: "Namespace"},
+		},
 		policyGroup:                       {{Name: "autoscalingpolicies", Kind: "AutoscalingPolicy", Namespaced: true}},
 		"/apis/apps/v1":                   {{Name: "deployments", Kind: "Deployment", Namespaced: true}},
 		"/apis/apiextensions.k8s.io/v1":   {{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}},
@@ -88,7 +90,9 @@ func (s *apiServer) resources() map[string][]metav1.APIResource {
 }
 
 func (s *apiServer) groups() metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{}}
+	list := metav1.APIGroupList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{},
+	}
 	for path := range s.resources() {
 		version, isGroup := strings.CutPrefix(path, "/apis/")
 		group, number, _ := strings.Cut(version, "/")

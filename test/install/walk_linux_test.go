@@ -165,6 +165,10 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 				require.Contains(t, output, "The images are pushed.")
 				require.Contains(t, output, `deployment "adapter" successfully rolled out`)
 				s.awaitMetricsAPI(t)
+				checked, err := exec.CommandContext(t.Context(), filepath.Join(s.built.programs(), "kubectl-pap"), "check",
+					"--install", "--kubeconfig", s.Cluster.Kubeconfig()).CombinedOutput()
+				require.NoError(t, err, "%s", checked)
+				require.Contains(t, string(checked), "\nRESULT        ok 6, warning 0, error 0, unknown 0\n")
 				s.requireNamespacesGo(t, "after-install")
 			},
 			"3. Look before it scales": func(t *testing.T, output string) {
