@@ -37,7 +37,8 @@ func TestCLIMigrate(t *testing.T) {
 	function := mesh.Function(namespace, name, mesh.FunctionConfig{
 		Topics: []string{topic}, PulsarConfig: pulsar.Name, Replicas: replicas, MinReplicas: replicas, MaxReplicas: 6,
 	})
-	require.NoError(t, unstructured.SetNestedField(function.Object, broker.TopicName(name+"-out"), "spec", "output", "topic"))
+	output := broker.TopicName(name + "-out")
+	require.NoError(t, unstructured.SetNestedField(function.Object, output, "spec", "output", "topic"))
 	place(t, function)
 	place(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
@@ -59,19 +60,18 @@ func TestCLIMigrate(t *testing.T) {
 		out, err := command.CombinedOutput()
 		return string(out), err
 	}
+	applyCommand := func(...string) (string, error) { return migrateCommand("--apply", "--yes") }
 
 	out := awaitOutput(t, "the user may read", migrateCommand)
 	require.Contains(t, out, "# Function moved: scaled today by maxReplicas of Function moved.\n")
 	require.Contains(t, out, "\n  maxReplicas: 6\n")
 	require.Contains(t, out, "#      Function moving/moved, spec: maxReplicas\n")
 
-	out, err := migrateCommand("--apply", "--yes")
+	out, err := applyCommand()
 	require.Error(t, err, "a viewer may not create policies: %s", out)
 	require.Contains(t, out, "bind the ClusterRole edit")
 	place(t, bindingOf(namespace, user, "pulsar-autoscaler-edit"))
-	out = awaitOutput(t, "the user may create policies", func(args ...string) (string, error) {
-		return migrateCommand(append(args, "--apply", "--yes")...)
-	})
+	out = awaitOutput(t, "the user may create policies", applyCommand)
 	require.Contains(t, out, "pap/moved created in namespace moving\n")
 	p := v1alpha1.AutoscalingPolicy{}
 	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &p))
@@ -85,11 +85,12 @@ func TestCLIMigrate(t *testing.T) {
 		scene.Await(t, fmt.Sprint("the Function to be moved over: ", moved), func(ctx context.Context) (bool, string, error) {
 			withoutOwn, errOwn := gone(ctx, own)
 			withoutOurs, errOurs := gone(ctx, ours)
-			return withoutOwn == moved && withoutOurs != moved, fmt.Sprint(withoutOwn, withoutOurs), errors.Join(errOwn, errOurs)
+			return withoutOwn == moved && withoutOurs != moved, fmt.Sprint(withoutOwn, withoutOurs),
+				errors.Join(errOwn, errOurs)
 		})
 	}
 	awaitMoved(false)
-	out = awaitOutput(t, "the policy to be ready", func(...string) (string, error) { return migrateCommand("--apply", "--yes") })
+	out = awaitOutput(t, "the policy to be ready", applyCommand)
 	require.Contains(t, out, "2 set today by maxReplicas of Function moved\n")
 	require.Contains(t, out, "pap/moved switched.")
 	require.Contains(t, out, "\n  kubectl -n moving delete pap moved\n")

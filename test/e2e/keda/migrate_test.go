@@ -19,8 +19,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestCLIMigrateMovesAScaledObjectOverAndBack goes step by step from KEDA's pulsar scaler to the HorizontalPodAutoscaler
-// of a policy, back, and once more to stay, then with KEDA as the actuator. No step moves a replica.
+// TestCLIMigrateMovesAScaledObjectOverAndBack goes step by step from KEDA's pulsar scaler to the
+// HorizontalPodAutoscaler of a policy, back, and once more to stay, then with KEDA as the actuator. No step moves a
+// replica.
 func TestCLIMigrateMovesAScaledObjectOverAndBack(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "migrated", 2
@@ -46,7 +47,8 @@ func TestCLIMigrateMovesAScaledObjectOverAndBack(t *testing.T) {
 		})
 	}
 	awaitPaused := func(paused bool) {
-		scene.Await(t, fmt.Sprint("the ScaledObject to be paused: ", paused), func(ctx context.Context) (bool, string, error) {
+		what := fmt.Sprint("the ScaledObject to be paused: ", paused)
+		scene.Await(t, what, func(ctx context.Context) (bool, string, error) {
 			read, err := o.Read(ctx)
 			if err != nil {
 				return false, "", err
