@@ -18,10 +18,9 @@ import (
 
 // podStart is how a pod started, in 16 bytes.
 type podStart struct {
-	// created is in Unix seconds.
+	// created is in Unix seconds; 0 if the start is unknown.
 	created int64
-	// scheduled and running are in seconds since then, and initializing is how long the init containers ran, in seconds;
-	// running is 0 if unknown.
+	// scheduled and running are in seconds since then, and initializing is how long the init containers ran, in seconds.
 	scheduled, initializing, running int16
 }
 
@@ -49,7 +48,7 @@ func newPodStart(pod *corev1.Pod) podStart {
 		}
 	}
 	scheduled, created := conditionOf(pod, corev1.PodScheduled), pod.CreationTimestamp.Time
-	if scheduled == nil || scheduled.Status != corev1.ConditionTrue || !running.After(created) ||
+	if scheduled == nil || scheduled.Status != corev1.ConditionTrue || running.Before(created) ||
 		running.Sub(created) > math.MaxInt16*time.Second {
 		return podStart{}
 	}
@@ -64,7 +63,7 @@ func newPodStart(pod *corev1.Pod) podStart {
 // started is how the pod of an instance started. The name of the pod ends with the number of the instance.
 func (p *instancePod) started() (start policy.PodStart, ran bool) {
 	number, err := strconv.ParseInt(p.name[strings.LastIndexByte(p.name, '-')+1:], 10, 32)
-	if err != nil || p.start.running == 0 {
+	if err != nil || p.start.created == 0 {
 		return policy.PodStart{}, false
 	}
 	return policy.PodStart{

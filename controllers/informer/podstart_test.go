@@ -61,6 +61,10 @@ func TestHealthHasTheStartsOfPods(t *testing.T) {
 			"pod-downloads-package", later(10 * time.Second),
 			start("resize-function-3", 3, noon.Add(10*time.Second), 0, 11, 23),
 		},
+		"a container that runs within the second": {
+			"pod-of-function-worker", later(time.Second),
+			start("pf-public-default-resize-12", 12, noon.Add(time.Second), 0, 0, 0),
+		},
 		"none without a node":            {file: "pod-unschedulable"},
 		"none while the image is pulled": {file: "pod-pulls-image"},
 		"none after a restart":           {file: "pod-restarted"},

@@ -102,7 +102,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	p := newPolicy("pf-" + name)
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name}
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: o.AdminURL()}
-	p.Spec.MaxReplicas = 3
+	p.Spec.MaxReplicas = 2                              // then 3: a start is told once there were two
 	p.Spec.LatencyObjective.Duration = 10 * time.Second // shorter than a start with a sync of the HPA
 	p.Spec.Strategies = []v1alpha1.Strategy{{
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
@@ -112,8 +112,13 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	began := time.Now()
 	step := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 
+	o.awaitSet(t, config, topic, 2, "")
+	require.NoError(t, scene.Client.Patch(t.Context(), p,
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxReplicas":3}}`))))
 	set = o.awaitSet(t, config, topic, 3, "")
 	step("3 replicas consume")
+	requirePhases(t, p.Name)
+	step("the phases of their starts are told")
 	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
 	requireTimed(t, p.Name)
 	requireAskedOfSet(t, set.Name)
@@ -152,18 +157,21 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	o.awaitSet(t, config, topic, 1, set.UID)
 	step("1 is enough without a backlog")
 
-	p = scene.AwaitPolicy(t, p.Name, "the phases of a start", func(p *v1alpha1.AutoscalingPolicy) bool {
-		return p.Status.Start != nil && p.Status.Start.PackageSeconds != nil
-	})
-	phases := p.Status.Start
-	t.Logf("a start: %+v, package %d", *phases, *phases.PackageSeconds)
-	require.Zero(t, phases.InitContainersSeconds)
-	require.Positive(t, phases.ProgramSeconds)
-	require.InDelta(t, phases.TotalSeconds, phases.SchedulingSeconds+phases.ContainersSeconds+*phases.PackageSeconds+
-		phases.ProgramSeconds, 2, "each is rounded")
-
 	o.benchOfWorker(t, "StatefulSet/"+set.Name, topic)
 	step("kubectl pap bench run has published into it")
+}
+
+// requirePhases waits for the phases of a start. The node has the images, and the package is a file to copy.
+func requirePhases(t *testing.T, policy string) {
+	t.Helper()
+	start := scene.AwaitPolicy(t, policy, "the phases of a start", func(p *v1alpha1.AutoscalingPolicy) bool {
+		return p.Status.Start != nil && p.Status.Start.PackageSeconds != nil
+	}).Status.Start
+	t.Logf("a start: %+v, package %d", *start, *start.PackageSeconds)
+	require.Zero(t, start.InitContainersSeconds)
+	require.Positive(t, start.ProgramSeconds)
+	require.InDelta(t, start.TotalSeconds,
+		start.SchedulingSeconds+start.ContainersSeconds+*start.PackageSeconds+start.ProgramSeconds, 2, "each is rounded")
 }
 
 // starved reports whether a policy says that replicas have no messages.
