@@ -70,7 +70,7 @@ func awaitServed(ctx context.Context, s *stage.Stage, routes []route) error {
 			what := q.metric + " to be served on route " + r.name
 			err := cluster.WaitFor(ctx, what, pollEvery, func(ctx context.Context) (bool, string, error) {
 				_, err := timed(ctx, func(ctx context.Context) error { return r.ask(ctx, q) })
-				return err == nil, fmt.Sprint(err), nil
+				return err == nil, "", err
 			})
 			if err != nil {
 				return fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())

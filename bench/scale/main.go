@@ -201,7 +201,7 @@ func (b bench) awaitReadings(ctx context.Context, s *stage.Stage, a *stage.Adapt
 	err = cluster.WaitFor(ctx, "a reading for each policy", look, func(ctx context.Context) (bool, string, error) {
 		one, err := scrapeOf(ctx, s, a)
 		if err != nil {
-			return false, err.Error(), nil //nolint:nilerr // not there yet
+			return false, "", err
 		}
 		seen = append(seen, one)
 		known := len(one.samples[readings])

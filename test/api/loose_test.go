@@ -49,7 +49,7 @@ func awaitDefaults(t *testing.T, want bool) {
 		func(ctx context.Context) (bool, string, error) {
 			probe := manifest("probe", functionPolicy(nil))
 			if err := people.Create(ctx, probe, client.DryRunAll); err != nil {
-				return false, err.Error(), nil
+				return false, "", err
 			}
 			_, found, err := unstructured.NestedInt64(probe.Object, "spec", "minReplicas")
 			return found == want, fmt.Sprintf("minReplicas %t", found), err

@@ -38,7 +38,6 @@ const (
 	secret    = "adapter-serving"
 	owner     = "pulsar-autoscaler-adapter-apiservices"
 	group     = "/apis/custom.metrics.k8s.io/v1beta2"
-	patience  = cluster.WaitLimit
 	// lifetime of a certificate, of which a twelfth is the overlap of authorities.
 	lifetime = 2 * time.Minute
 )
@@ -118,9 +117,7 @@ func (s *scene) adapters(t *testing.T, flags ...string) {
 // await shows the replicas' logs when something does not come to hold.
 func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 50*time.Millisecond, holds); err != nil {
+	if err := cluster.WaitFor(t.Context(), what, 50*time.Millisecond, holds); err != nil {
 		t.Fatalf("%v\nfirst:\n%s\nsecond:\n%s", err, s.replicas[0].LogTail(40), s.replicas[1].LogTail(40))
 	}
 }
@@ -149,7 +146,7 @@ func (s *scene) served(ctx context.Context, port int) ([]byte, error) {
 func (s *scene) settled(ctx context.Context) (bool, string, error) {
 	held, err := s.secret(ctx)
 	if err != nil {
-		return false, err.Error(), nil
+		return false, "", err
 	}
 	authorities, err := certutil.ParseCertsPEM(held.Data["ca.crt"])
 	if err != nil || len(authorities) != 1 {
@@ -208,7 +205,7 @@ func (s *scene) load(t *testing.T) *load {
 	t.Helper()
 	s.await(t, "the API group to answer", func(ctx context.Context) (bool, string, error) {
 		err := s.people.Discovery().RESTClient().Get().AbsPath(group).Do(ctx).Error()
-		return err == nil, fmt.Sprint(err), nil
+		return err == nil, "", err
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{cancel: cancel}
@@ -285,7 +282,7 @@ func (s *scene) self(t *testing.T) {
 	s.await(t, "the authority to be another", func(ctx context.Context) (bool, string, error) {
 		held, err := s.secret(ctx)
 		if err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		if bytes.Contains(held.Data["ca.crt"], before.Data["ca.crt"]) {
 			return false, "the old one is trusted still", nil

@@ -170,7 +170,7 @@ func (s *scene) insecure(t *testing.T) {
 		for _, version := range []string{"v1beta1", "v1beta2"} {
 			service, err := s.dynamic.Resource(apiServices()).Get(ctx, version+".custom.metrics.k8s.io", metav1.GetOptions{})
 			if err != nil {
-				return false, err.Error(), nil
+				return false, "", err
 			}
 			insecure, _, _ := unstructured.NestedBool(service.Object, "spec", "insecureSkipTLSVerify")
 			if bundle, _ := s.bundle(ctx, version); !insecure || bundle != "" {

@@ -5,7 +5,6 @@ package chart_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +154,7 @@ func awaitAdmissionOfAll(t *testing.T, people client.Client) {
 	require.NoError(t, cluster.WaitFor(ctx, "every policy to be allowed", 100*time.Millisecond,
 		func(ctx context.Context) (bool, string, error) {
 			err := people.Create(ctx, denied.DeepCopy(), client.DryRunAll)
-			return err == nil, fmt.Sprint(err), nil
+			return err == nil, "", err
 		}))
 }
 

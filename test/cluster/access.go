@@ -103,10 +103,7 @@ func (c *Cluster) waitControllers(ctx context.Context) error {
 	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll,
 		func(ctx context.Context) (bool, string, error) {
 			_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			return true, "", nil
+			return err == nil, "", err
 		})
 	if err != nil {
 		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager,

@@ -134,7 +134,7 @@ func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInter
 		func(ctx context.Context) (bool, string, error) {
 			definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
-				return false, err.Error(), nil
+				return false, "", err
 			}
 			if condition(definition, "Established") != string(metav1.ConditionTrue) {
 				return false, fmt.Sprintf("conditions %v", conditions(definition)), nil
@@ -156,7 +156,7 @@ func (c *Cluster) discovered(definition *unstructured.Unstructured) (bool, strin
 		groupVersion := fmt.Sprintf("%s/%s", group, fields["name"])
 		list, err := c.client.Discovery().ServerResourcesForGroupVersion(groupVersion)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		if err != nil || !lists(list, plural) {
 			return false, fmt.Sprintf("%s is not in %s yet", plural, groupVersion), nil

@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -217,45 +216,6 @@ func (c *Cluster) checkClient() (*http.Client, error) {
 		MinVersion: tls.VersionTLS12, RootCAs: c.ids.ca.Pool(), Certificates: []tls.Certificate{pair},
 	}}
 	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
-}
-
-func waitReady(ctx context.Context, component component, p *proc.Process, client *http.Client) error {
-	err := WaitFor(ctx, component.name+" to be ready", readyPoll, func(ctx context.Context) (bool, string, error) {
-		select {
-		case <-p.Done():
-			return false, "", errors.Join(errors.New("the process has ended"), p.Err())
-		default:
-		}
-		detail, err := ask(ctx, client, component.ready)
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		return detail == "", detail, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, component.name, p.LogTail(logLines))
-	}
-	return nil
-}
-
-// ask returns "" when url responds with 200, otherwise the response.
-func ask(ctx context.Context, client *http.Client, url string) (detail string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Sprintf("%s: %s", response.Status, body), nil
-	}
-	return "", nil
 }
 
 // Stop kills all processes and removes a temporary directory. It may be called again, from any goroutine. A graceful

@@ -136,7 +136,7 @@ func (c *Cluster) WaitMetricsAPI(ctx context.Context, versions ...schema.GroupVe
 			WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {
 				service, err := c.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
 				if err != nil {
-					return false, err.Error(), nil
+					return false, "", err
 				}
 				return condition(service, "Available") == string(metav1.ConditionTrue),
 					fmt.Sprintf("conditions %v", conditions(service)), nil

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
 func TestWaitFor(t *testing.T) {
@@ -33,9 +35,20 @@ func TestWaitFor(t *testing.T) {
 			cond:  func(call int) (bool, string, error) { return call == 3, "", nil },
 			calls: 3, took: 2 * time.Second,
 		},
-		"ends with an error of the condition": {
-			cond:  func(int) (bool, string, error) { return false, "", broken },
-			calls: 1, says: "waiting for tea: the object was deleted", is: broken,
+		"goes on after an error": {
+			cond: func(call int) (bool, string, error) {
+				if call == 1 {
+					return true, "", broken
+				}
+				return true, "", nil
+			},
+			calls: 2, took: time.Second,
+		},
+		"tells the last error when time is up": {
+			limit: 1500 * time.Millisecond,
+			cond:  func(int) (bool, string, error) { return false, "cup 1", broken },
+			calls: 2, took: 1500 * time.Millisecond,
+			says: "after 1.5s: cup 1: the object was deleted", is: context.DeadlineExceeded,
 		},
 		"tells the last detail when time is up": {
 			limit: 2500 * time.Millisecond,
@@ -97,4 +110,14 @@ func TestWaitForKeepsTheCauseWhenTheLastCallIsCutShort(t *testing.T) {
 			require.ErrorContains(t, err, "the kettle is cold")
 		})
 	}
+}
+
+func TestWaitReadyEndsWithTheProcess(t *testing.T) {
+	p, err := proc.Start(t.Context(), proc.Config{Name: "kettle", Path: "sh", Args: []string{"-c", "echo no water; exit 3"}})
+	require.NoError(t, err)
+	err = WaitReady(t.Context(), p, func(context.Context) (bool, string, error) { return false, "the kettle is cold", nil })
+	require.ErrorIs(t, err, errEnded)
+	require.ErrorContains(t, err, "exit status 3")
+	require.ErrorContains(t, err, "the kettle is cold")
+	require.ErrorContains(t, err, "the last lines of kettle:\nno water")
 }

@@ -42,7 +42,7 @@ func awaitHeld(t *testing.T, f *stage.Function, since time.Time) {
 		}
 		p, err := f.Policy(ctx)
 		if err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		d := p.Status.Decision
 		return p.Status.Capacity != nil && d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldStabilizing,

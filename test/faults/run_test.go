@@ -166,7 +166,7 @@ func (s *subject) awaitDecision(t *testing.T, later time.Duration) {
 		}
 		seconds, err := s.metric(ctx, age)
 		decided := asked.Add(-time.Duration(seconds * float64(time.Second)))
-		return err == nil && !decided.Before(at), fmt.Sprint(decided, err), nil
+		return !decided.Before(at), decided.String(), err
 	})
 }
 

@@ -73,11 +73,11 @@ func (s *scene) roles(t *testing.T) (leader, other *stage.Adapter) {
 	s.function.Await(t, "one adapter to decide", func(ctx context.Context) (bool, string, error) {
 		first, err := s.passes(ctx, s.adapters[0])
 		if err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		second, err := s.passes(ctx, s.adapters[1])
 		if err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		leader, other = s.adapters[0], s.adapters[1]
 		if second > 0 {
@@ -162,7 +162,7 @@ func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
 	require.NoError(t, s.Client.Patch(t.Context(), changed, client.MergeFrom(p)))
 	s.function.Await(t, "the changed policy to be decided for", func(ctx context.Context) (bool, string, error) {
 		if p, err = s.function.Policy(ctx); err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		return p.Status.ObservedGeneration == changed.Generation,
 			fmt.Sprint(p.Status.ObservedGeneration, " of ", changed.Generation), nil

@@ -140,10 +140,8 @@ func (s *scene) awaitReplicas(t *testing.T, f *stage.Function, from, to int64) {
 func (s *scene) objects(t *testing.T) (found []string) {
 	t.Helper()
 	s.await(t, "all API resources to be listed", func(ctx context.Context) (_ bool, _ string, err error) {
-		if found, err = s.list(ctx); err != nil {
-			return false, err.Error(), nil // an API group may have gone meanwhile
-		}
-		return true, "", nil
+		found, err = s.list(ctx)
+		return err == nil, "", err // an API group may have gone meanwhile
 	})
 	return found
 }

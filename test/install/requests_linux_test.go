@@ -35,7 +35,7 @@ func (s *scene) request(t *testing.T, path string) (stop func() requests) {
 	}
 	s.await(t, "a response for "+path, func(ctx context.Context) (bool, string, error) {
 		err := get(ctx)
-		return err == nil, fmt.Sprint(err), nil
+		return err == nil, "", err
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan requests, 1)

@@ -182,7 +182,7 @@ func (s *scene) awaitNoPods(t *testing.T) {
 }
 
 // await returns once the condition holds.
-func (s *scene) await(t *testing.T, what string, holds stage.Condition) {
+func (s *scene) await(t *testing.T, what string, holds cluster.Condition) {
 	t.Helper()
 	s.Await(t, what, holds)
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/guide"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -92,15 +93,7 @@ func (s *scene) newWalker(t *testing.T) *walker {
 	require.NoError(t, err)
 	t.Cleanup(process.Kill)
 	s.await(t, "the registry to respond", func(ctx context.Context) (bool, string, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.registry+"/v2/", http.NoBody)
-		if err != nil {
-			return false, "", err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		return response.StatusCode == http.StatusOK, response.Status, response.Body.Close()
+		return cluster.Answers(ctx, http.DefaultClient, "http://"+w.registry+"/v2/")
 	})
 	program, err := exec.LookPath("make")
 	require.NoError(t, err)

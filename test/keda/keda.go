@@ -27,12 +27,6 @@ const (
 	service   = "keda-metrics-apiserver"
 )
 
-const (
-	pollEvery = 100 * time.Millisecond
-	// logLines of a program go into the error of its failed start.
-	logLines = 25
-)
-
 // Config configures KEDA. The zero value has KEDA's own defaults.
 type Config struct {
 	// Binaries are the programs; empty is what binaries.BuildKEDA returns.

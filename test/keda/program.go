@@ -5,7 +5,6 @@ package keda
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 
@@ -25,16 +24,7 @@ type Program struct {
 
 // Wait returns when the program works.
 func (p *Program) Wait(ctx context.Context) error {
-	err := cluster.WaitFor(ctx, p.Name()+" to work", pollEvery, func(ctx context.Context) (bool, string, error) {
-		if err := p.Ended(); err != nil {
-			return false, "", err
-		}
-		return p.ready(ctx)
-	})
-	if err != nil {
-		return fmt.Errorf("%w; its last lines:\n%s", err, p.LogTail(logLines))
-	}
-	return nil
+	return cluster.WaitReady(ctx, p.Process(), p.ready)
 }
 
 // Restart restarts the process, also a running one, and returns when it works.
@@ -49,20 +39,13 @@ func (p *Program) Restart(ctx context.Context) error {
 // operatorReady checks the operator's readiness, and that it listens for the metrics server.
 func operatorReady(port ports) func(ctx context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(port.health)+"/readyz", http.NoBody)
-		if err != nil {
-			return false, "", err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-			return false, "/readyz: " + response.Status, nil
+		is, said, err := cluster.Answers(ctx, http.DefaultClient, "http://"+local(port.health)+"/readyz")
+		if !is || err != nil {
+			return false, said, err
 		}
 		connection, err := new(net.Dialer).DialContext(ctx, "tcp", local(port.service))
 		if err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		return true, "", connection.Close()
 	}

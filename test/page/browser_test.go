@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
@@ -19,13 +18,12 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/browser"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 const (
 	width  = 1000
 	height = 1500
-	// patience is for all tests on a busy machine.
-	patience = 5 * time.Minute
 )
 
 // start returns the context of a browser.
@@ -36,7 +34,7 @@ func start(t *testing.T) context.Context {
 	}
 	path, err := browser.Find(t.Context(), os.Stderr)
 	require.NoError(t, err)
-	deadline, cancel := context.WithTimeout(t.Context(), patience)
+	deadline, cancel := context.WithTimeout(t.Context(), cluster.WaitLimit)
 	t.Cleanup(cancel)
 	ctx, end := browser.Launch(deadline, path, width, height)
 	t.Cleanup(end)

@@ -26,10 +26,7 @@ import (
 
 const (
 	defaultInterval = time.Second
-	readyPoll       = 100 * time.Millisecond
-	startLimit      = cluster.WaitLimit
-	// logLines of the server go into the error of a failed start.
-	logLines = 25
+	logLines        = 25
 )
 
 // Job is what is scraped, under one label job: over HTTPS, or over HTTP where CAFile is empty.
@@ -113,7 +110,11 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.waitReady(ctx); err != nil {
+	err = cluster.WaitReady(ctx, s.process, func(ctx context.Context) (bool, string, error) {
+		_, err := s.api.Runtimeinfo(ctx)
+		return err == nil, "", err
+	})
+	if err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -152,26 +153,6 @@ func (c Config) write() (path string, err error) {
 		return "", fmt.Errorf("writing the configuration of Prometheus: %w", err)
 	}
 	return path, nil
-}
-
-func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	err := cluster.WaitFor(ctx, "Prometheus to be ready", readyPoll, func(ctx context.Context) (bool, string, error) {
-		select {
-		case <-s.process.Done():
-			return false, "", errors.Join(errors.New("the process has ended"), s.process.Err())
-		default:
-		}
-		if _, err := s.api.Runtimeinfo(ctx); err != nil {
-			return false, err.Error(), nil
-		}
-		return true, "", nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w; its last lines:\n%s", err, s.LogTail())
-	}
-	return nil
 }
 
 // Stop ends the server.

@@ -123,7 +123,7 @@ func (j *Java) arguments(in Instance, given arguments) []string {
 		"--function_details", given.details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
 		"--port", strconv.Itoa(given.grpcPort), "--metrics_port", strconv.Itoa(given.metricsPort),
 		"--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
-		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster, "--nar_extraction_directory", j.dir,
+		"--expected_healthcheck_interval", "-1", "--cluster_name", clusterName, "--nar_extraction_directory", j.dir,
 		"--secrets_provider", "org.apache.pulsar.functions.secretsprovider.ClearTextSecretsProvider",
 	)
 	if in.Token != "" {

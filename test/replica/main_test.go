@@ -20,11 +20,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
 const (
-	patience = 5 * time.Minute
+	patience = cluster.WaitLimit
 	often    = 20 * time.Millisecond
 )
 

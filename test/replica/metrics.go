@@ -37,7 +37,7 @@ func newMetrics(in Instance) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
 	labels := prometheus.Labels{
 		"tenant": in.Tenant, "namespace": in.Tenant + "/" + in.Namespace, "name": in.Name,
-		"instance_id": strconv.Itoa(in.ID), "cluster": cluster, "fqfn": in.FQFN(),
+		"instance_id": strconv.Itoa(in.ID), "cluster": clusterName, "fqfn": in.FQFN(),
 	}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "pulsar_function_" + name, Help: help, ConstLabels: labels})

@@ -110,7 +110,7 @@ func (p *Python) arguments(in Instance, given arguments) []string {
 		"--port", strconv.Itoa(given.grpcPort), "--metrics_port", strconv.Itoa(given.metricsPort),
 		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir,
 			"logging.ini"),
-		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster,
+		"--expected_healthcheck_interval", "-1", "--cluster_name", clusterName,
 		"--secrets_provider", "secretsprovider.ClearTextSecretsProvider",
 	}
 }

@@ -17,7 +17,7 @@ const (
 	defaultRedeliver = time.Minute
 	// defaultAsync is Pulsar's limit on pending futures of an asynchronous function.
 	defaultAsync = 1000
-	cluster      = "standalone"
+	clusterName  = "standalone"
 )
 
 // Subscription types of functions.

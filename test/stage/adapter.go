@@ -135,19 +135,14 @@ func (a *Adapter) Restart(ctx context.Context, s *Stage) error {
 	if err := a.Launch(); err != nil {
 		return err
 	}
-	err := cluster.WaitFor(ctx, "adapter "+a.Name()+" to be ready", pollEvery,
-		func(ctx context.Context) (bool, string, error) {
-			answer, err := s.Ask(ctx, a, "/readyz")
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			return true, string(answer), nil
-		})
+	err := cluster.WaitReady(ctx, a.Process(), func(ctx context.Context) (bool, string, error) {
+		_, err := s.Ask(ctx, a, "/readyz")
+		return err == nil, "", err
+	})
 	if err != nil {
 		a.Kill()
-		return fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
 	}
-	return nil
+	return err
 }
 
 // Ask requests a path from an adapter as an administrator, without the aggregator.

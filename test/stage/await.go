@@ -18,22 +18,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
-// Condition is what a test waits for; see cluster.WaitFor.
-type Condition = func(ctx context.Context) (holds bool, detail string, err error)
-
 // Await waits for a condition as long as cluster.WaitFor does, and fails the test after that: no test has a limit of
-// its own, because a busy machine exceeds it. An error of the condition is not the end: a call fails while its server
-// starts or stalls. The failure has the last one, and what the policies of the names, their HorizontalPodAutoscalers,
-// the adapters, the scaler and KEDA said.
-func (s *Stage) Await(t testing.TB, what string, holds Condition, policies ...string) {
+// its own, because a busy machine exceeds it. The failure has what the policies of the names, their
+// HorizontalPodAutoscalers, the adapters, the scaler and KEDA said.
+func (s *Stage) Await(t testing.TB, what string, holds cluster.Condition, policies ...string) {
 	t.Helper()
-	if err := cluster.WaitFor(t.Context(), what, pollEvery, func(ctx context.Context) (bool, string, error) {
-		is, detail, err := holds(ctx)
-		if err != nil {
-			return false, fmt.Sprintf("%s: %v", detail, err), nil
-		}
-		return is, detail, nil
-	}); err != nil {
+	if err := cluster.WaitFor(t.Context(), what, pollEvery, holds); err != nil {
 		t.Fatalf("%v\n%s", err, s.Describe(context.WithoutCancel(t.Context()), policies...))
 	}
 }
@@ -81,7 +71,7 @@ func (s *Stage) AwaitGone(t testing.TB, object client.Object) {
 }
 
 // Await is Stage.Await about the Function's policy; a failure also has the Function's replicas and messages.
-func (f *Function) Await(t testing.TB, what string, holds Condition) {
+func (f *Function) Await(t testing.TB, what string, holds cluster.Condition) {
 	t.Helper()
 	f.stage.Await(t, f.Name+": "+what, func(ctx context.Context) (bool, string, error) {
 		is, detail, err := holds(ctx)
@@ -110,7 +100,7 @@ func (f *Function) AwaitReplicas(t testing.TB, least, most int64) {
 	t.Helper()
 	f.Await(t, fmt.Sprintf("%d to %d replicas", least, most), func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
-		return err == nil && replicas.Within(least, most), fmt.Sprintf("%+v %v", replicas, err), nil
+		return replicas.Within(least, most), fmt.Sprintf("%+v", replicas), err
 	})
 }
 
@@ -139,7 +129,7 @@ func (f *Function) AwaitHPA(t testing.TB, wanted string, words ...string) {
 	f.Await(t, fmt.Sprint("HorizontalPodAutoscaler: ", wanted, words), func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		if err != nil || hpa == nil {
-			return false, fmt.Sprint("none: ", err), nil
+			return false, "none", err
 		}
 		all := hpaConditions(hpa)
 		message, holds := messageOf(all, wanted)

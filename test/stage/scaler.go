@@ -130,30 +130,16 @@ func (a *Scaler) Restart(ctx context.Context) error {
 	if err := a.Launch(); err != nil {
 		return err
 	}
-	err := cluster.WaitFor(ctx, a.Name()+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
-		if err := a.Ended(); err != nil {
-			return false, "", err
-		}
-		return a.Ready(ctx)
-	})
+	err := cluster.WaitReady(ctx, a.Process(), a.Ready)
 	if err != nil {
 		a.Kill()
-		return fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
 	}
-	return nil
+	return err
 }
 
 // Ready returns whether the scaler is ready, and its response.
 func (a *Scaler) Ready(ctx context.Context) (ready bool, said string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/readyz", http.NoBody)
-	if err != nil {
-		return false, "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false, err.Error(), nil
-	}
-	return response.StatusCode == http.StatusOK, response.Status, response.Body.Close()
+	return cluster.Answers(ctx, http.DefaultClient, a.URL+"/readyz")
 }
 
 // LogTail returns the last lines of the scaler's log.
