@@ -24,13 +24,7 @@ func testSink(t *testing.T) {
 	p.Spec.ScaleTargetRef.Kind = mesh.KindSink
 	addPolicy(t, p)
 	stop := publish(t, f, load.Constant(250)) // one replica processes 100/s
-	scene.Await(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
-		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
-		if err != nil {
-			return false, err.Error(), nil // the first responses report unknown signals
-		}
-		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
-	})
+	aggregated(t).awaitsBacklog(t, mesh.KindSink, name)
 	f.AwaitReplicas(t, 3, 20)
 	stop()
 	aggregated(t).awaits(t, mesh.KindSink, name, 0)

@@ -29,18 +29,18 @@ func TestCLIMigrate(t *testing.T) {
 	t.Parallel()
 	const namespace, name, user, replicas = "moving", "moved", "mover", 2
 	theStage.Need(t)
-	place(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	topic := broker.TopicName(name + "-in")
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), topic, 0))
 	pulsar := mesh.PulsarConfig(namespace, "pulsar", scene.Broker.AdminURL(), scene.Broker.ServiceURL())
-	place(t, pulsar)
+	create(t, pulsar)
 	function := mesh.Function(namespace, name, mesh.FunctionConfig{
 		Topics: []string{topic}, PulsarConfig: pulsar.Name, Replicas: replicas, MinReplicas: replicas, MaxReplicas: 6,
 	})
 	output := broker.TopicName(name + "-out")
 	require.NoError(t, unstructured.SetNestedField(function.Object, output, "spec", "output", "topic"))
-	place(t, function)
-	place(t, &rbacv1.ClusterRole{
+	create(t, function)
+	create(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{mesh.Group}, Verbs: []string{"list"},
@@ -50,7 +50,7 @@ func TestCLIMigrate(t *testing.T) {
 		}},
 	})
 	for _, role := range []string{user, "system:aggregate-to-view", "pulsar-autoscaler-view"} {
-		place(t, bindingOf(namespace, user, role))
+		create(t, bindingOf(namespace, user, role))
 	}
 	path := plugin(t)
 	migrateCommand := func(args ...string) (string, error) {
@@ -70,7 +70,7 @@ func TestCLIMigrate(t *testing.T) {
 	out, err := applyCommand()
 	require.Error(t, err, "a viewer may not create policies: %s", out)
 	require.Contains(t, out, "bind the ClusterRole edit")
-	place(t, bindingOf(namespace, user, "pulsar-autoscaler-edit"))
+	create(t, bindingOf(namespace, user, "pulsar-autoscaler-edit"))
 	out = awaitOutput(t, "the user may create policies", applyCommand)
 	require.Contains(t, out, "pap/moved created in namespace moving\n")
 	p := v1alpha1.AutoscalingPolicy{}

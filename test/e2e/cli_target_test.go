@@ -143,12 +143,12 @@ func testBenchSecured(t *testing.T, s *secured) {
 	const name = "cli-secured"
 	deployment, err := mesh.Deployment(stage.Namespace, name, 0, replica.Instance{Name: name})
 	require.NoError(t, err)
-	place(t, deployment)
+	create(t, deployment)
 	policy := newPolicy(name)
 	policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
 	policy.Spec.Subscription = &v1alpha1.Subscription{Topics: []v1alpha1.TopicName{securedTopic}, Name: name}
 	policy.Spec.Mode = v1alpha1.ModePaused
-	place(t, policy)
+	create(t, policy)
 	path, authority := plugin(t), file(t, "ca.crt", s.authority.PEM())
 	bench := func(ctx context.Context, adminURL, serviceURL string, flags ...string) *exec.Cmd {
 		command := exec.CommandContext(ctx, path, append([]string{

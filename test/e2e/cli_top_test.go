@@ -30,7 +30,7 @@ func TestCLITopExplainAndCheck(t *testing.T) {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
 	addPolicy(t, newPolicy(name))
 	for role, parts := range map[string]string{"view": "system:aggregate-to-view", "policies": "pulsar-autoscaler-view"} {
-		place(t, &rbacv1.RoleBinding{ // of what ClusterRole view consists of
+		create(t, &rbacv1.RoleBinding{ // of what ClusterRole view consists of
 			ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: viewer + "-" + role},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: parts},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: viewer}},

@@ -33,13 +33,6 @@ func statefulSetOf(name string) autoscalingv2.CrossVersionObjectReference {
 	return autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name + "-function"}
 }
 
-// place creates an object and deletes it after the test.
-func place(t *testing.T, object client.Object) {
-	t.Helper()
-	require.NoError(t, scene.Client.Create(t.Context(), object))
-	t.Cleanup(func() { remove(t, object) })
-}
-
 func remove(t *testing.T, object client.Object) {
 	t.Helper()
 	require.NoError(t, client.IgnoreNotFound(scene.Client.Delete(context.WithoutCancel(t.Context()), object)))
@@ -83,10 +76,10 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 			},
 		},
 	}
-	place(t, deployment)
+	create(t, deployment)
 	other := cpuAutoscaler(name+"-by-labels",
 		autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
-	place(t, other)
+	create(t, other)
 	said := f.AwaitConditions(t, "Ready=False/AmbiguousSelector")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+stage.Namespace+"/"+name+"-by-labels selects the same pods")
 	remove(t, other)

@@ -67,15 +67,15 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 	said := f.AwaitConditions(t, "TargetFound=False/TargetKindUnsupported")
 	require.Contains(t, said, "this cluster does not serve kind Crew of jobs.example.com/v1: install it")
 
-	place(t, crewDefinition())
+	create(t, crewDefinition())
 	said = f.AwaitConditions(t, "TargetFound=False/PermissionMissing")
 	require.Contains(t, said, "grant the adapter get and patch on crews/scale of API group jobs.example.com")
 
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "crews"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"jobs.example.com"}, Resources: []string{"crews/scale"}, Verbs: []string{"get", "patch"},
 	}}}
-	place(t, role)
-	place(t, &rbacv1.ClusterRoleBinding{
+	create(t, role)
+	create(t, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "crews"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "crews"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "pulsar-autoscaler", Name: "adapter"}},
@@ -86,7 +86,7 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 	crew.SetGroupVersionKind(jobsKind())
 	crew.SetNamespace(stage.Namespace)
 	crew.SetName(name)
-	place(t, crew)
+	create(t, crew)
 	said = f.AwaitConditions(t, "TargetFound=False/ReplicasUnset")
 	require.Contains(t, said, "does not set its replicas, and scaling starts from them")
 	require.NoError(t, scene.Client.Patch(t.Context(), crew,
@@ -134,12 +134,7 @@ func TestDeploymentRollsOutUnderLoad(t *testing.T) {
 	addPolicy(t, p)
 	publish(t, f, load.Constant(60))
 	f.AwaitConditions(t, "Ready=True/Scaling")
-	deployment := &unstructured.Unstructured{}
-	deployment.SetAPIVersion("apps/v1")
-	deployment.SetKind("Deployment")
-	deployment.SetNamespace(stage.Namespace)
-	deployment.SetName(name)
-	require.NoError(t, scene.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json",
+	require.NoError(t, scene.Client.Patch(t.Context(), f.Object(), client.RawPatch("application/merge-patch+json",
 		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`))))
 	scene.Await(t, "the new revision to run", func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}

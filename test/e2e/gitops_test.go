@@ -171,7 +171,7 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	t.Parallel()
 	const name = "gitops-plain"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 25 * time.Millisecond})
-	manifest := manifestOf(t, child(f))
+	manifest := manifestOf(t, f.Object())
 	unstructured.RemoveNestedField(manifest.Object, "spec", "replicas")
 	kubectlApply(t, manifest)
 	p := newPolicy(name)

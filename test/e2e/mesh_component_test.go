@@ -66,7 +66,7 @@ func touch(t *testing.T, m *stage.Mesh) *touched {
 	group.Go(func() error {
 		for event := range events.ResultChan() {
 			if object, is := event.Object.(*unstructured.Unstructured); is && object.GetKind() == mesh.KindMesh {
-				watched.see(replicasOfEntry(object))
+				watched.see(int(entriesOf(object)[0]))
 			}
 		}
 		return nil
@@ -112,16 +112,6 @@ func (w *touched) numbers() []int {
 	return slices.Clone(w.seen)
 }
 
-// desiredBy are the values of the Function's spec.replicas, each change once.
-func desiredBy(f *stage.Function) (desired []int) {
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
-		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
-			desired = append(desired, sample.Desired)
-		}
-	}
-	return desired
-}
-
 // turns counts how often a number changed its direction: up and down again is one.
 func turns(numbers []int) int {
 	count, direction := 0, 0
@@ -136,28 +126,6 @@ func turns(numbers []int) int {
 		direction = now
 	}
 	return count
-}
-
-// entryReplicas of the first entry of a mesh.
-func entryReplicas(ctx context.Context, t *testing.T, m *stage.Mesh) int {
-	t.Helper()
-	object := m.Object()
-	require.NoError(t, scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object))
-	return replicasOfEntry(object)
-}
-
-// replicasOfEntry is -1 without replicas.
-func replicasOfEntry(mesh *unstructured.Unstructured) int {
-	entries, _, _ := unstructured.NestedSlice(mesh.Object, "spec", "functions")
-	if len(entries) == 0 {
-		return -1
-	}
-	first, _ := entries[0].(map[string]any)
-	replicas, ok := first["replicas"].(int64)
-	if !ok {
-		return -1
-	}
-	return int(replicas)
 }
 
 // TestScalingAComponentOfAMeshWhileTheMeshIsWrittenOverIt changes what the policy decides by its bounds, which no load
@@ -190,11 +158,11 @@ func TestScalingAComponentOfAMeshWhileTheMeshIsWrittenOverIt(t *testing.T) {
 		entry := written.numbers()
 		return entry[len(entry)-1] == 1 && slices.Contains(entry, replicas), fmt.Sprint(entry), nil
 	})
-	entry, child := written.numbers(), desiredBy(busy)
+	entry, child := written.numbers(), desiredSince(busy.Name, time.Time{})
 	t.Logf("replicas %v of the entry, %v of the child", entry, child)
 	require.Contains(t, child, replicas)
 	require.Equal(t, child, commonOf(child, entry), "the child was what its entry said and nothing else: %v", entry)
-	require.Equal(t, []int{1}, desiredBy(other))
+	require.Equal(t, []int{1}, desiredSince(other.Name, time.Time{}))
 }
 
 // awaitPasses waits until Function Mesh has written over the children that many times more.
@@ -235,11 +203,11 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	plain := plainHPA(f.Name, 10)
 	require.NoError(t, scene.Client.Create(t.Context(), plain))
 	f.Await(t, "the child to be scaled and set back twice", func(context.Context) (bool, string, error) {
-		desired := desiredBy(f)
+		desired := desiredSince(f.Name, time.Time{})
 		return turns(desired) >= 3, fmt.Sprint(desired), nil
 	})
 	require.NoError(t, scene.Client.Delete(t.Context(), plain))
-	require.Equal(t, 1, entryReplicas(t.Context(), t, m))
+	requireEntries(t, m, 1)
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, hpa, "the policy writes nothing")

@@ -17,7 +17,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -35,15 +34,6 @@ func pairOf(t *testing.T, name string) (m *stage.Mesh, first, second string) {
 	first, second = name+"-first", name+"-second"
 	return addMesh(t, name, stage.FunctionConfig{Name: first, ServiceTime: 25 * time.Millisecond},
 		stage.FunctionConfig{Name: second, ServiceTime: 25 * time.Millisecond}), first, second
-}
-
-// child returns an empty Function of a mesh, to read into or to delete.
-func child(f *stage.Function) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
-	object.SetNamespace(stage.Namespace)
-	object.SetName(f.Name)
-	return object
 }
 
 // entriesAre waits until the entries of the mesh have these replicas, -1 for none.
@@ -64,12 +54,15 @@ func requireEntries(t *testing.T, m *stage.Mesh, want ...int64) {
 	require.Equal(t, want, found)
 }
 
-func replicasOfEntries(ctx context.Context, m *stage.Mesh) (found []int64, err error) {
+func replicasOfEntries(ctx context.Context, m *stage.Mesh) ([]int64, error) {
 	object := m.Object()
-	if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return nil, err
-	}
-	entries, _, err := unstructured.NestedSlice(object.Object, "spec", "functions")
+	err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+	return entriesOf(object), err
+}
+
+// entriesOf are the replicas of a mesh's entries, -1 for none.
+func entriesOf(mesh *unstructured.Unstructured) (found []int64) {
+	entries, _, _ := unstructured.NestedSlice(mesh.Object, "spec", "functions")
 	for _, entry := range entries {
 		replicas, ok := entry.(map[string]any)["replicas"].(int64)
 		if !ok {
@@ -77,7 +70,7 @@ func replicasOfEntries(ctx context.Context, m *stage.Mesh) (found []int64, err e
 		}
 		found = append(found, replicas)
 	}
-	return found, err
+	return found
 }
 
 // setEntry writes the replicas of an entry as kubectl edit does.
@@ -91,13 +84,13 @@ func setEntry(t *testing.T, m *stage.Mesh, index, replicas int) {
 // deleteChild deletes a child, and returns a function that reports whether there is another one.
 func deleteChild(t *testing.T, f *stage.Function) (recreated func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	object := child(f)
+	object := f.Object()
 	key := client.ObjectKeyFromObject(object)
 	require.NoError(t, scene.Client.Get(t.Context(), key, object))
 	uid := object.GetUID()
 	require.NoError(t, scene.Client.Delete(t.Context(), object))
 	return func(ctx context.Context) (bool, string, error) {
-		now := child(f)
+		now := f.Object()
 		switch err := scene.Client.Get(ctx, key, now); {
 		case apierrors.IsNotFound(err):
 			return false, "it is missing", nil

@@ -117,7 +117,7 @@ func awaitPods(t *testing.T, pods *informer.Pods, function, what string,
 	scene.Await(t, "pods of "+function+": "+what, func(context.Context) (bool, string, error) {
 		var err error
 		if seen, err = pods.Health("Function/" + stage.Namespace + "/" + function); err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		return wanted(seen), fmt.Sprintf("%+v", seen), nil
 	})

@@ -144,7 +144,7 @@ func TestPolicySetScalesEachFunctionByItself(t *testing.T) {
 
 	revertEdit(t, set, policyName(name, calm.Name))
 	handOver(t, name, calm)
-	relabel(t, calm.Name, nil)
+	relabel(t, calm.Object(), nil)
 	awaitGone(t, policyName(name, calm.Name))
 	awaitCounts(t, name, 2, 1)
 
@@ -186,15 +186,13 @@ func handOver(t *testing.T, set string, f *stage.Function) {
 	}
 }
 
-// relabel gives a Function other labels.
-func relabel(t *testing.T, name string, labels map[string]string) {
+// relabel gives an object other labels.
+func relabel(t *testing.T, object *unstructured.Unstructured, labels map[string]string) {
 	t.Helper()
-	function := &unstructured.Unstructured{}
-	function.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name}, function))
-	before := function.DeepCopy()
-	function.SetLabels(labels)
-	require.NoError(t, scene.Client.Patch(t.Context(), function, client.MergeFrom(before)))
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	before := object.DeepCopy()
+	object.SetLabels(labels)
+	require.NoError(t, scene.Client.Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
 func TestPolicySetScalesTheComponentsOfAMesh(t *testing.T) {
@@ -206,12 +204,8 @@ func TestPolicySetScalesTheComponentsOfAMesh(t *testing.T) {
 		stage.FunctionConfig{Name: "weave-dye", ServiceTime: 20 * time.Millisecond})
 	spin, dye := m.Functions[0], m.Functions[1]
 	own := componentPolicy(m, dye, "weave-dye") // at least 1
-	object := m.Object()
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	before := object.DeepCopy()
-	object.SetLabels(selected(name))
-	require.NoError(t, scene.Client.Patch(t.Context(), object, client.MergeFrom(before)))
-	relabel(t, spin.Name, selected(name)) // which is of a mesh that matches, and so is skipped
+	relabel(t, m.Object(), selected(name))
+	relabel(t, spin.Object(), selected(name)) // which is of a mesh that matches, and so is skipped
 	set := addPolicySet(t, name)
 
 	spin.AwaitReplicas(t, 2, 2)

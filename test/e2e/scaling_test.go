@@ -186,20 +186,7 @@ func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
 	t.Parallel()
 	const name, service = "java", 200 * time.Millisecond
 	f := follow(t, stage.FunctionConfig{Name: name, Kind: stage.Java, ServiceTime: service}, 1, 8)
-	f.Await(t, "the instances to report how busy they are", func(ctx context.Context) (bool, string, error) {
-		seen := map[string]float64{}
-		for _, metric := range []string{
-			"pulsar_function_busy_ratio", "pulsar_function_service_time_seconds", "pulsar_function_silent_instances",
-		} {
-			value, err := aggregated(t).value(ctx, mesh.KindFunction, name, metric)
-			if err != nil {
-				return false, err.Error(), nil // the first responses report unknown signals
-			}
-			seen[metric] = value.Value.AsApproximateFloat64()
-		}
-		return seen["pulsar_function_busy_ratio"] > 0 && seen["pulsar_function_silent_instances"] == 0 &&
-			seen["pulsar_function_service_time_seconds"] >= service.Seconds(), fmt.Sprint(seen), nil
-	})
+	aggregated(t).awaitsTimed(t, mesh.KindFunction, name, service)
 	requireFewRedelivered(t, f)
 }
 

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -77,7 +75,7 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 	name := madeFor(config)
 	scene.Await(t, fmt.Sprintf("%d replicas of %s", replicas, name), func(ctx context.Context) (bool, string, error) {
 		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, set); err != nil {
-			return false, err.Error(), nil
+			return false, "", err
 		}
 		seen := fmt.Sprintf("%d of %d ready, %s", set.Status.ReadyReplicas, *set.Spec.Replicas,
 			lastDecision(ctx, "pf-"+fmt.Sprint(config["name"])))
@@ -120,8 +118,8 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	requirePhases(t, p.Name)
 	step("the phases of their starts are told")
 	scene.AwaitConditions(t, p.Name, "Ready=True/Scaling")
-	requireTimed(t, p.Name)
-	requireAskedOfSet(t, set.Name)
+	aggregated(t).awaitsTimed(t, "AutoscalingPolicy", p.Name, 500*time.Millisecond)
+	aggregated(t).awaitsBacklog(t, "StatefulSet", set.Name)
 	step("all 3 tell how busy they are, and the StatefulSet how much is ready")
 	queue := advisedQueue(t, p.Name)
 	step("2 of them have no messages")
@@ -205,9 +203,8 @@ func advisedQueue(t *testing.T, policy string) (queue int) {
 
 // lastDecision is the decision in the policy's status.
 func lastDecision(ctx context.Context, name string) string {
-	p := &v1alpha1.AutoscalingPolicy{}
-	if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil ||
-		p.Status.Decision == nil {
+	p, err := scene.Policy(ctx, name)
+	if err != nil || p.Status.Decision == nil {
 		return fmt.Sprint("no decision ", err)
 	}
 	return fmt.Sprintf("decided %s, hold %+v, signals %+v", p.Status.Decision.Equation, p.Status.Decision.Hold,
@@ -224,51 +221,10 @@ func slower(config map[string]any, micros string) map[string]any {
 // learnedBy is the number of observations of the policy's capacity.
 func learnedBy(t *testing.T, name string) int32 {
 	t.Helper()
-	p := &v1alpha1.AutoscalingPolicy{}
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name}, p))
+	p, err := scene.Policy(t.Context(), name)
+	require.NoError(t, err)
 	if p.Status.Capacity == nil {
 		return 0
 	}
 	return p.Status.Capacity.Observations
-}
-
-// requireTimed waits until all pods of the policy's target have responded.
-func requireTimed(t *testing.T, name string) {
-	t.Helper()
-	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
-		"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/"
-	scene.Await(t, "instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
-		values := map[string]float64{}
-		for _, metric := range []string{"pulsar_function_busy_ratio", "pulsar_function_silent_instances"} {
-			answer, err := ask(ctx, t, path+metric)
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			var list cmv1beta2.MetricValueList
-			if err := json.Unmarshal(answer, &list); err != nil {
-				return false, "", err
-			}
-			values[metric] = list.Items[0].Value.AsApproximateFloat64()
-		}
-		return values["pulsar_function_busy_ratio"] > 0 &&
-			values["pulsar_function_silent_instances"] == 0, fmt.Sprint(values), nil
-	})
-}
-
-// requireAskedOfSet waits for the backlog metric of the StatefulSet itself.
-func requireAskedOfSet(t *testing.T, name string) {
-	t.Helper()
-	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name +
-		"/pulsar_function_backlog_ready_messages"
-	scene.Await(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
-		answer, err := ask(ctx, t, path)
-		if err != nil {
-			return false, err.Error(), nil // the first responses report unknown signals
-		}
-		var list cmv1beta2.MetricValueList
-		if err := json.Unmarshal(answer, &list); err != nil {
-			return false, "", err
-		}
-		return list.Items[0].Value.Value() > 0 && list.Items[0].DescribedObject.Kind == "StatefulSet", string(answer), nil
-	})
 }

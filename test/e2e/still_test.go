@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
@@ -27,9 +28,7 @@ import (
 func create(t *testing.T, object client.Object) {
 	t.Helper()
 	require.NoError(t, scene.Client.Create(t.Context(), object))
-	t.Cleanup(func() {
-		require.NoError(t, client.IgnoreNotFound(scene.Client.Delete(context.WithoutCancel(t.Context()), object)))
-	})
+	t.Cleanup(func() { remove(t, object) })
 }
 
 // addStill adds a Function, Sink or Source without replicas: the test controls its subscription.
@@ -59,10 +58,16 @@ func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 
 const readyMessages = "pulsar_function_backlog_ready_messages"
 
-// metricPath is the path of a metric of a Function, Sink or Source.
+// metricPath is the path of a metric of a Function, Sink, Source or StatefulSet, or of a policy.
 func metricPath(kind, name, metric string) string {
-	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + strings.ToLower(kind) + "s." +
-		mesh.Group + "/" + name + "/" + metric
+	resource := strings.ToLower(kind) + "s." + mesh.Group
+	switch kind {
+	case "StatefulSet":
+		resource = "statefulsets.apps"
+	case "AutoscalingPolicy":
+		resource = "autoscalingpolicies." + v1alpha1.Group
+	}
+	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + resource + "/" + name + "/" + metric
 }
 
 // asker requests a path of the metrics API.
@@ -96,10 +101,37 @@ func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
 		func(ctx context.Context) (bool, string, error) {
 			value, err := by.value(ctx, kind, name, readyMessages)
 			if err != nil {
-				return false, err.Error(), nil // the first responses report unknown signals
+				return false, "", err
 			}
 			return value.Value.Value() == messages, value.Value.String(), nil
 		})
+}
+
+// awaitsBacklog waits until the object has ready messages.
+func (by asker) awaitsBacklog(t *testing.T, kind, name string) {
+	t.Helper()
+	scene.Await(t, fmt.Sprintf("a backlog of %s %s", kind, name), func(ctx context.Context) (bool, string, error) {
+		value, err := by.value(ctx, kind, name, readyMessages)
+		return value.Value.Value() > 0 && value.DescribedObject.Kind == kind, value.Value.String(), err
+	})
+}
+
+// awaitsTimed waits until all instances of the object have told how busy they are, and for how long a call takes.
+func (by asker) awaitsTimed(t *testing.T, kind, name string, call time.Duration) {
+	t.Helper()
+	scene.Await(t, "all instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
+		const busy, silent, took = "pulsar_function_busy_ratio", "pulsar_function_silent_instances",
+			"pulsar_function_service_time_seconds"
+		seen := map[string]float64{}
+		for _, metric := range []string{busy, silent, took} {
+			value, err := by.value(ctx, kind, name, metric)
+			if err != nil {
+				return false, metric, err
+			}
+			seen[metric] = value.Value.AsApproximateFloat64()
+		}
+		return seen[busy] > 0 && seen[silent] == 0 && seen[took] >= call.Seconds(), fmt.Sprint(seen), nil
+	})
 }
 
 // pulsarClient connects to a broker, with a token if there is one, until the test ends.

@@ -28,7 +28,7 @@ func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 		}
 		entries, _, _ := unstructured.NestedSlice(object.Object, "spec", "functions")
 		first, _ := entries[0].(map[string]any)
-		child, err := maxReplicasOf(ctx, f.Name)
+		child, err := maxReplicasOf(ctx, f)
 		return first["maxReplicas"] == want &&
 			child == want, fmt.Sprintf("%v in the entry, %v in the Function", first["maxReplicas"], child), err
 	})
@@ -57,6 +57,6 @@ func TestTakeOverAndRestoreTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 	scene.AwaitGone(t, newPolicy(p.Name))
 	awaitEntryMax(t, m, most)
 	awaitAutoscalers(t, f, map[string]bool{own: true})
-	require.Equal(t, replicas, entryReplicas(t.Context(), t, m))
+	requireEntries(t, m, replicas)
 	requireUntouched(t, f, replicas)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -26,19 +25,10 @@ func autoscalerNamed(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
 }
 
-// setConflictPolicy sets the field as a user does.
-func setConflictPolicy(t *testing.T, name string, to v1alpha1.ConflictPolicy) {
-	t.Helper()
-	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"conflictPolicy":%q}}`, to))
-	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
-}
-
 // maxReplicasOf returns that of a Function; nil without one.
-func maxReplicasOf(ctx context.Context, name string) (any, error) {
-	function := &unstructured.Unstructured{}
-	function.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
-	err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, function)
+func maxReplicasOf(ctx context.Context, f *stage.Function) (any, error) {
+	function := f.Object()
+	err := scene.Client.Get(ctx, client.ObjectKeyFromObject(function), function)
 	value, _, _ := unstructured.NestedFieldNoCopy(function.Object, "spec", "maxReplicas")
 	return value, err
 }
@@ -72,7 +62,7 @@ func TestCoreTakeOverAndRestoreTheAutoscalerOfFunctionMesh(t *testing.T) {
 			},
 		})
 	byHand := cpuAutoscaler(foreign, statefulSetOf(name))
-	place(t, byHand)
+	create(t, byHand)
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true})
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(replicas))
@@ -80,15 +70,15 @@ func TestCoreTakeOverAndRestoreTheAutoscalerOfFunctionMesh(t *testing.T) {
 	f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
 	requireNoAutoscaler(t, f, replicas)
 
-	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)
+	patchPolicy(t, p, `{"spec":{"conflictPolicy":"TakeOver"}}`)
 	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
 	f.AwaitConditions(t, "Ready=True/Scaling")
-	value, err := maxReplicasOf(t.Context(), name)
+	value, err := maxReplicasOf(t.Context(), f)
 	require.NoError(t, err)
 	require.Nil(t, value)
 
 	t.Log("it refuses again")
-	setConflictPolicy(t, name, v1alpha1.ConflictRefuse)
+	patchPolicy(t, p, `{"spec":{"conflictPolicy":"Refuse"}}`)
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
 	f.AwaitConditions(t, "Ready=False/FunctionHasOwnAutoscaler")
 	got := f.AwaitPolicy(t, "nothing to restore", func(p *v1alpha1.AutoscalingPolicy) bool {
@@ -96,12 +86,12 @@ func TestCoreTakeOverAndRestoreTheAutoscalerOfFunctionMesh(t *testing.T) {
 	})
 
 	t.Log("it takes over once more, and is deleted")
-	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)
+	patchPolicy(t, p, `{"spec":{"conflictPolicy":"TakeOver"}}`)
 	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
 	require.NoError(t, scene.Client.Delete(t.Context(), got))
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
 	scene.AwaitGone(t, newPolicy(name))
-	value, err = maxReplicasOf(t.Context(), name)
+	value, err = maxReplicasOf(t.Context(), f)
 	require.NoError(t, err)
 	require.Equal(t, int64(7), value)
 	back := autoscalerNamed(foreign)

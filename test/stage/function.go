@@ -208,7 +208,7 @@ func (f *Function) Remove(ctx context.Context) error {
 	if f.publisher != nil {
 		f.publisher.Close()
 	}
-	function := f.object()
+	function := f.Object()
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = Namespace, f.Name
 	err := errors.Join(
@@ -230,8 +230,8 @@ func (f *Function) Remove(ctx context.Context) error {
 	return f.stage.Broker.DeleteTopic(ctx, f.Topic)
 }
 
-// object returns an empty object of the Function, to read into or to delete.
-func (f *Function) object() *unstructured.Unstructured {
+// Object returns an empty object of the Function, to read into or to delete.
+func (f *Function) Object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	version := mesh.GroupVersion()
 	if f.kind == kindDeployment {
@@ -254,7 +254,7 @@ func (r Replicas) Within(least, most int64) bool {
 
 // Replicas reads the Function's spec.replicas and status.replicas, and counts the replicas that have not ended.
 func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
-	object := f.object()
+	object := f.Object()
 	if err := f.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return Replicas{}, fmt.Errorf("reading %s %s: %w", f.kind, f.Name, err)
 	}

@@ -73,7 +73,7 @@ func (m *Mesh) Remove(ctx context.Context) error {
 		func(ctx context.Context) (bool, string, error) {
 			for _, f := range m.Functions {
 				if err := m.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name},
-					f.object()); client.IgnoreNotFound(err) != nil || err == nil {
+					f.Object()); client.IgnoreNotFound(err) != nil || err == nil {
 					return false, f.Name + " is there", client.IgnoreNotFound(err)
 				}
 			}
