@@ -8,15 +8,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 const availablePoll = 100 * time.Millisecond
@@ -64,25 +60,14 @@ func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certF
 	if len(api.Versions) == 0 {
 		api.Versions = CustomMetrics()
 	}
-	ca, err := identity.NewAuthority("metrics-api-ca")
+	authority, err := c.NewAuthority("metrics-api-" + api.Namespace + "-" + api.Service)
 	if err != nil {
 		return "", "", err
 	}
-	pair, err := ca.Server(api.Service + "." + api.Namespace + ".svc")
-	if err != nil {
+	if certFile, keyFile, err = authority.Issue("tls", api.Service+"."+api.Namespace+".svc"); err != nil {
 		return "", "", err
 	}
-	dir := filepath.Join(c.dir, "pki", "metrics-api-"+api.Namespace+"-"+api.Service)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte(ca.PEM()), 0o600); err != nil {
-		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
-	}
-	if certFile, keyFile, err = writePair(pair, dir, "tls"); err != nil {
-		return "", "", err
-	}
-	if err := c.Apply(ctx, api.objects([]byte(ca.PEM()))...); err != nil {
+	if err := c.Apply(ctx, api.objects([]byte(authority.authority.PEM()))...); err != nil {
 		return "", "", fmt.Errorf("registering the metrics API: %w", err)
 	}
 	return certFile, keyFile, nil

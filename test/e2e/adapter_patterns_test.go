@@ -76,17 +76,18 @@ func testPatternScaling(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	other, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: broker.TopicName(second)})
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := f.Load(t, load.Constant(130))
 	var group errgroup.Group
-	group.Go(func() error { return f.Publish(ctx, load.Constant(130)) })
 	group.Go(func() error { return other.Run(ctx, load.Constant(130)) })
 	t.Cleanup(func() {
-		stop()
+		cancel()
 		require.NoError(t, group.Wait())
 		other.Close()
 	})
 	f.AwaitReplicas(t, 3, 20) // two would be enough for either topic
 	stop()
+	cancel()
 	aggregated(t).awaits(t, mesh.KindFunction, name, 0)
 	f.AwaitConditions(t, "Ready=True/Scaling")
 }

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -48,20 +46,9 @@ func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
 	require.NoError(t, scene.Client.Create(t.Context(), p))
 }
 
-// publish publishes the load until stop, at the latest until the test ends.
 func publish(t *testing.T, f *stage.Function, shape load.Shape) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return f.Publish(ctx, shape) })
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := group.Wait(); err != nil { // FailNow would be a panic of the others that wait
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
+	return f.Load(t, shape)
 }
 
 // requireClean fails if the policy or the HPA reports a problem.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -84,15 +83,9 @@ const (
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
 	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
-	publishing, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return f.Publish(publishing, load.Constant(rate)) })
-	t.Cleanup(cancel)
+	endLoad = f.Load(t, load.Constant(rate))
 	s.awaitReplicas(t, f, leastReplicas, maxReplicas)
-	return func() {
-		cancel()
-		require.NoError(t, group.Wait())
-	}
+	return endLoad
 }
 
 // newPolicy returns a policy for the Function.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -145,9 +144,7 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 	})
 	require.NoError(t, err)
 	before := s.objects(t)
-	publishing, endLoad := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return f.Publish(publishing, load.Constant(rate)) })
+	endLoad := f.Load(t, load.Constant(rate))
 	s.follow(t, w, walk{
 		page:     "function-mesh.md",
 		names:    []string{"media-pulsar", "resize-pulsar", "media", stage.Namespace},
@@ -173,7 +170,6 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 			},
 		},
 	})
-	require.NoError(t, group.Wait())
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, replicas.Spec, int64(leastReplicas), "the Function keeps its replicas")

@@ -23,6 +23,23 @@ type instances struct {
 	running   sync.WaitGroup
 }
 
+// open makes the directory, lets prepare fill it, and starts the collector.
+func (i *instances) open(ctx context.Context, prepare func() error) (err error) {
+	if i.completed == nil {
+		i.completed = func(Completion) {}
+	}
+	if i.dir, err = os.MkdirTemp("", "pulsar-autoscaler-instances-*"); err != nil {
+		return fmt.Errorf("making a directory for function instances: %w", err)
+	}
+	if err = prepare(); err == nil {
+		i.collector, err = newCollector(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(i.dir))
+	}
+	return nil
+}
+
 // arguments are the command-line arguments of one instance.
 type arguments struct {
 	// details describe the function as the worker does; config is its user configuration.

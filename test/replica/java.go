@@ -49,9 +49,6 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	if config.Dist.Lib == "" {
 		return nil, errors.New("replica.JavaConfig.Dist is empty: it must come from distribution.Fetch")
 	}
-	if config.Completed == nil {
-		config.Completed = func(Completion) {}
-	}
 	j := &Java{config: config, instances: instances{completed: config.Completed}}
 	if j.kit, err = jdk.Find(); err != nil {
 		return nil, err
@@ -67,16 +64,10 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 		return nil, fmt.Errorf("listing the jars of Pulsar %s: none in %s", config.Dist.Version, config.Dist.Lib)
 	}
 	j.classPath = strings.Join(jars, string(os.PathListSeparator))
-	if j.dir, err = os.MkdirTemp("", "pulsar-autoscaler-java-*"); err != nil {
-		return nil, fmt.Errorf("making a directory for function instances: %w", err)
-	}
-	if err := j.prepare(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(j.dir))
-	}
-	return j, nil
+	return j, j.open(ctx, j.prepare)
 }
 
-func (j *Java) prepare(ctx context.Context) (err error) {
+func (j *Java) prepare() error {
 	text, err := sources.ReadFile("java/log4j2.xml")
 	if err != nil {
 		return fmt.Errorf("reading the logging configuration: %w", err)
@@ -84,8 +75,7 @@ func (j *Java) prepare(ctx context.Context) (err error) {
 	if err := os.WriteFile(j.logging(), text, 0o600); err != nil {
 		return fmt.Errorf("writing the logging configuration: %w", err)
 	}
-	j.collector, err = newCollector(ctx)
-	return err
+	return nil
 }
 
 func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }

@@ -5,7 +5,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -37,9 +36,6 @@ var _ Runner = (*Python)(nil)
 // none), and returns a runner that calls completed as Java does; nil for no calls. Close it after its replicas. Errors
 // wrap python.ErrNoPython, or quote pip or Maven.
 func NewPython(ctx context.Context, progress io.Writer, completed func(Completion)) (_ *Python, err error) {
-	if completed == nil {
-		completed = func(Completion) {}
-	}
 	p := &Python{instances: instances{completed: completed}}
 	if p.kit, err = python.Find(ctx); err != nil {
 		return nil, err
@@ -50,16 +46,10 @@ func NewPython(ctx context.Context, progress io.Writer, completed func(Completio
 	if p.instance, err = distribution.FetchPythonInstance(ctx, progress); err != nil {
 		return nil, err
 	}
-	if p.dir, err = os.MkdirTemp("", "pulsar-autoscaler-python-*"); err != nil {
-		return nil, fmt.Errorf("making a directory for function instances: %w", err)
-	}
-	if err := p.prepare(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(p.dir))
-	}
-	return p, nil
+	return p, p.open(ctx, p.prepare)
 }
 
-func (p *Python) prepare(ctx context.Context) (err error) {
+func (p *Python) prepare() error {
 	for _, name := range []string{"paced.py", "logging.ini"} {
 		text, err := pythonFiles.ReadFile("python/" + name)
 		if err != nil {
@@ -76,8 +66,7 @@ func (p *Python) prepare(ctx context.Context) (err error) {
 	if err := os.WriteFile(filepath.Join(p.dir, "work.py"), example, 0o600); err != nil {
 		return fmt.Errorf("writing the example function: %w", err)
 	}
-	p.collector, err = newCollector(ctx)
-	return err
+	return nil
 }
 
 // Start starts a process, which takes about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process.

@@ -6,7 +6,6 @@ package replica
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,16 +39,12 @@ func NewStream(ctx context.Context, progress io.Writer, completed func(Completio
 	if s.jars, err = distribution.FetchClient(ctx, progress); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "pulsar-autoscaler-stream-*"); err != nil {
-		return nil, fmt.Errorf("making a directory for consumers: %w", err)
-	}
-	if err := os.WriteFile(s.source(), streamSource, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing the source of consumers: %w", err), os.RemoveAll(s.dir))
-	}
-	if s.collector, err = newCollector(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
-	}
-	return s, nil
+	return s, s.open(ctx, func() error {
+		if err := os.WriteFile(s.source(), streamSource, 0o600); err != nil {
+			return fmt.Errorf("writing the source of consumers: %w", err)
+		}
+		return nil
+	})
 }
 
 func (s *Stream) source() string { return filepath.Join(s.dir, "StreamReplica.java") }

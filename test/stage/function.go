@@ -9,17 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -144,11 +144,11 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
 		return nil, nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
 	}
-	object := mesh.Function
+	create := mesh.Function
 	if config.Sink {
-		f.kind, object = mesh.KindSink, mesh.Sink
+		f.kind, create = mesh.KindSink, mesh.Sink
 	}
-	function := object(Namespace, config.Name, mesh.FunctionConfig{
+	function := create(Namespace, config.Name, mesh.FunctionConfig{
 		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: cmp.Or(config.Replicas, 1),
 		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay, ReceiverQueueSize: config.ReceiverQueueSize,
 	})
@@ -183,6 +183,22 @@ func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Sco
 // Publish publishes the load until ctx ends.
 func (f *Function) Publish(ctx context.Context, shape load.Shape) error {
 	return f.publisher.Run(ctx, shape)
+}
+
+// Load publishes the load until stop, at the latest until the test ends.
+func (f *Function) Load(t testing.TB, shape load.Shape) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(ctx, shape) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := group.Wait(); err != nil { // FailNow would be a panic of the others that wait
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // PublishBurst publishes about that many messages within a tenth of a second, and returns when Pulsar has stored them.
@@ -232,14 +248,19 @@ func (f *Function) Remove(ctx context.Context) error {
 
 // Object returns an empty object of the Function, to read into or to delete.
 func (f *Function) Object() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
 	version := mesh.GroupVersion()
 	if f.kind == kindDeployment {
 		version = appsv1.SchemeGroupVersion
 	}
-	object.SetGroupVersionKind(version.WithKind(f.kind))
+	return object(version.WithKind(f.kind), f.Name)
+}
+
+// object returns an empty object of Namespace.
+func object(kind schema.GroupVersionKind, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
 	object.SetNamespace(Namespace)
-	object.SetName(f.Name)
+	object.SetName(name)
 	return object
 }
 
@@ -267,21 +288,4 @@ func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, fmt.Errorf("reading status.replicas: %w", err)
 	}
 	return Replicas{Spec: spec, Status: status, Started: int64(f.stage.Mesh.Started(Namespace, f.Name))}, nil
-}
-
-// Autoscaler reads the HorizontalPodAutoscaler of the policy; nil if there is none yet.
-func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
-	return f.stage.autoscaler(ctx, f.Name)
-}
-
-func (s *Stage) autoscaler(ctx context.Context, policy string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: plan.AutoscalerName(policy)}, hpa)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // no autoscaler is an answer here, and a common one
-	case err != nil:
-		return nil, fmt.Errorf("reading the autoscaler: %w", err)
-	}
-	return hpa, nil
 }

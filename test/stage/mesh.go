@@ -56,11 +56,7 @@ func (s *Stage) AddMesh(ctx context.Context, name string, entries ...FunctionCon
 
 // Object returns an empty object of the mesh, to read into, to patch or to delete.
 func (m *Mesh) Object() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindMesh))
-	object.SetNamespace(Namespace)
-	object.SetName(m.Name)
-	return object
+	return object(mesh.GroupVersion().WithKind(mesh.KindMesh), m.Name)
 }
 
 // Remove deletes the mesh with everything that it created, and returns when no replica is left.

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
@@ -43,4 +46,26 @@ func (s *Stage) Policy(ctx context.Context, name string) (*v1alpha1.AutoscalingP
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	return p, nil
+}
+
+// Autoscaler reads the HorizontalPodAutoscaler of the policy; nil if there is none yet.
+func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	return f.stage.autoscaler(ctx, f.Name)
+}
+
+func (s *Stage) autoscaler(ctx context.Context, policy string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	return s.autoscalerNamed(ctx, plan.AutoscalerName(policy))
+}
+
+// autoscalerNamed reads a HorizontalPodAutoscaler; nil if there is none.
+func (s *Stage) autoscalerNamed(ctx context.Context, name string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, hpa)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // no autoscaler is an answer here, and a common one
+	case err != nil:
+		return nil, fmt.Errorf("reading the autoscaler: %w", err)
+	}
+	return hpa, nil
 }

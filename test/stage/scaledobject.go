@@ -93,11 +93,9 @@ func NewScaledObject(name string, target autoscalingv2.CrossVersionObjectReferen
 		"minReplicaCount": int64(0), "triggers": []any{trigger},
 	}
 	maps.Copy(spec, more)
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	object.SetGroupVersionKind(ScaledObjects())
-	object.SetNamespace(Namespace)
-	object.SetName(name)
-	return object
+	scaled := object(ScaledObjects(), name)
+	scaled.Object["spec"] = spec
+	return scaled
 }
 
 // trigger returns the trigger for the scaler, with its connection settings.
@@ -143,10 +141,8 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 	} {
 		refs = append(refs, map[string]any{"parameter": parameter, "name": secret.Name, "key": key})
 	}
-	authentication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secretTargetRef": refs}}}
-	authentication.SetGroupVersionKind(ScaledObjects().GroupVersion().WithKind("TriggerAuthentication"))
-	authentication.SetNamespace(Namespace)
-	authentication.SetName(name)
+	authentication := object(ScaledObjects().GroupVersion().WithKind("TriggerAuthentication"), name)
+	authentication.Object["spec"] = map[string]any{"secretTargetRef": refs}
 	if err := s.Client.Create(ctx, authentication); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("creating the TriggerAuthentication of ScaledObject %s: %w", name, err)
 	}
@@ -167,9 +163,8 @@ func (o *ScaledObject) Exists(ctx context.Context) (bool, error) {
 
 // Read reads the object.
 func (o *ScaledObject) Read(ctx context.Context) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(ScaledObjects())
-	if err := o.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: o.Name}, object); err != nil {
+	object := object(ScaledObjects(), o.Name)
+	if err := o.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, fmt.Errorf("reading ScaledObject %s: %w", o.Name, err)
 	}
 	return object, nil
@@ -211,15 +206,7 @@ func (o *ScaledObject) Autoscaler(ctx context.Context) (*autoscalingv2.Horizonta
 	if err != nil || status.HPAName == "" {
 		return nil, err
 	}
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	err = o.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: status.HPAName}, hpa)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // no autoscaler is an answer here
-	case err != nil:
-		return nil, fmt.Errorf("reading the autoscaler: %w", err)
-	}
-	return hpa, nil
+	return o.stage.autoscalerNamed(ctx, status.HPAName)
 }
 
 // Events are those of the ScaledObject: the text by reason, the last one of each.
@@ -240,11 +227,7 @@ func (o *ScaledObject) Events(ctx context.Context) (map[string]string, error) {
 
 // Patch changes the spec by a JSON merge patch.
 func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(ScaledObjects())
-	object.SetNamespace(Namespace)
-	object.SetName(o.Name)
-	if err := o.stage.Client.Patch(ctx, object, patch); err != nil {
+	if err := o.stage.Client.Patch(ctx, object(ScaledObjects(), o.Name), patch); err != nil {
 		return fmt.Errorf("patching ScaledObject %s: %w", o.Name, err)
 	}
 	return nil
@@ -252,10 +235,7 @@ func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
 
 // Remove deletes the ScaledObject and returns when KEDA has removed its finalizer.
 func (o *ScaledObject) Remove(ctx context.Context) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(ScaledObjects())
-	object.SetNamespace(Namespace)
-	object.SetName(o.Name)
+	object := object(ScaledObjects(), o.Name)
 	if err := o.stage.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting ScaledObject %s: %w", o.Name, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -91,7 +92,7 @@ func TestFaults(t *testing.T) {
 func underLoad(t *testing.T, name string) *loaded {
 	t.Helper()
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond})
-	return &loaded{Function: f, stop: publish(t, f, loadedRate)}
+	return &loaded{Function: f, stop: f.Load(t, load.Constant(loadedRate))}
 }
 
 // awaitHealthy waits until KEDA has seen both triggers active for that long from now on, without errors.

@@ -11,13 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -71,20 +69,6 @@ func patchPolicy(t *testing.T, name, patch string) {
 	t.Helper()
 	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
 	require.NoError(t, scene.Client.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(patch))))
-}
-
-// publish publishes the load until the test ends or stop is called.
-func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return f.Publish(ctx, load.Constant(perSecond)) })
-	stop = func() {
-		cancel()
-		require.NoError(t, group.Wait())
-	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // awaitCondition waits until a condition of the ScaledObject has a status and a reason, and returns its message.

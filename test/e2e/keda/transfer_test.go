@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -26,7 +27,7 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	onStage(t)
 	const name = "transferred"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, Replicas: maxLoaded})
-	publish(t, f, loadedRate)
+	f.Load(t, load.Constant(loadedRate))
 	rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("20")}
 	p := newPolicy(name, v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
 	p.Spec.MaxReplicas, p.Spec.Actuator = maxLoaded, v1alpha1.ActuatorHPA
