@@ -182,6 +182,14 @@ func TestAllowedHosts(t *testing.T) {
 				"https://pulsar.svc:8443",
 			},
 		},
+		"a URL of the binary protocol allows the port that its scheme implies": {
+			"pulsar+ssl://*.pulsar.svc", []string{"pulsar+ssl://b-0.pulsar.svc:6651"}, []string{
+				"pulsar+ssl://b-0.pulsar.svc:6652", "pulsar://b-0.pulsar.svc:6651", "https://b-0.pulsar.svc:6651",
+			},
+		},
+		"one without TLS too": {
+			"pulsar://broker", []string{"pulsar://broker:6650"}, []string{"pulsar+ssl://broker:6650", "http://broker:6650"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +209,7 @@ func TestAllowedHosts(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		"", "*", "*.", "a*b", "*.*.svc", "a/b", "a:b", "a:", "u@a", "*.127.0.0.1", "a b",
-		"http://", "http://*", "http://a/", "http://a/b", "http://u:s3cret@a", "http://a?", "http://a:0", "pulsar://a:6650",
+		"http://", "http://*", "http://a/", "http://a/b", "http://u:s3cret@a", "http://a?", "http://a:0", "ws://a:6650",
 		"//a", "a:0", "a:65536", "a,b", "127.1",
 		"*.1", "*.[::1]", "[::1%25lo]", "[::1%lo]", "bröker", "a..b",
 	} {

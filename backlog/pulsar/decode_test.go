@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
 )
 
 // TestDecodeRecordedAnswers compares the decoded form of every recorded answer with a generic map.
@@ -196,6 +197,9 @@ func TestDecodeKeepsAFewNamesOfOtherSubscriptions(t *testing.T) {
 	}{
 		"none": {partition("me"), backlog.OtherSubscriptions{}},
 		"some": {partition("me", "a", "b"), backlog.OtherSubscriptions{Names: []string{"a", "b"}}},
+		"those of Watch": {
+			partition("me", "a", reader.SubscriptionPrefix+"7"), backlog.OtherSubscriptions{Names: []string{"a"}},
+		},
 		"many": {
 			partition("a", "b", "c", "d", "e", "f", "g"),
 			backlog.OtherSubscriptions{Names: []string{"a", "b", "c", "d", "e"}, More: 2},

@@ -6,7 +6,6 @@ package reader
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -116,7 +115,10 @@ func decode(base []byte) (c command, err error) {
 			c.text = string(bytes)
 		}
 	})
-	return c, err
+	if err != nil {
+		return command{}, err
+	}
+	return c, nil
 }
 
 // each calls do with the fields of a message of Protocol Buffers.
@@ -156,5 +158,5 @@ func (c command) refused(topic string) error {
 	case topicNotFound:
 		reason = backlog.ErrTopicNotFound
 	}
-	return fmt.Errorf("reading %s: %w", topic, backlog.Errorf(reason, "the broker says %q", backlog.Quote(c.text)))
+	return backlog.Errorf(reason, "%s: the broker says %q", topic, backlog.Quote(c.text))
 }

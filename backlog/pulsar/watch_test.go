@@ -1,0 +1,63 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const lookupOrders = "/lookup/v2/topic/persistent/public/default/orders"
+
+func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
+	closed := "127.0.0.1:1" // nothing listens
+	tests := map[string]struct {
+		answer  string
+		allowed []string
+		reason  error
+		text    string
+		result  string
+	}{
+		"an address that is allowed": {
+			`{"brokerUrl":"pulsar://` + closed + `","brokerUrlTls":null,"httpUrl":"http://elsewhere"}`,
+			[]string{"pulsar://" + closed}, backlog.ErrUnreachable, "unreachable: " + closed + ": connection refused", "unreachable",
+		},
+		"an address that is not": {
+			`{"brokerUrl":"pulsar://` + closed + `"}`, []string{"pulsar://127.0.0.1:2", "http://" + closed},
+			backlog.ErrHostNotAllowed, "host not allowed: " + closed + " is not an allowed Pulsar host: add it to " +
+				allowedHostsFix, "host_not_allowed",
+		},
+		"credentials without TLS": {
+			`{"brokerUrl":"pulsar://` + closed + `"}`, []string{closed}, backlog.ErrHostNotAllowed,
+			"host not allowed: " + closed + " gets the autoscaler's own credentials over https only: use its https URL, or " +
+				"add pulsar://" + closed + " to " + allowedHostsFix + ", which sends them in clear text", "host_not_allowed",
+		},
+		"no address without TLS": {
+			`{"brokerUrlTls":"pulsar+ssl://` + closed + `"}`, nil, backlog.ErrUnsupported,
+			"not supported: ADMIN names no pulsar:// address of the broker of persistent://public/default/orders",
+			"unsupported",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newFakeBroker(t)
+			b.on(lookupOrders, answers(test.answer))
+			registry := prometheus.NewRegistry()
+			source, err := New(Config{Registerer: registry, AllowedHosts: append(test.allowed, b.URL), Token: "own"})
+			require.NoError(t, err)
+			t.Cleanup(source.Close)
+			err = source.Watch(t.Context(), b.topic("orders"), func() { t.Error("it does not watch") })
+			require.ErrorIs(t, err, test.reason)
+			require.EqualError(t, err, strings.ReplaceAll(test.text, "ADMIN", b.host()))
+			require.InDelta(t, 1.0, testutil.ToFloat64(source.client.metrics.requests.WithLabelValues("subscribe",
+				test.result)), 0)
+		})
+	}
+}
