@@ -67,7 +67,7 @@ func (s *Source) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	if err != nil {
 		return reader.Broker{}, noCredentials(a, err)
 	}
-	b := reader.Broker{URL: u, Access: a.cluster.Access}
+	b := reader.Broker{URL: *u, Access: a.cluster.Access}
 	b.Method, b.Secret, b.TLS = shown.Handshake()
 	return b, nil
 }

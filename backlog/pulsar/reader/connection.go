@@ -26,11 +26,11 @@ const (
 	maxEvents = 4
 )
 
-// Broker is where a reader connects.
+// Broker is where a reader connects, and as whom. Connections are shared by readers for which it is the same.
 type Broker struct {
 	// URL is pulsar://host:port, or pulsar+ssl:// with TLS.
-	URL *url.URL
-	// Access names the credentials: connections are shared only with the same.
+	URL url.URL
+	// Access names the credentials.
 	Access string
 	// Method and Secret authenticate, as in CommandConnect.
 	Method, Secret string

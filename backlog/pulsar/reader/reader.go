@@ -30,16 +30,13 @@ type Readers struct {
 	// running are the goroutines of connections.
 	running     errgroup.Group
 	mu          sync.Mutex
-	connections map[shared]*connection
+	connections map[Broker]*connection
 	subscribed  atomic.Int64
 }
 
-// shared is what readers of a connection have in common.
-type shared struct{ url, access string }
-
 // New returns Readers that wait that long for a connection, and for a subscription.
 func New(dial Dial, timeout time.Duration) *Readers {
-	return &Readers{dial: dial, timeout: timeout, connections: map[shared]*connection{}}
+	return &Readers{dial: dial, timeout: timeout, connections: map[Broker]*connection{}}
 }
 
 // Subscribed is the number of readers that wait for a message.
@@ -96,20 +93,21 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 
 // acquire returns the connection to the broker with its credentials, perhaps a new one.
 func (r *Readers) acquire(broker Broker) *connection {
-	key := shared{broker.URL.String(), broker.Access}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.connections[key]
+	c := r.connections[broker]
 	if c == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		c = &connection{
 			broker: broker, dial: r.dial, timeout: r.timeout, stop: stop,
 			opened: make(chan struct{}), ended: make(chan struct{}), events: map[uint64]chan command{},
 		}
-		r.connections[key] = c
+		r.connections[broker] = c
 		r.running.Go(func() error {
 			c.run(ctx)
-			r.forget(key, c)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.forget(c)
 			return nil
 		})
 	}
@@ -120,22 +118,16 @@ func (r *Readers) acquire(broker Broker) *connection {
 // release ends a connection without readers.
 func (r *Readers) release(c *connection) {
 	r.mu.Lock()
-	c.users--
-	unused := c.users == 0
-	if key := (shared{c.broker.URL.String(), c.broker.Access}); unused && r.connections[key] == c {
-		delete(r.connections, key)
-	}
-	r.mu.Unlock()
-	if unused {
+	defer r.mu.Unlock()
+	if c.users--; c.users == 0 {
+		r.forget(c)
 		c.stop()
 	}
 }
 
-// forget makes the next reader connect again.
-func (r *Readers) forget(key shared, c *connection) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.connections[key] == c {
-		delete(r.connections, key)
+// forget makes the next reader connect again. mu is held.
+func (r *Readers) forget(c *connection) {
+	if r.connections[c.broker] == c {
+		delete(r.connections, c.broker)
 	}
 }

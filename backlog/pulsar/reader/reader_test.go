@@ -26,7 +26,7 @@ const (
 
 func brokerWith(access string) Broker {
 	return Broker{
-		URL: &url.URL{Scheme: "pulsar", Host: "broker:6650"}, Access: access, Method: "token", Secret: "secret of " + access,
+		URL: url.URL{Scheme: "pulsar", Host: "broker:6650"}, Access: access, Method: "token", Secret: "secret of " + access,
 	}
 }
 
