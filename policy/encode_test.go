@@ -146,7 +146,7 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"nothing":                        {"", "unexpected EOF"},
-		"no object":                      {"[]", "cannot unmarshal"},
+		"no object":                      {"[]", "unmarshal JSON array into Go"},
 		"no version":                     {"{}", `version "" is not 1`},
 		"something behind it":            {`{"v":1}{"v":1}`, "after top-level value"},
 		"a negative rate":                {`{"v":1,"arrivals":{"fast":-1}}`, "-1 is no number from 0"},
@@ -193,7 +193,7 @@ func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
 			`{"v":2,"capacity":{"rate":5,"var":0.01},` + at + `}`, `version "2" is not 1`,
 		},
 		"a part that became something else": {
-			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "cannot unmarshal",
+			`{"v":1,"plateau":[1],"capacity":{"rate":5,"var":0.01},` + at + `}`, "unmarshal JSON array into Go",
 		},
 		"a part with a number that none has": {
 			`{"v":1,"arrivals":{"fast":-1},"capacity":{"rate":5,"var":0.01},` + at + `}`, "-1 is no number",
