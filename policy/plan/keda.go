@@ -25,8 +25,8 @@ func (o Observed) OwnScaledObject() *LiveScaledObject {
 // HorizontalPodAutoscaler, which KEDA deletes later.
 func (o Observed) kedaRemains() bool { return o.OwnScaledObject() != nil || o.KEDAAutoscaler != nil }
 
-// kedaProblem is why KEDA cannot scale the target for the policy; no reason if it can, or is not to. An actuator that is
-// named has no fallback.
+// kedaProblem is why KEDA cannot scale the target for the policy; no reason if it can, or if it is not chosen. An
+// actuator that is named has no fallback.
 func kedaProblem(o Observed) (reason, message string) {
 	known := o.Capabilities
 	switch named := o.Policy.Spec.Actuator == v1alpha1.ActuatorKEDA; {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,15 +16,29 @@ import (
 // Field managers that write replicas. A program that does not name its manager gets its own name from the API server.
 const (
 	managerKubectl           = "kubectl"
-	managerClientSideApply   = "kubectl-client-side-apply"
 	managerControllerManager = "kube-controller-manager"
 	managerKEDA              = "keda"
-	managerArgoCD            = "argocd-controller"
-	managerArgoCDClientSide  = "argocd-application-controller"
-	managerFluxKustomize     = "kustomize-controller"
-	managerFluxHelm          = "helm-controller"
-	managerHelm              = "helm"
 )
+
+// tool has a field manager.
+type tool struct {
+	name string
+	// applies is true if it applies manifests, so that it writes the same number again.
+	applies bool
+}
+
+// tools are those that have one manager for all that they write, by the manager.
+func tools() map[string]tool {
+	return map[string]tool{
+		"kubectl-client-side-apply":     {"kubectl apply", true},
+		managerKEDA:                     {"KEDA", false},
+		"argocd-controller":             {"Argo CD", true},
+		"argocd-application-controller": {"Argo CD", true},
+		"kustomize-controller":          {"Flux", true},
+		"helm-controller":               {"Flux", true},
+		"helm":                          {"Helm", true},
+	}
+}
 
 // subresourceScale is where kubectl scale and autoscalers write replicas.
 const subresourceScale = "scale"
@@ -115,28 +128,16 @@ func owns(set *metav1.FieldsV1, path []string) (bool, error) {
 
 // Name is the tool as its user calls it, if the manager shows it; else the manager.
 func (w Writer) Name() string {
-	switch w.Manager {
-	case managerKubectl:
-		switch {
-		case w.Subresource == subresourceScale:
-			return "kubectl scale"
-		case w.Operation == metav1.ManagedFieldsOperationApply:
-			return "kubectl apply --server-side"
-		}
-	case managerClientSideApply:
-		return "kubectl apply"
-	case managerControllerManager:
-		if w.Subresource == subresourceScale {
-			return "a HorizontalPodAutoscaler"
-		}
-	case managerKEDA:
-		return "KEDA"
-	case managerArgoCD, managerArgoCDClientSide:
-		return "Argo CD"
-	case managerFluxKustomize, managerFluxHelm:
-		return "Flux"
-	case managerHelm:
-		return "Helm"
+	scales := w.Subresource == subresourceScale
+	switch known, found := tools()[w.Manager]; {
+	case found:
+		return known.name
+	case w.Manager == managerKubectl && scales:
+		return "kubectl scale"
+	case w.Manager == managerKubectl && w.Operation == metav1.ManagedFieldsOperationApply:
+		return "kubectl apply --server-side"
+	case w.Manager == managerControllerManager && scales:
+		return "a HorizontalPodAutoscaler"
 	}
 	if command, found := strings.CutPrefix(w.Manager, managerKubectl+"-"); found {
 		return "kubectl " + command // kubectl-edit, kubectl-patch, kubectl-replace
@@ -163,7 +164,5 @@ func (w Writer) String() string {
 
 // applies reports whether the writer applies a manifest, so that it writes the same number again.
 func (w Writer) applies() bool {
-	return w.Operation == metav1.ManagedFieldsOperationApply || slices.Contains([]string{
-		managerClientSideApply, managerArgoCD, managerArgoCDClientSide, managerFluxKustomize, managerFluxHelm, managerHelm,
-	}, w.Manager)
+	return w.Operation == metav1.ManagedFieldsOperationApply || tools()[w.Manager].applies
 }
