@@ -122,34 +122,25 @@ func wait(in Input, floor Floor, capacity *LearnedCapacity) backlog.Measurement 
 	return waitOf(floor.work(ready), in.Reading, capacity)
 }
 
-// waitOf is wait with so many messages ready.
-func waitOf(messages float64, reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	seconds, err := waitFor(messages, reading, capacity)
+// waitOf is wait with so many messages ready. Without a learned capacity the process rate counts.
+func waitOf(messages float64, r backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	processed, err := r.ProcessRate.Value()
+	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
+	if consumers, unknown := r.Consumers.LowerBound(); unknown == nil && consumers > 0 && capacity != nil {
+		processed, err = consumers*capacity.MessagesPerSecond, nil
+	}
+	seconds := 0.0
 	switch {
+	case messages < 1:
 	case err != nil:
 		return backlog.Unknown(err)
-	case !reading.Coverage.Complete():
-		return backlog.AtLeast(seconds, reading.Coverage.Err())
-	default:
-		return backlog.Known(seconds)
-	}
-}
-
-// waitFor is how long this number of messages takes.
-func waitFor(ready float64, reading backlog.Reading, capacity *LearnedCapacity) (seconds float64, err error) {
-	if ready < 1 {
-		return 0, nil
-	}
-	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
-	if consumers, err := reading.Consumers.LowerBound(); err == nil && consumers > 0 && capacity != nil {
-		return ready / (consumers * capacity.MessagesPerSecond), nil
-	}
-	processed, err := reading.ProcessRate.Value()
-	switch {
-	case err != nil:
-		return 0, err
 	case processed <= 0:
-		return 0, backlog.ErrNoRate // nothing is processed: no finite answer
+		return backlog.Unknown(backlog.ErrNoRate) // nothing is processed: no finite answer
+	default:
+		seconds = messages / processed
 	}
-	return ready / processed, nil
+	if !r.Coverage.Complete() {
+		return backlog.AtLeast(seconds, r.Coverage.Err())
+	}
+	return backlog.Known(seconds)
 }

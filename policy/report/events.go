@@ -39,15 +39,10 @@ type Event struct {
 	Note   string
 }
 
-// problem has a reason and a message; an empty reason means no problem.
-type problem struct {
-	reason, message string
-}
-
 // eventHistory is what events have reported.
 type eventHistory struct {
 	// raise is the hold that keeps replicas below what the load needs.
-	raise problem
+	raise policy.Hold
 	// reported by subject, which is the type of a condition or subjectRaise.
 	reported map[string]reportedProblem
 }
@@ -64,13 +59,13 @@ const subjectRaise = "Raise"
 // subject is a source of problems. Events report the start and the end of each problem.
 type subject struct {
 	name string
-	// before and after are the problem; nil if it is unknown whether there is one.
-	before, after *problem
+	// before and after are the problem; without a reason if there is none, and nil if that is unknown.
+	before, after *policy.Hold
 	// since is when the problem of before began.
 	since time.Time
 	// every is the minimum time between its events. The last change is reported then, if it persists.
 	every time.Duration
-	begin func(problem) Event
+	begin func(policy.Hold) Event
 	end   func(was string) Event
 }
 
@@ -88,15 +83,15 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {
 		last, kept := h.events.reported[s.name]
 		if !kept && s.before != nil {
-			last = reportedProblem{s.before.reason, s.since} // by the process before
+			last = reportedProblem{s.before.Reason, s.since} // by the process before
 		}
-		if s.after != nil && s.after.reason != last.reason && o.Now.Sub(last.at) >= s.every {
-			if s.after.reason != "" {
+		if s.after != nil && s.after.Reason != last.reason && o.Now.Sub(last.at) >= s.every {
+			if s.after.Reason != "" {
 				all = append(all, s.begin(*s.after))
 			} else {
 				all = append(all, s.end(last.reason))
 			}
-			last, kept = reportedProblem{s.after.reason, o.Now}, false
+			last, kept = reportedProblem{s.after.Reason, o.Now}, false
 		}
 		if !kept {
 			h.events = h.events.with(s.name, last)
@@ -136,8 +131,8 @@ func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject
 		if was != nil {
 			s.since = was.LastTransitionTime.Time
 		}
-		s.begin = func(p problem) Event {
-			return Event{corev1.EventTypeWarning, p.reason, "Check" + c.name, p.message}
+		s.begin = func(p policy.Hold) Event {
+			return Event{corev1.EventTypeWarning, p.Reason, "Check" + c.name, p.Message}
 		}
 		s.end = func(was string) Event {
 			return Event{
@@ -151,27 +146,27 @@ func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject
 }
 
 // problemOf is the problem of a condition; nil if it is unknown.
-func problemOf(c *metav1.Condition) *problem {
+func problemOf(c *metav1.Condition) *policy.Hold {
 	switch {
 	case c == nil || c.Status == metav1.ConditionUnknown:
 		return nil
 	case c.Type == v1alpha1.ConditionScalingLimited && limits(*c),
 		c.Type != v1alpha1.ConditionScalingLimited && c.Status == metav1.ConditionFalse:
-		return &problem{c.Reason, c.Message}
+		return &policy.Hold{Reason: c.Reason, Message: c.Message}
 	default:
-		return &problem{}
+		return &policy.Hold{}
 	}
 }
 
 // raiseSubject is the subject of holds. The status does not show whether a hold kept replicas below what the load
 // needs.
-func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subject {
+func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise policy.Hold) subject {
 	s := subject{name: subjectRaise, after: &raise, every: eventEvery}
-	if d := before.Decision; d != nil && d.Hold != nil && d.Hold.Reason == raise.reason {
+	if d := before.Decision; d != nil && d.Hold != nil && d.Hold.Reason == raise.Reason {
 		s.before, s.since = &raise, d.Time.Time
 	}
-	s.begin = func(p problem) Event {
-		return Event{corev1.EventTypeNormal, v1alpha1.ReasonReplicasHeld, "Hold" + p.reason, p.reason + ": " + p.message}
+	s.begin = func(p policy.Hold) Event {
+		return Event{corev1.EventTypeNormal, v1alpha1.ReasonReplicasHeld, "Hold" + p.Reason, p.Reason + ": " + p.Message}
 	}
 	s.end = func(was string) Event {
 		return Event{
@@ -186,7 +181,7 @@ func raiseSubject(before v1alpha1.AutoscalingPolicyStatus, raise problem) subjec
 func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
 	switch {
 	case o.Paused() != "":
-		h.raise = problem{}
+		h.raise = policy.Hold{}
 	case o.Reading != nil:
 		h.raise = heldRaise(o.Limited().Spec, d)
 	}
@@ -195,18 +190,18 @@ func (h eventHistory) decided(o plan.Observed, d policy.Decision) eventHistory {
 
 // heldRaise is the hold that keeps replicas below what the load needs. External limits are no such holds:
 // ScalingLimited reports them.
-func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) problem {
+func heldRaise(spec v1alpha1.AutoscalingPolicySpec, d policy.Decision) policy.Hold {
 	switch {
 	case d.Hold == nil || externalLimit(d.Hold.Reason) || d.Replicas >= spec.MaxReplicas:
-		return problem{}
+		return policy.Hold{}
 	case d.Hold.Reason == policy.HoldUnverified || d.Hold.Reason == policy.HoldDiscounted ||
 		d.Hold.Reason == policy.HoldWakeBackoff:
-		return problem{d.Hold.Reason, d.Hold.Message}
+		return *d.Hold
 	case d.Wanted > d.Replicas:
-		return problem{d.Hold.Reason, fmt.Sprintf("%s; the load needs %d replicas, and %d are kept", d.Hold.Message, d.Wanted,
-			d.Replicas)}
+		return policy.Hold{Reason: d.Hold.Reason, Message: fmt.Sprintf("%s; the load needs %d replicas, and %d are kept",
+			d.Hold.Message, d.Wanted, d.Replicas)}
 	default:
-		return problem{}
+		return policy.Hold{}
 	}
 }
 

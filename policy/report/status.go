@@ -134,6 +134,7 @@ func decisionStatus(d policy.Decision) *v1alpha1.Decision {
 func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 	signals := &v1alpha1.Signals{
 		MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second)), Coverage: coverageStatus(r.Coverage),
+		PublishRate: rateStatus(r.PublishRate), ProcessRate: rateStatus(r.ProcessRate),
 	}
 	if ready, some := shown(r.Ready); some {
 		messages := int64(min(math.Round(ready), math.MaxInt64/2))
@@ -142,14 +143,6 @@ func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 	if d.Discounted >= 1 {
 		messages := int64(min(d.Discounted, math.MaxInt64/2))
 		signals.DiscountedMessages = &messages
-	}
-	if rate, some := shown(r.PublishRate); some {
-		rounded := v1alpha1.NewRate(rate)
-		signals.PublishRate = &rounded
-	}
-	if rate, some := shown(r.ProcessRate); some {
-		rounded := v1alpha1.NewRate(rate)
-		signals.ProcessRate = &rounded
 	}
 	if consumers, some := shown(r.Consumers); some {
 		count := int32(min(consumers, math.MaxInt32))
@@ -208,6 +201,15 @@ func coverageStatus(c backlog.Coverage) *v1alpha1.Coverage {
 func shown(m backlog.Measurement) (value float64, some bool) {
 	least, err := m.LowerBound()
 	return least, err == nil && (m.Known() || least > 0)
+}
+
+// rateStatus is a rate as users see it; nil if it is unknown.
+func rateStatus(m backlog.Measurement) *v1alpha1.Rate {
+	rate, some := shown(m)
+	if !some {
+		return nil
+	}
+	return new(v1alpha1.NewRate(rate))
 }
 
 // roundedWait is a wait in significant digits: tenths of a second, and whole seconds from 10 s on.
