@@ -121,59 +121,53 @@ func (c *Credentials) Invalidate(access string) {
 	}
 }
 
-// secretReads are the Secrets of a plan.
-func secretReads(p target.CredentialPlan) []secretKey {
-	var reads []secretKey
-	for _, read := range []secretKey{authRead(p), oauth2Read(p), tlsRead(p), certRead(p)} {
-		if read.name != "" {
-			reads = append(reads, read)
-		}
-	}
-	return reads
-}
+// The Secrets of a plan.
+const (
+	readAuth = iota
+	readOAuth2
+	readTLS
+	readCertificates
+)
 
-func authRead(p target.CredentialPlan) secretKey {
-	return secretKey{
-		namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
-		keys: [3]string{"clientAuthenticationPlugin", "clientAuthenticationParameters"},
-	}
-}
-
-func oauth2Read(p target.CredentialPlan) secretKey {
-	return secretKey{
-		namespace: p.Namespace, name: p.OAuth2.KeySecretName, field: "authConfig.oauth2Config.keySecretName",
-		keys: [3]string{p.OAuth2.KeySecretKey}, required: true,
-	}
-}
-
-func tlsRead(p target.CredentialPlan) secretKey {
-	return secretKey{
-		namespace: p.Namespace, name: p.TLSSecret, field: "tlsSecret",
-		keys: [3]string{"tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "tlsTrustCertsFilePath"},
-	}
-}
-
-func certRead(p target.CredentialPlan) secretKey {
-	return secretKey{
-		namespace: p.Namespace, name: p.TLS.CertSecretName, field: "tlsConfig.certSecretName",
-		keys: [3]string{p.TLS.CertSecretKey}, required: true,
+// secretReads are the Secrets of a plan, without a name where it has none.
+func secretReads(p target.CredentialPlan) [4]secretKey {
+	return [...]secretKey{
+		readAuth: {
+			namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
+			keys: [3]string{"clientAuthenticationPlugin", "clientAuthenticationParameters"},
+		},
+		readOAuth2: {
+			namespace: p.Namespace, name: p.OAuth2.KeySecretName, field: "authConfig.oauth2Config.keySecretName",
+			keys: [3]string{p.OAuth2.KeySecretKey}, required: true,
+		},
+		readTLS: {
+			namespace: p.Namespace, name: p.TLSSecret, field: "tlsSecret",
+			keys: [3]string{"tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "tlsTrustCertsFilePath"},
+		},
+		readCertificates: {
+			namespace: p.Namespace, name: p.TLS.CertSecretName, field: "tlsConfig.certSecretName",
+			keys: [3]string{p.TLS.CertSecretKey}, required: true,
+		},
 	}
 }
 
 // read reads the Secrets of a plan.
 func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (found backlog.Credentials, err error) {
-	contents := map[string]secretContent{}
-	for _, read := range secretReads(plan) {
-		if contents[read.field], err = c.secrets.find(ctx, read); err != nil {
+	var contents [4]secretContent
+	for i, read := range secretReads(plan) {
+		if read.name == "" {
+			continue
+		}
+		if contents[i], err = c.secrets.find(ctx, read); err != nil {
 			return backlog.Credentials{}, err
 		}
 	}
-	switch auth := contents[authRead(plan).field]; {
+	switch auth := contents[readAuth]; {
 	case plan.AuthSecret != "":
 		found.Plugin, found.Params = auth[0], auth[1]
 	case plan.OAuth2 != (target.OAuth2Config{}):
 		found.Plugin = "oauth2"
-		if found.Params, err = oauth2Params(plan.OAuth2, contents[oauth2Read(plan).field][0]); err != nil {
+		if found.Params, err = oauth2Params(plan.OAuth2, contents[readOAuth2][0]); err != nil {
 			return backlog.Credentials{}, err
 		}
 	default:
@@ -182,11 +176,11 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 	if err := inPodFile(found.Plugin, found.Params); err != nil {
 		return backlog.Credentials{}, err
 	}
-	switch tls := contents[tlsRead(plan).field]; {
+	switch tls := contents[readTLS]; {
 	case plan.TLS.Enabled:
 		found.AllowInsecureConnection = plan.TLS.AllowInsecure
 		found.SkipHostnameVerification = !plan.TLS.HostnameVerification
-		found.TrustCerts = contents[certRead(plan).field][0]
+		found.TrustCerts = contents[readCertificates][0]
 	case plan.TLSSecret != "":
 		found.AllowInsecureConnection = tls[0] == "true"
 		found.SkipHostnameVerification = tls[1] == "false"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -56,17 +55,14 @@ func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.
 	var all []set.Selectable
 	seen := map[v1alpha1.MeshComponent]bool{}
 	for _, kind := range cluster.WorkloadKinds() {
-		entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", plan.MeshList(v1alpha1.WorkloadKind(kind)))
-		list, _ := entries.([]any)
-		for _, entry := range list {
-			fields, _ := entry.(map[string]any)
-			name, _ := fields["name"].(string)
+		for _, entry := range entriesOf(mesh, v1alpha1.WorkloadKind(kind)) {
+			name, _ := entry.Fields["name"].(string)
 			component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: name}
 			if name == "" || seen[component] {
 				continue
 			}
 			seen[component] = true
-			one.Ref.Component, one.Unscalable = component, consumesNothing(kind, fields)
+			one.Ref.Component, one.Unscalable = component, consumesNothing(kind, entry.Fields)
 			all = append(all, one)
 		}
 	}
