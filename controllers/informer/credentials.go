@@ -101,7 +101,7 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 	found, err := c.read(ctx, plan)
 	switch {
-	case isInvalid(err):
+	case target.IsInvalid(err):
 		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, err.Error())
 	case err != nil: // the read of Kubernetes failed; Pulsar refused nothing
 		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)

@@ -223,7 +223,7 @@ func TestResolveCredentials(t *testing.T) {
 			access, err := c.Resolve(t.Context(), test.policy, plan)
 			require.NotContains(t, fmt.Sprint(access, err), "hunter")
 			if test.invalid != "" {
-				require.True(t, isInvalid(err))
+				require.True(t, target.IsInvalid(err))
 				require.ErrorContains(t, err, test.invalid)
 				return
 			}
@@ -322,7 +322,7 @@ func TestHugeSecretIsNotCached(t *testing.T) {
 	api.named["token"]["clientAuthenticationParameters"] = string(make([]byte, maxSecretValue+1))
 	c := newTestCredentials(t, api, target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
 	_, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
-	require.True(t, isInvalid(err))
+	require.True(t, target.IsInvalid(err))
 	require.ErrorContains(t, err, "is longer than 65536 bytes")
 }
 

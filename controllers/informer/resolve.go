@@ -5,7 +5,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,11 +65,6 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 		wanted = &tracked
 	}
 	return wanted, troubled
-}
-
-func isInvalid(err error) bool {
-	var invalid target.InvalidError
-	return errors.As(err, &invalid)
 }
 
 // subscriptionOf returns the object's subscription: NotFound when the object is gone, an InvalidError, or an error

@@ -165,5 +165,5 @@ func (k signalKey) isFinal(err error) bool {
 	if k.component != (function.Component{}) {
 		return errors.Is(err, backlog.ErrFunctionNotFound) || errors.Is(err, backlog.ErrUnsupported)
 	}
-	return isInvalid(err)
+	return target.IsInvalid(err)
 }

@@ -71,7 +71,7 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	value, troubled, err := read(ctx)
-	if err != nil && !isInvalid(err) {
+	if err != nil && !IsInvalid(err) {
 		return value, err
 	}
 	valid := cmp.Or(l.ttl, LookupTTL)

@@ -45,7 +45,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	target, invalid := f.target(ctx, map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.Fields,
 	}, childRef, spec)
-	if isInvalid(invalid) {
+	if IsInvalid(invalid) {
 		invalid = Invalidf("%s, in its entry there: %s", plan.Name(spec), invalid)
 	}
 	target.Scaling = plan.ByMesh

@@ -37,8 +37,8 @@ func Invalidf(format string, args ...any) error {
 // Unwrap says that waiting does not help: the user has to correct it.
 func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
 
-// isInvalid reports whether the user has to fix something; any other error is worth a retry.
-func isInvalid(err error) bool { return errors.As(err, new(InvalidError)) }
+// IsInvalid reports whether the user has to fix something; any other error is worth a retry.
+func IsInvalid(err error) bool { return errors.As(err, new(InvalidError)) }
 
 // Reader reads objects from the cache, of kinds that may not be installed. Callers must not modify what it returns.
 type Reader struct {
