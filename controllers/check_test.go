@@ -90,27 +90,12 @@ func TestMistakesOfTheUserBecomeConditions(t *testing.T) {
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/Unmanaged", message: "remove the annotation",
 		},
-		"Function Mesh runs an autoscaler of its own": {
-			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
-				fixture.Spec(f)["maxReplicas"] = int64(5)
-				return nil
-			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/FunctionHasOwnAutoscaler",
-			message: "remove spec.maxReplicas", tracked: true,
-		},
 		"another autoscaler scales the Function": {
 			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
 			message: "theirs scales Function resize", tracked: true,
-		},
-		"another autoscaler scales the StatefulSet behind the Function": {
-			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
-				return []client.Object{otherAutoscaler("apps/v1", "StatefulSet", "resize-function")}
-			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
-			message: "theirs scales StatefulSet resize-function", tracked: true,
 		},
 		"an older policy scales the Function": {
 			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {

@@ -6,7 +6,6 @@ package controllers
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,20 +71,10 @@ func TestConflictsOfADeploymentAreReported(t *testing.T) {
 		condition, want string
 		message         string
 	}{
-		"another HorizontalPodAutoscaler": {
-			objects:   []client.Object{otherAutoscaler("apps/v1", "Deployment", "resize")},
-			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/ConflictingAutoscaler",
-			message: "HorizontalPodAutoscaler theirs scales Deployment resize, and two autoscalers on the same pods stop both",
-		},
 		"a ScaledObject that does not name a kind": {
 			objects:   []client.Object{nameless()},
 			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/ConflictingAutoscaler",
 			message: "ScaledObject resize-so scales Deployment resize",
-		},
-		"an older policy on it": {
-			objects:   []client.Object{olderConsumer()},
-			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/OlderPolicy",
-			message: "AutoscalingPolicy first is older and scales the same target",
 		},
 		"a scale subresource that may not be written": {
 			change: func(env *testEnv) {
@@ -118,13 +107,6 @@ func nameless() client.Object {
 	object := testScaledObject("", "", "resize")
 	fixture.Spec(object)["scaleTargetRef"] = map[string]any{"name": "resize"}
 	return object
-}
-
-func olderConsumer() *v1alpha1.AutoscalingPolicy {
-	p := deploymentPolicy()
-	p.Name, p.UID = "first", "uid-first"
-	p.CreationTimestamp.Time = p.CreationTimestamp.Add(-time.Hour)
-	return p
 }
 
 func TestOtherConsumersAreReported(t *testing.T) {

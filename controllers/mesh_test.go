@@ -6,11 +6,9 @@ package controllers
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -213,15 +211,6 @@ func TestAComponentIsScaledByItsEntryInTheMesh(t *testing.T) {
 	require.Empty(t, env.reconcile())
 }
 
-func TestAComponentIsScaledDirectly(t *testing.T) {
-	p := fixture.ComponentPolicy()
-	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
-	env.firstDecision(700)
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
-	require.Nil(t, env.autoscaler())
-}
-
 // behind serves an older FunctionMesh than the API server has.
 type behind struct {
 	client.Reader
@@ -359,16 +348,4 @@ func TestEventsOfAMeshEnqueueThePoliciesOfItsComponents(t *testing.T) {
 			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
 	}
-}
-
-func TestAComponentAndItsChildAreOneTarget(t *testing.T) {
-	direct := fixture.Policy()
-	direct.Name, direct.UID = "direct", "uid-direct"
-	direct.Spec.ScaleTargetRef.Name = "etl-resize"
-	direct.CreationTimestamp = metav1.NewTime(direct.CreationTimestamp.Add(-time.Hour))
-	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), direct, fixture.ConfigMap())
-	env.reconcile()
-	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
-	require.Equal(t, "False/OlderPolicy", status)
-	require.Contains(t, message, "AutoscalingPolicy direct is older")
 }
