@@ -19,14 +19,14 @@ func Courses(start time.Time, load []float64, objective float64, contenders []Co
 	ages := Chart{Title: "Age of the oldest message", Unit: "s", Start: start, Panels: true, Objective: &objective}
 	backlogs := Chart{Title: "Backlog", Unit: "messages", Start: start, Panels: true}
 	for _, one := range contenders {
-		steps := EachSecond(one.Name, one.Replicas)
+		steps := eachSecond(one.Name, one.Replicas)
 		steps.Step = true
 		replicas.Series = append(replicas.Series, steps)
-		ages.Series = append(ages.Series, EachSecond(one.Name, one.Oldest))
-		backlogs.Series = append(backlogs.Series, EachSecond(one.Name, one.Backlog))
+		ages.Series = append(ages.Series, eachSecond(one.Name, one.Oldest))
+		backlogs.Series = append(backlogs.Series, eachSecond(one.Name, one.Backlog))
 	}
 	return []Chart{
-		{Title: "Load", Unit: "messages/s", Start: start, Series: []Series{EachSecond("arrivals", load)}},
+		{Title: "Load", Unit: "messages/s", Start: start, Series: []Series{eachSecond("arrivals", load)}},
 		replicas, ages, backlogs,
 	}
 }

@@ -76,8 +76,8 @@ func Known(values ...float64) []*float64 {
 	return known
 }
 
-// EachSecond is a curve of a value for each second from 0 on.
-func EachSecond[T int32 | float64](name string, values []T) Series {
+// eachSecond is a curve of a value for each second from 0 on.
+func eachSecond[T int32 | float64](name string, values []T) Series {
 	s := Series{Name: name}
 	for at, value := range values {
 		s.Seconds, s.Values = append(s.Seconds, float64(at)), append(s.Values, new(float64(value)))

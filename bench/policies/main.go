@@ -183,7 +183,7 @@ func (s scene) measureCreation(ctx context.Context, r *result) error {
 	r.CreatedSeconds = time.Since(begun).Seconds()
 	limited, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	err = cluster.WaitFor(limited, "a HorizontalPodAutoscaler for each", look, func(context.Context) (bool, string, error) {
+	err = cluster.WaitFor(limited, "an autoscaler for each", look, func(context.Context) (bool, string, error) {
 		count := len(s.autoscalers())
 		return count >= s.policies, fmt.Sprintf("%d of %d", count, s.policies), nil
 	})

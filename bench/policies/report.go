@@ -50,8 +50,13 @@ type wakes struct {
 func (r report) writeTable(out io.Writer) error {
 	one := func(value float64) string { return output.Number(&value, 1) }
 	rows := [][]string{
-		{""}, {"first HorizontalPodAutoscaler after, s"}, {"all HorizontalPodAutoscalers after, s"},
-		{"Functions woken by messages"}, {"first replica after p50, s"}, {"p99, s"}, {"max, s"},
+		{""},
+		{"first HorizontalPodAutoscaler after, s"},
+		{"all HorizontalPodAutoscalers after, s"},
+		{"Functions woken by messages"},
+		{"first replica after p50, s"},
+		{"p99, s"},
+		{"max, s"},
 		{"woken to more than one replica"},
 	}
 	settings := ""

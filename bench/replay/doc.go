@@ -3,8 +3,8 @@
 
 // Command replay compares the simulator with reality. The real half is kubectl pap bench run --local: a real Pulsar
 // broker, a real control plane with its HPA controller, the adapter as it ships, KEDA, and replicas that are Pulsar
-// consumers. This command simulates each contender of those scenarios with the same messages, and compares replica-hours
-// and late messages.
+// consumers. This command simulates each contender of those scenarios with the same messages, and compares
+// replica-hours and late messages.
 //
 //	make bench-replay                         three scenarios, about 30 minutes
 //	go run ./bench/replay -results bench/out/replay -scenarios examples/bench/step.yaml
