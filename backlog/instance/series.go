@@ -149,20 +149,22 @@ func parse(line []byte) (s series, wanted bool, err error) {
 	return s, true, nil
 }
 
-// processStart is a series of Prometheus' libraries for Java and Python: when the process began.
+// processStart is a series of Prometheus' libraries for Java and Python: when the process began, in Unix seconds.
 const processStart = "process_start_time_seconds"
 
 // parseStart returns when the process began, from its line; zero for other lines and for what is no time.
 func parseStart(line []byte) time.Time {
 	text, is := bytes.CutPrefix(line, []byte(processStart+" "))
+	if !is {
+		return time.Time{}
+	}
+	const milli = 1000
 	seconds, err := number(text)
-	if !is || err != nil || !(seconds > 0 && seconds < maxExact/milli) {
+	if err != nil || !(seconds > 0 && seconds < maxExact/milli) {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(seconds * milli))
 }
-
-const milli = 1000
 
 // number parses the value; a timestamp or an exemplar may follow.
 func number(text []byte) (float64, error) {

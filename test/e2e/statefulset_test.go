@@ -85,15 +85,15 @@ func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, 
 	return set
 }
 
-// TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes at each step: the function takes half a
-// second for a message. Its first instance has prefetched the backlog before others join.
+// TestScalingStatefulSetsOfTheFunctionWorker has a backlog of several minutes at each step: the function takes a second
+// for a message, and less later. Its first instance has prefetched the backlog before others join.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
 	o := onPodWorker(t)
 	const name, topic, messages = "crop", "persistent://public/default/crop-in", 1000
 	require.NoError(t, o.CreateTopic(t.Context(), topic, 0))
 	config := o.function(name, topic) // with Pulsar's receive queue of 1,000
-	config["parallelism"], config["userConfig"] = 1, slower(config, "500000")
+	config["parallelism"], config["userConfig"] = 1, slower(config, "1000000")
 	o.addFunction(t, config)
 	set := o.awaitSet(t, config, topic, 1, "")
 
@@ -179,7 +179,7 @@ func starved(p *v1alpha1.AutoscalingPolicy) bool {
 }
 
 // advisedQueue waits until a policy says that 2 of 3 replicas have no messages, and returns the receiverQueueSize that it
-// advises: 2 s of the work of a replica that takes half a second for a message.
+// advises: 2 s of the work of a replica that takes a second for a message.
 func advisedQueue(t *testing.T, policy string) (queue int) {
 	t.Helper()
 	var without, replicas, holding, held int
@@ -197,7 +197,7 @@ func advisedQueue(t *testing.T, policy string) (queue int) {
 	t.Log(without, replicas, holding, held, queue)
 	require.Equal(t, 1, holding)
 	require.Greater(t, held, 500, "of 1000 that it received within the last minutes")
-	require.InDelta(t, 4, queue, 2, "a busy machine may take longer for a message")
+	require.InDelta(t, 2, queue, 1, "a busy machine may take longer for a message")
 	return queue
 }
 
