@@ -97,7 +97,8 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 	}
 	p.Status.Start = &v1alpha1.ReplicaStart{
 		Replicas: 12, TotalSeconds: 52,
-		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, PackageSeconds: new(int32(12)), ProgramSeconds: 30,
+		SchedulingSeconds: 2, InitContainersSeconds: 3, ContainersSeconds: 5, PackageSeconds: new(int32(12)),
+		ProgramSeconds: 30,
 	}
 	return p
 }

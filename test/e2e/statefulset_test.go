@@ -128,7 +128,8 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	before := learnedBy(t, p.Name)
 	o.publish(t, topic, messages) // a slow machine needs minutes for each step
 	o.update(t, name, map[string]any{
-		"userConfig": slower(config, "400000"), "inputSpecs": map[string]any{topic: map[string]any{"receiverQueueSize": queue}},
+		"userConfig": slower(config, "400000"),
+		"inputSpecs": map[string]any{topic: map[string]any{"receiverQueueSize": queue}},
 	})
 	set = o.awaitSet(t, config, topic, 3, set.UID)
 	step("the autoscaler made them 3 again after an update of the function")
@@ -178,8 +179,8 @@ func starved(p *v1alpha1.AutoscalingPolicy) bool {
 	return met != nil && met.Reason == v1alpha1.ReasonReplicasStarved
 }
 
-// advisedQueue waits until a policy says that 2 of 3 replicas have no messages, and returns the receiverQueueSize that it
-// advises: 2 s of the work of a replica that takes a second for a message.
+// advisedQueue waits until a policy says that 2 of 3 replicas have no messages, and returns the receiverQueueSize that
+// it advises: 2 s of the work of a replica that takes a second for a message.
 func advisedQueue(t *testing.T, policy string) (queue int) {
 	t.Helper()
 	var without, replicas, holding, held int
