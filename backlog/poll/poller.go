@@ -178,6 +178,21 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backl
 	return result
 }
 
+// watch runs a job, and calls watching once it sees new messages.
+func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(maxWatch)*(1+p.config.Jitter())/2))
+	defer cancel()
+	return p.config.Watcher.Watch(ctx, j.Topic(), watching)
+}
+
+// stoppable is the context of a job, which ends if the job watches and is dropped.
+func (s *schedule) stoppable(ctx context.Context, j backlog.Job) context.Context {
+	if one := s.slots[j]; one.topic != nil {
+		ctx, one.stop = context.WithCancel(ctx)
+	}
+	return ctx
+}
+
 func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) (backlog.TopicSample, error) {
 	request := p.feed.NextRequest(topic, time.Now())
 	sample, err := p.config.Source.Fetch(timed, topic, request)

@@ -4,7 +4,6 @@
 package poll
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -106,21 +105,6 @@ func watchJob(topic backlog.Job, index int) backlog.Job {
 		j.Name += "-partition-" + strconv.Itoa(index)
 	}
 	return j
-}
-
-// watch runs a job, and calls watching once it sees new messages.
-func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(maxWatch)*(1+p.config.Jitter())/2))
-	defer cancel()
-	return p.config.Watcher.Watch(ctx, j.Topic(), watching)
-}
-
-// stoppable is the context of a job, which ends if the job watches and is dropped.
-func (s *schedule) stoppable(ctx context.Context, j backlog.Job) context.Context {
-	if one := s.slots[j]; one.topic != nil {
-		ctx, one.stop = context.WithCancel(ctx)
-	}
-	return ctx
 }
 
 // isRefusal reports whether only a user can make watching succeed.

@@ -82,8 +82,8 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 			func() int { return int(decoding.Load()) },
 		},
 		{
-			"pulsar_autoscaler_readers", "Partitions of topics without replicas of which the broker reports the next message " +
-				"(--wake-by-push).",
+			"pulsar_autoscaler_readers",
+			"Partitions of topics without replicas of which the broker reports the next message.",
 			readers.Subscribed,
 		},
 	} {

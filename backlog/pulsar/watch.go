@@ -18,7 +18,7 @@ import (
 // broker is an allowed host as any other.
 func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
 	at, watched := s.now(), false
-	broker, err := s.broker(ctx, partition)
+	broker, err := s.client.broker(ctx, partition)
 	if err == nil {
 		err = s.readers.Read(ctx, broker, partition.Name, func() {
 			watched = true
@@ -36,14 +36,14 @@ func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching fu
 }
 
 // broker looks up the owner of the partition, and the credentials for it.
-func (s *Source) broker(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
+func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
 	a, err := topicAddress(partition)
 	if err != nil {
 		return reader.Broker{}, err
 	}
 	a.path, a.owned = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), false
 	var plain, secure string
-	err = s.client.get(ctx, a, callLookup, "", func(r io.Reader) (err error) {
+	err = c.get(ctx, a, callLookup, "", func(r io.Reader) (err error) {
 		plain, secure, err = decodeLookup(r)
 		return err
 	})
@@ -60,10 +60,10 @@ func (s *Source) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 			a.base.Host, scheme, a.subject)
 	}
 	u = &url.URL{Scheme: scheme, Host: u.Host}
-	if why := s.client.barred(a.cluster, u); why != "" {
+	if why := c.barred(a.cluster, u); why != "" {
 		return reader.Broker{}, backlog.Errorf(backlog.ErrHostNotAllowed, "%s %s", backlog.Quote(u.Host), why)
 	}
-	shown, err := s.client.credentials.Authenticate(ctx, a.cluster.Access)
+	shown, err := c.credentials.Authenticate(ctx, a.cluster.Access)
 	if err != nil {
 		return reader.Broker{}, noCredentials(a, err)
 	}

@@ -157,7 +157,7 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 		})
 	}
 	reads("2")
-	require.NoError(t, f.PublishBurst(t.Context(), 1))
+	require.NoError(t, f.PublishBurst(t.Context(), 10))
 	f.AwaitReplicas(t, 1, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	reads("0")
