@@ -57,7 +57,7 @@ type Config struct {
 	Workloads int
 	// Watcher reports messages of topics that wake replicas before they are due. Nil for none.
 	Watcher Watcher
-	// Watches is the maximum number of partitions that are watched; with Watcher.
+	// Watches is the maximum number of partitions that are watched; 0 without Watcher.
 	Watches int
 }
 
@@ -72,8 +72,6 @@ func New(config Config) (*Poller, error) {
 		return nil, fmt.Errorf("poller: Timeout is %s, must be above 0 and at most 1m", config.Timeout)
 	case config.PerCluster < 1 || config.PerCluster > 1000:
 		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
-	case config.Watcher != nil && config.Watches < 1:
-		return nil, fmt.Errorf("poller: Watches is %d, must be at least 1", config.Watches)
 	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
 		return nil, fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
 	}
