@@ -49,7 +49,7 @@ func (r *Readers) Close() { _ = r.running.Wait() } // they return no error
 // on, and returns nil after the first message, or when the broker ends the subscription. An error means that there was
 // none, or that the context has ended.
 func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscribed func()) error {
-	c := r.acquire(broker)
+	c := r.acquire(ctx, broker)
 	defer r.release(c)
 	select {
 	case <-c.opened:
@@ -92,12 +92,12 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 }
 
 // acquire returns the connection to the broker with its credentials, perhaps a new one.
-func (r *Readers) acquire(broker Broker) *connection {
+func (r *Readers) acquire(ctx context.Context, broker Broker) *connection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.connections[broker]
 	if c == nil {
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive its first reader
 		c = &connection{
 			broker: broker, dial: r.dial, timeout: r.timeout, stop: stop,
 			opened: make(chan struct{}), ended: make(chan struct{}), events: map[uint64]chan command{},

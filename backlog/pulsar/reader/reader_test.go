@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -33,7 +34,11 @@ func brokerWith(access string) Broker {
 // reads starts a reader, and returns its end.
 func reads(ctx context.Context, r *Readers, broker Broker, topic string) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- r.Read(ctx, broker, topic, func() {}) }() //nolint:forbidigo // the test waits for it
+	var group errgroup.Group
+	group.Go(func() error {
+		ended <- r.Read(ctx, broker, topic, func() {})
+		return nil
+	})
 	synctest.Wait()
 	return ended
 }
