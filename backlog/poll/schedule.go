@@ -100,7 +100,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 		wakes := s.watches > 0 && c.Pace.Wakes() && !existing.pace.Wakes() // its partitions are needed
 		existing.unwanted, existing.pace, existing.tenants = false, c.Pace, c.Tenants
 		if !c.Pace.Wakes() {
-			s.unwatchAll(existing)
+			s.unwatch(existing)
 		}
 		s.advance(existing, now)
 		if c.Soon || wakes {
@@ -137,7 +137,7 @@ func (s *schedule) waitOf(one *slot) time.Duration {
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
-	s.unwatchAll(one)
+	s.unwatch(one)
 	if one.state != onTimeline {
 		one.unwanted, one.rerun = true, false
 		if one.stop != nil {

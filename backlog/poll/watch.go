@@ -56,7 +56,8 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 	for j := range one.watched {
 		if _, exists := exist[j]; !exists && sample.Incomplete == nil {
-			s.unwatch(one, j)
+			delete(one.watched, j)
+			s.drop(s.slots[j])
 		}
 	}
 	if one.watched == nil {
@@ -73,16 +74,10 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 }
 
-// unwatch drops a job of a topic.
-func (s *schedule) unwatch(one *slot, j backlog.Job) {
-	delete(one.watched, j)
-	s.drop(s.slots[j])
-}
-
-// unwatchAll drops the jobs of a topic that needs none.
-func (s *schedule) unwatchAll(one *slot) {
+// unwatch drops the jobs of a topic that needs none.
+func (s *schedule) unwatch(one *slot) {
 	for j := range one.watched {
-		s.unwatch(one, j)
+		s.drop(s.slots[j])
 	}
 	one.watched = nil
 }
