@@ -61,8 +61,6 @@ type Config struct {
 	Kubernetes *Kubernetes
 	// JVMFlags are added to the broker's and override them, e.g. "-Xmx2g".
 	JVMFlags []string
-	// StartTimeout bounds the time until the broker is ready; 0 is 4 minutes.
-	StartTimeout time.Duration
 }
 
 func (c Config) validate() error {
@@ -76,8 +74,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("broker.Config.Worker is %d: it must be WorkerOn or WorkerOff", c.Worker)
 	case c.Kubernetes != nil && c.Worker == WorkerOff:
 		return errors.New("broker.Config.Kubernetes is set: it needs Worker to be WorkerOn")
-	case c.StartTimeout < 0:
-		return fmt.Errorf("broker.Config.StartTimeout is %s: it must be 0 (%s) or more", c.StartTimeout, startTimeout)
 	}
 	return nil
 }
@@ -102,9 +98,6 @@ type Broker struct {
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
-	}
-	if config.StartTimeout == 0 {
-		config.StartTimeout = startTimeout
 	}
 	kit, err := jdk.Find()
 	if err != nil {
@@ -185,7 +178,7 @@ func (b *Broker) run(ctx context.Context) error {
 		return err
 	}
 	b.client.CloseIdleConnections() // those of the previous start
-	ctx, cancel := context.WithTimeout(ctx, b.config.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := b.awaitReady(ctx, b.Process()); err != nil {
 		b.Kill()

@@ -32,9 +32,6 @@ const (
 
 // Config configures the control plane. The zero value is usable.
 type Config struct {
-	// Dir gets data, certificates, kubeconfigs and logs, and is not removed; it must not hold an older cluster. Empty is a
-	// temporary directory that Stop removes.
-	Dir string
 	// HPASyncPeriod is the sync period of the HPA controller; 0 is 15 s, the default of Kubernetes.
 	HPASyncPeriod time.Duration
 	// Progress gets the progress of a build of the binaries; nil is none.
@@ -56,7 +53,6 @@ type Config struct {
 type Cluster struct {
 	config  Config
 	dir     string
-	ownDir  bool
 	ports   ports
 	ids     identities
 	rest    *rest.Config
@@ -123,23 +119,9 @@ func prepare(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) makeDir() error {
-	c.dir = c.config.Dir
-	if c.dir == "" {
-		c.ownDir = true
-		dir, err := os.MkdirTemp("", "pulsar-autoscaler-cluster-")
-		if err != nil {
-			return fmt.Errorf("making the directory of the cluster: %w", err)
-		}
-		c.dir = dir
-	}
-	dir, err := filepath.Abs(c.dir)
-	if err != nil {
+func (c *Cluster) makeDir() (err error) {
+	if c.dir, err = os.MkdirTemp("", "pulsar-autoscaler-cluster-"); err != nil {
 		return fmt.Errorf("making the directory of the cluster: %w", err)
-	}
-	c.dir = dir
-	if _, err := os.Stat(filepath.Join(c.dir, "etcd")); err == nil {
-		return fmt.Errorf("cluster.Config.Dir %s holds an older cluster: give a directory without one", c.dir)
 	}
 	for _, name := range []string{"etcd", "pki", "kubeconfigs", "logs"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o700); err != nil { // etcd requires 0700
@@ -149,11 +131,8 @@ func (c *Cluster) makeDir() error {
 	return nil
 }
 
-func (c *Cluster) removeDir() {
-	if c.ownDir {
-		_ = os.RemoveAll(c.dir) // leftovers are a few MB in the temporary directory
-	}
-}
+// removeDir leaves a few MB in the temporary directory if it fails.
+func (c *Cluster) removeDir() { _ = os.RemoveAll(c.dir) }
 
 // writeFiles creates certificates, ports, kubeconfigs and clients.
 func (c *Cluster) writeFiles() error {
@@ -218,7 +197,7 @@ func (c *Cluster) checkClient() (*http.Client, error) {
 	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
 }
 
-// Stop kills all processes and removes a temporary directory. It may be called again, from any goroutine. A graceful
+// Stop kills all processes and removes their directory. It may be called again, from any goroutine. A graceful
 // end would keep nothing of value, and takes the API server seconds.
 func (c *Cluster) Stop() {
 	c.stopOnce.Do(func() {

@@ -126,11 +126,4 @@ func TestStartRefuses(t *testing.T) {
 		_, err := Start(t.Context(), Config{Binaries: unused, HPASyncPeriod: -time.Second})
 		require.ErrorContains(t, err, "HPASyncPeriod is -1s: it must be 0 (15s) or more")
 	})
-	t.Run("the directory of an older cluster", func(t *testing.T) {
-		config := Config{Binaries: unused, Dir: t.TempDir()}
-		_, err := prepare(t.Context(), config)
-		require.NoError(t, err)
-		_, err = Start(t.Context(), config)
-		require.ErrorContains(t, err, "holds an older cluster: give a directory without one")
-	})
 }

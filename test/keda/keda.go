@@ -31,8 +31,8 @@ const (
 type Config struct {
 	// Binaries are the programs; empty is what binaries.BuildKEDA returns.
 	Binaries binaries.KEDA
-	// OperatorFlags and MetricsServerFlags come last and override earlier ones, e.g. "--kube-api-qps=50".
-	OperatorFlags, MetricsServerFlags []string
+	// OperatorFlags come last and override earlier ones, e.g. "--kube-api-qps=50".
+	OperatorFlags []string
 	// OperatorEnv entries ("KEY=value") are the operator's, e.g. "KEDA_HTTP_DEFAULT_TIMEOUT=1000".
 	OperatorEnv []string
 	// Progress gets the progress of a build of the binaries; nil is none.
@@ -113,7 +113,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 		ready: metricsServerReady(c), MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
 		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: service, Path: config.Binaries.MetricsServer, Env: own,
-			Args:    append(metricsServerFlags(c, port, serving), config.MetricsServerFlags...),
+			Args:    metricsServerFlags(c, port, serving),
 			LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
 		}),
 	}

@@ -29,8 +29,7 @@ type Consumer struct {
 	ready      chan struct{}
 	done       chan struct{}
 	kill, stop context.CancelFunc
-	service    atomic.Int64 // time.Duration
-	failEvery  atomic.Int64
+	service    atomic.Int64    // time.Duration
 	pace       pacer           // used by run only
 	output     pulsar.Producer // used by run only; nil without an output
 
@@ -52,9 +51,6 @@ func (c *Consumer) MetricsURL() string { return c.server.url }
 
 // SetServiceTime changes the cost of the messages after the one in process; negative is 0.
 func (c *Consumer) SetServiceTime(cost time.Duration) { c.service.Store(int64(max(0, cost))) }
-
-// SetFailEvery makes every n-th call fail; 0 or less is never.
-func (c *Consumer) SetFailEvery(n int) { c.failEvery.Store(int64(max(0, n))) }
 
 // Stop finishes and acknowledges the message in process, then disconnects. When ctx ends first it does as Kill, and so
 // it ends a consumer that hangs.
@@ -156,7 +152,7 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 		return false
 	}
 	done := time.Now()
-	every := c.failEvery.Load()
+	every := int64(c.in.FailEvery)
 	failed := every > 0 && n%every == 0
 	c.metrics.end(done.Sub(begun), failed)
 	if failed {

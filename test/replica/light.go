@@ -71,7 +71,6 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 		ready: make(chan struct{}), done: make(chan struct{}), kill: kill, stop: stop,
 	}
 	c.service.Store(int64(in.ServiceTime))
-	c.failEvery.Store(int64(in.FailEvery))
 	l.running.Go(func() { c.run(ctx, stopping) })
 	return c, nil
 }
