@@ -23,8 +23,8 @@ const WaitLimit = 5 * time.Minute
 type Condition = func(ctx context.Context) (holds bool, detail string, err error)
 
 // WaitFor calls the condition at once and then at the interval until it holds. An error is not the end: a call fails
-// while its server starts or stalls. The error after the end of ctx, or after 5 minutes without a deadline, has the last
-// detail and error. what completes "waiting for ...".
+// while its server starts or stalls. The error after the end of ctx, or after 5 minutes without a deadline, has the
+// last detail and error. what completes "waiting for ...".
 func WaitFor(ctx context.Context, what string, every time.Duration, holds Condition) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc

@@ -115,7 +115,9 @@ func TestWaitForKeepsTheCauseWhenTheLastCallIsCutShort(t *testing.T) {
 func TestWaitReadyEndsWithTheProcess(t *testing.T) {
 	p, err := proc.Start(t.Context(), proc.Config{Name: "kettle", Path: "sh", Args: []string{"-c", "echo no water; exit 3"}})
 	require.NoError(t, err)
-	err = WaitReady(t.Context(), p, func(context.Context) (bool, string, error) { return false, "the kettle is cold", nil })
+	err = WaitReady(t.Context(), p, func(context.Context) (bool, string, error) {
+		return false, "the kettle is cold", nil
+	})
 	require.ErrorIs(t, err, errEnded)
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "the kettle is cold")

@@ -28,7 +28,7 @@ const (
 // Deployment returns a Deployment with pods that run the instance as plain consumers, without Function Mesh.
 func Deployment(namespace, name string, replicas int32, in replica.Instance) (*appsv1.Deployment, error) {
 	in.Plain = true
-	text, err := json.Marshal(in)
+	text, err := json.Marshal(in) //nolint:musttag // both ends are here
 	if err != nil {
 		return nil, fmt.Errorf("encoding the instance of Deployment %s: %w", name, err)
 	}
@@ -80,7 +80,7 @@ func (d deployments) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // consumer returns the replica of a Deployment's pod.
 func (i *instances) consumer(pod *corev1.Pod) (*pods.Workload, error) {
 	var in replica.Instance
-	if err := json.Unmarshal([]byte(pod.Annotations[annotationConsumer]), &in); err != nil {
+	if err := json.Unmarshal([]byte(pod.Annotations[annotationConsumer]), &in); err != nil { //nolint:musttag // as above
 		return nil, fmt.Errorf("decoding annotation %s of pod %s: %w", annotationConsumer, pod.Name, err)
 	}
 	return i.workload(client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[labelDeployment]}, in), nil

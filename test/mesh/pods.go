@@ -59,7 +59,7 @@ func (i *instances) find(ctx context.Context, pod *corev1.Pod) (*pods.Workload, 
 	}
 	in, err := i.configure(ctx, c, ordinal)
 	if err != nil {
-		return nil, pods.Waiting{Reason: "CreateContainerConfigError", Err: err}
+		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
 	return i.workload(client.ObjectKeyFromObject(function), in), nil
 }

@@ -34,20 +34,20 @@ type pod struct {
 // find returns the container of a pod, once its image and its volumes are there.
 func (n *Node) find(ctx context.Context, object *corev1.Pod) (*pods.Workload, error) {
 	if err := unsupported(object); err != nil {
-		return nil, pods.Waiting{Reason: "CreateContainerConfigError", Err: err}
+		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	found, err := n.images.find(ctx, object.Spec.Containers[0].Image)
 	if err != nil {
-		return nil, pods.Waiting{Reason: "ErrImagePull", Err: err}
+		return nil, pods.WaitingError{Reason: "ErrImagePull", Err: err}
 	}
 	p := &pod{node: n, object: object, number: n.number, image: found}
 	p.dir = filepath.Join(n.dir, "pod-"+string(object.UID))
 	p.volumes = pods.NewVolumes(n.client, object, filepath.Join(p.dir, "volumes"))
 	p.object.Status.HostIP, p.object.Status.PodIP = Gateway, fmt.Sprintf("10.244.0.%d", firstAddress+n.number%mostPods)
 	if err := p.volumes.Fill(ctx); err != nil {
-		return nil, pods.Waiting{Reason: "ContainerCreating", Err: fmt.Errorf("MountVolume.SetUp failed: %w", err)}
+		return nil, pods.WaitingError{Reason: "ContainerCreating", Err: fmt.Errorf("MountVolume.SetUp failed: %w", err)}
 	}
 	n.number++
 	return &pods.Workload{
@@ -61,15 +61,15 @@ func (n *Node) find(ctx context.Context, object *corev1.Pod) (*pods.Workload, er
 func (p *pod) start(ctx context.Context, restarts int32) (pods.Container, error) {
 	uid, gid, err := identity(p.object, p.image.config)
 	if err != nil {
-		return nil, pods.Waiting{Reason: "CreateContainerConfigError", Err: err}
+		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
 	becomes, err := p.container(ctx, restarts)
 	if err != nil {
-		return nil, pods.Waiting{Reason: "CreateContainerConfigError", Err: err}
+		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
 	process, err := p.run(ctx, becomes, isolate(uid, gid), restarts)
 	if err != nil {
-		return nil, pods.Waiting{Reason: "RunContainerError", Err: err}
+		return nil, pods.WaitingError{Reason: "RunContainerError", Err: err}
 	}
 	return pods.Process(process, ""), nil
 }

@@ -38,17 +38,19 @@ const (
 // ErrNotYet means that a pod does not start yet. Its status stays.
 var ErrNotYet = errors.New("the pod does not start yet")
 
-// Waiting is why a container does not start, as in its state.
-type Waiting struct {
+// WaitingError is why a container does not start, as in its state.
+type WaitingError struct {
 	Reason string
 	Err    error
 }
 
-func (w Waiting) Error() string { return w.Reason + ": " + w.Err.Error() }
+func (w WaitingError) Error() string { return w.Reason + ": " + w.Err.Error() }
 
-func (w Waiting) Unwrap() error { return w.Err }
+func (w WaitingError) Unwrap() error { return w.Err }
 
 // Container is one run of a pod's container. A replica.Replica is one.
+//
+//nolint:interfacebloat // the life of a container; replica.Replica has them too
 type Container interface {
 	// Ready is closed when the container runs. It is ready then, or once its probes succeed.
 	Ready() <-chan struct{}
@@ -66,7 +68,7 @@ type Workload struct {
 	Of client.ObjectKey
 	// Address of the pod.
 	Address string
-	// Start starts the container after that many restarts. A Waiting as its error is the state of the container.
+	// Start starts the container after that many restarts. A WaitingError as its error is the state of the container.
 	Start func(ctx context.Context, restarts int32) (Container, error)
 	// Refresh is called at times while the container runs, and Remove after the end of the pod; nil are no calls.
 	Refresh func(ctx context.Context)
@@ -79,13 +81,13 @@ type Config struct {
 	REST *rest.Config
 	// Options changes those of the manager, such as the pods in its cache; nil changes nothing.
 	Options func(*ctrl.Options)
-	// Find returns what a pod runs, nil for a pod that does not run here, ErrNotYet or a Waiting. The runner calls it again
-	// after an error.
+	// Find returns what a pod runs, nil for a pod that does not run here, ErrNotYet or a WaitingError. The runner calls
+	// it again after an error.
 	Find func(ctx context.Context, pod *corev1.Pod) (*Workload, error)
 	// Log gets errors and containers that end by themselves; the zero value logs nothing.
 	Log logr.Logger
-	// Backoff is the pause before the first restart of a container. It doubles up to 30 s until the container is ready; 0 is
-	// 1 s (a kubelet's is 10 s).
+	// Backoff is the pause before the first restart of a container. It doubles up to 30 s until the container is ready;
+	// 0 is 1 s (a kubelet's is 10 s).
 	Backoff time.Duration
 	// Grace is the grace period of pods without a node, and of all at the end; 0 kills.
 	Grace time.Duration
@@ -226,7 +228,7 @@ func (r *Runner) follow(ctx context.Context, pod *corev1.Pod) (ctrl.Result, erro
 		return r.result(0, pod, r.report(ctx, pod, found))
 	}
 	workload, err := r.config.Find(ctx, pod.DeepCopy())
-	var waiting Waiting
+	var waiting WaitingError
 	switch {
 	case errors.Is(err, ErrNotYet):
 		return ctrl.Result{RequeueAfter: retryStale}, nil

@@ -24,7 +24,7 @@ const annotationPort = "prometheus.io/port"
 
 // waitingFor is the state of a container that ended or could not start.
 func waitingFor(err error) (reason, message string) {
-	var waiting Waiting
+	var waiting WaitingError
 	if errors.As(err, &waiting) {
 		return waiting.Reason, waiting.Err.Error()
 	}

@@ -52,8 +52,8 @@ type state struct {
 // counts reports whether the history has the unit as ready.
 func (u *unit) counts() bool { return u.state.ready && !u.halted }
 
-// start runs a container for the pod until stop. Only values of the caller's ctx are used, not its end. A second call for
-// the pod changes nothing. The container of a new pod of the same name starts after the end of the old one's.
+// start runs a container for the pod until stop. Only values of the caller's ctx are used, not its end. A second call
+// for the pod changes nothing. The container of a new pod of the same name starts after the end of the old one's.
 func (r *Runner) start(ctx context.Context, key client.ObjectKey, pod *corev1.Pod, workload Workload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,8 +26,9 @@ func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: "def
 func testRunner() *Runner { return newRunner(nil, Config{Grace: 30 * time.Second}) }
 
 // startPod starts a pod that runs containers of the fake.
-func startPod(t *testing.T, r *Runner, fake *fakeStarts, name string, uid types.UID, id int) {
+func startPod(t *testing.T, r *Runner, fake *fakeStarts, name string, uid types.UID) {
 	t.Helper()
+	id := int(name[len(name)-1] - '0')
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
 	}
@@ -117,9 +118,9 @@ func TestARunnerRunsOneContainerPerPodAndAccountsForItsTime(t *testing.T) {
 		defer r.close()
 		begin := time.Now()
 		r.Desire(function, 2)
-		startPod(t, r, fake, "f-function-0", "a", 0)
-		startPod(t, r, fake, "f-function-1", "b", 1)
-		startPod(t, r, fake, "f-function-1", "b", 1) // the same pod again
+		startPod(t, r, fake, "f-function-0", "a")
+		startPod(t, r, fake, "f-function-1", "b")
+		startPod(t, r, fake, "f-function-1", "b") // the same pod again
 		synctest.Wait()
 		require.ElementsMatch(t, []int{0, 1}, fake.alive())
 		require.Equal(t, Sample{Time: begin, Desired: 2, Started: 2, Ready: 2}, r.Last(function))
@@ -137,7 +138,7 @@ func TestARunnerRunsOneContainerPerPodAndAccountsForItsTime(t *testing.T) {
 		r.close()
 		require.Empty(t, fake.alive())
 		require.Equal(t, (17+12)*time.Second, r.ReplicaTime(function, time.Now()))
-		startPod(t, r, fake, "f-function-2", "c", 2)
+		startPod(t, r, fake, "f-function-2", "c")
 		synctest.Wait()
 		require.Empty(t, fake.alive(), "a closed runner starts nothing")
 	})
@@ -148,7 +149,7 @@ func TestARunnerRestartsAReplicaThatEndsByItself(t *testing.T) {
 		fake, begun := &fakeStarts{}, time.Now()
 		r := testRunner()
 		defer r.close()
-		startPod(t, r, fake, "f-function-0", "a", 0)
+		startPod(t, r, fake, "f-function-0", "a")
 		synctest.Wait()
 		fake.all()[0].kill()
 		synctest.Wait()
@@ -178,7 +179,7 @@ func TestARunnerWaitsLongerAfterEachStartThatFails(t *testing.T) {
 			return errors.New("no such topic")
 		}}
 		r := testRunner()
-		startPod(t, r, fake, "f-function-0", "a", 0)
+		startPod(t, r, fake, "f-function-0", "a")
 		time.Sleep(62 * time.Second)
 		r.close()
 		s := time.Second
@@ -191,9 +192,9 @@ func TestARunnerStartsAPodOnlyWhenTheReplicaOfItsPredecessorIsGone(t *testing.T)
 		fake := &fakeStarts{stopTime: 3 * time.Second}
 		r := testRunner()
 		defer r.close()
-		startPod(t, r, fake, "f-function-0", "a", 0)
+		startPod(t, r, fake, "f-function-0", "a")
 		synctest.Wait()
-		startPod(t, r, fake, "f-function-0", "b", 0) // the deletion of the former was not seen
+		startPod(t, r, fake, "f-function-0", "b") // the deletion of the former was not seen
 		time.Sleep(2 * time.Second)
 		require.Len(t, fake.all(), 1)
 		_, ok := r.look(key("f-function-0"), "a")
@@ -209,7 +210,7 @@ func TestARunnerKillsAReplicaThatDoesNotEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeStarts{stopTime: time.Hour}
 		r := testRunner()
-		startPod(t, r, fake, "f-function-0", "a", 0)
+		startPod(t, r, fake, "f-function-0", "a")
 		synctest.Wait()
 		begin := time.Now()
 		r.StopOf(function)
@@ -224,7 +225,7 @@ func TestARunnerDoesNotCallAReplicaReadyThatNeverConsumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeStarts{lazy: true}
 		r := testRunner()
-		startPod(t, r, fake, "f-function-0", "a", 0)
+		startPod(t, r, fake, "f-function-0", "a")
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, r.Last(function).Started)
 		require.Zero(t, r.Last(function).Ready)

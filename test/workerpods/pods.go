@@ -82,7 +82,7 @@ func (w *worker) find(_ context.Context, pod *corev1.Pod) (*pods.Workload, error
 	return &pods.Workload{Address: podIP, Start: func(ctx context.Context, _ int32) (pods.Container, error) {
 		mounted, err := w.mount(ctx, pod, command)
 		if err != nil {
-			return nil, pods.Waiting{Reason: "ContainerCreating", Err: err}
+			return nil, pods.WaitingError{Reason: "ContainerCreating", Err: err}
 		}
 		ports, err := proc.FreePorts(2)
 		if err != nil {
