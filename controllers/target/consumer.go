@@ -113,7 +113,9 @@ func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.Sc
 }
 
 // cached finds a Deployment or StatefulSet.
-func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
+func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target,
+	error,
+) {
 	object, err := r.Object(ctx, kind, namespace, ref.Name)
 	if err != nil || object == nil {
 		return nil, err

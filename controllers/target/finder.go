@@ -101,8 +101,8 @@ func unsupported(format string, args ...any) error {
 
 // notInstalled says that a kind of Function Mesh does not exist, with the fix.
 func notInstalled(kind string) error {
-	return unsupported("kind %s of %s is not installed in this cluster: install Function Mesh (the adapter notices within "+
-		"%s)", kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
+	return unsupported("kind %s of %s is not installed in this cluster: install Function Mesh (the adapter notices "+
+		"within %s)", kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
 }
 
 // target decodes an object and adds its subscription. The subscription of the policy takes precedence.

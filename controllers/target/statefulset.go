@@ -173,6 +173,7 @@ func measurable(object *unstructured.Unstructured) error {
 	case owner != "":
 		return Invalidf("StatefulSet %s is controlled by %s: request the metrics of that", object.GetName(), owner)
 	default:
-		return Invalidf("Pulsar's function worker did not create StatefulSet %s: %s", object.GetName(), function.ErrNoInstance)
+		return Invalidf("Pulsar's function worker did not create StatefulSet %s: %s", object.GetName(),
+			function.ErrNoInstance)
 	}
 }

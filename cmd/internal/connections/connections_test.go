@@ -231,7 +231,8 @@ func TestABrokerReceivesTheCredentialsOfItsConnection(t *testing.T) {
 	require.NoError(t, err)
 	w.write(ca, "is yet to come")
 	_, err = w.Credentials(t.Context(), cluster.Access)
-	require.ErrorContains(t, err, "caFile of connection east: "+ca+": it has no certificate: it must be PEM with at least one")
+	require.ErrorContains(t, err,
+		"caFile of connection east: "+ca+": it has no certificate: it must be PEM with at least one")
 	w.write(ca, string(certificate))
 	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), Credentials: w.Before(&fakeObjects{})})
 	require.NoError(t, err)
