@@ -65,7 +65,9 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 	var changes []backlog.Change
 	for j := range exist {
-		one.watched[j] = one.watched[j]
+		if _, known := one.watched[j]; !known {
+			one.watched[j] = false
+		}
 		changes = append(changes, backlog.Change{Job: j, Wanted: true, Soon: s.slots[j] == nil, Tenants: one.tenants})
 	}
 	s.apply(changes, now)

@@ -19,6 +19,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
+// places of jobs that watch.
+const places = 4
+
 // fakeWatcher watches until the test publishes.
 type fakeWatcher struct {
 	// mu guards the rest.
@@ -94,11 +97,11 @@ func atZero(pace backlog.Pace, topics ...string) backlog.Subscription {
 }
 
 // watching runs a poller with a watcher in a bubble of synctest.
-func watching(t *testing.T, store *backlog.Store, source poll.Source, watcher poll.Watcher, watches int, body func()) {
+func watching(t *testing.T, store *backlog.Store, source poll.Source, watcher *fakeWatcher, body func()) {
 	t.Helper()
 	run(t, poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 16,
-		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher, Watches: watches,
+		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher, Watches: places,
 	}, func(*poll.Poller) { body() })
 }
 
@@ -112,7 +115,7 @@ func TestAMessageMakesItsTopicDueAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, watcher := newStore(t), newFakeSource(), newFakeWatcher()
 		store.Track("shop/a", atZero(backlog.Waking, orders))
-		watching(t, store, source, watcher, 10, func() {
+		watching(t, store, source, watcher, func() {
 			pass(time.Second)
 			require.Equal(t, []string{orders}, watcher.watched())
 			fetched := source.times(topic(orders))
@@ -148,7 +151,7 @@ func TestAWatchedTopicIsFetchedLessOften(t *testing.T) {
 				source.backlog = test.backlog
 				watcher.refuse(test.refuses)
 				store.Track("shop/a", atZero(backlog.Quick, orders))
-				watching(t, store, source, watcher, 10, func() {
+				watching(t, store, source, watcher, func() {
 					pass(20 * time.Second)
 					before := len(source.times(topic(orders)))
 					pass(time.Minute)
@@ -169,7 +172,7 @@ func TestAFunctionThatWakesIsNotWatched(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, watcher := newStore(t), newFakeWatcher()
 				store.Track("shop/a", atZero(backlog.Quick, orders))
-				watching(t, store, newFakeSource(), watcher, 10, func() {
+				watching(t, store, newFakeSource(), watcher, func() {
 					pass(time.Second)
 					require.Equal(t, []string{orders}, watcher.watched())
 					change(store)
@@ -200,7 +203,7 @@ func TestRefusedWatchesPauseForLong(t *testing.T) {
 				store, watcher := newStore(t), newFakeWatcher()
 				watcher.refuse(test.refuses)
 				store.Track("shop/a", atZero(backlog.Waking, orders))
-				watching(t, store, newFakeSource(), watcher, 10, func() {
+				watching(t, store, newFakeSource(), watcher, func() {
 					pass(9 * time.Minute)
 					require.Len(t, watcher.started(orders), test.attempts)
 					watcher.refuse(nil)
@@ -214,14 +217,13 @@ func TestRefusedWatchesPauseForLong(t *testing.T) {
 
 func TestPlacesOfWatchesAreSharedByNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const places = 4
 		store, watcher := newStore(t), newFakeWatcher()
 		var many []string
 		for i := range 20 {
 			many = append(many, fmt.Sprintf("persistent://public/default/many-%02d", i))
 		}
 		store.Track("crowd/a", atZero(backlog.Waking, many...))
-		watching(t, store, newFakeSource(), watcher, places, func() {
+		watching(t, store, newFakeSource(), watcher, func() {
 			pass(time.Second)
 			require.Len(t, watcher.watched(), places)
 
@@ -238,7 +240,7 @@ func TestPartitionsAreWatchedSingly(t *testing.T) {
 		store, watcher := newStore(t), newFakeWatcher()
 		source := &partitioned{fakeSource: newFakeSource(), indexes: []int{0, 1}}
 		store.Track("shop/a", atZero(backlog.Waking, orders))
-		watching(t, store, source, watcher, 10, func() {
+		watching(t, store, source, watcher, func() {
 			pass(time.Second)
 			require.Equal(t, []string{orders + "-partition-0", orders + "-partition-1"}, watcher.watched())
 

@@ -26,10 +26,10 @@ func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching fu
 			watching()
 		})
 	}
-	switch {
-	case watched || ctx.Err() != nil:
-		return nil
-	case err != nil:
+	if watched || ctx.Err() != nil {
+		err = nil
+	}
+	if err != nil {
 		s.client.metrics.refuse(callSubscribe, err)
 	}
 	return err

@@ -27,15 +27,19 @@ func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 	}{
 		"an address that is allowed": {
 			`{"brokerUrl":"pulsar://` + closed + `","brokerUrlTls":null,"httpUrl":"http://elsewhere"}`,
-			[]string{"pulsar://" + closed}, backlog.ErrUnreachable, "unreachable: " + closed + ": connection refused", "unreachable",
+			[]string{"pulsar://" + closed},
+			backlog.ErrUnreachable, "unreachable: " + closed + ": connection refused", "unreachable",
 		},
 		"an address that is not": {
-			`{"brokerUrl":"pulsar://` + closed + `"}`, []string{"pulsar://127.0.0.1:2", "http://" + closed},
+			`{"brokerUrl":"pulsar://` + closed + `"}`,
+			[]string{"pulsar://127.0.0.1:2", "http://" + closed},
 			backlog.ErrHostNotAllowed, "host not allowed: " + closed + " is not an allowed Pulsar host: add it to " +
 				allowedHostsFix, "host_not_allowed",
 		},
 		"credentials without TLS": {
-			`{"brokerUrl":"pulsar://` + closed + `"}`, []string{closed}, backlog.ErrHostNotAllowed,
+			`{"brokerUrl":"pulsar://` + closed + `"}`,
+			[]string{closed},
+			backlog.ErrHostNotAllowed,
 			"host not allowed: " + closed + " gets the autoscaler's own credentials over https only: use its https URL, or " +
 				"add pulsar://" + closed + " to " + allowedHostsFix + ", which sends them in clear text", "host_not_allowed",
 		},

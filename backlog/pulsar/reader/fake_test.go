@@ -63,7 +63,7 @@ func (f *fakeBroker) dial(_ context.Context, _, address string) (net.Conn, error
 			}
 			if err != nil {
 				f.set(func() { delete(f.conns, ours) })
-				return nil
+				return err
 			}
 		}
 	})

@@ -66,8 +66,8 @@ func (b body) string(field protowire.Number, value string) body {
 
 // frame encodes a command.
 func frame(k kind, b body) []byte {
-	base := body{}.number(1, uint64(k)).string(k, string(b))
-	size := uint32(len(base)) //nolint:gosec // a name of a topic and a token
+	base := body{}.number(1, uint64(k)).string(k, string(b)) //nolint:gosec // a constant above 0
+	size := uint32(len(base))                                //nolint:gosec // a name of a topic and a token
 	framed := binary.BigEndian.AppendUint32(nil, size+4)
 	return append(binary.BigEndian.AppendUint32(framed, size), base...)
 }
@@ -113,6 +113,7 @@ func decode(base []byte) (c command, err error) {
 			c.code = value
 		case 3:
 			c.text = string(bytes)
+		default:
 		}
 	})
 	if err != nil {

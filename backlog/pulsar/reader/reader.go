@@ -72,7 +72,8 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 			return answer.refused(topic)
 		}
 	case <-late.C:
-		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.URL.Host, topic, r.timeout)
+		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.URL.Host, topic,
+			r.timeout)
 	case <-c.ended:
 		return c.why
 	case <-ctx.Done():
