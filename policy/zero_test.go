@@ -208,7 +208,8 @@ func TestReplicasWakeByAThresholdWithoutACapacity(t *testing.T) {
 			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
-			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}, backlogStrategy(50)}, 8,
+			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}, backlogStrategy(50)},
+			8,
 			"woken from zero: 380 backlog / 50 per replica = 7.60",
 		},
 		"within maxReplicas": {

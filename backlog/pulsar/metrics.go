@@ -29,7 +29,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_source_requests_total",
-			Help: "Requests to Pulsar's admin service, by call and result. Call subscribe goes to brokers.",
+			Help: "Requests to Pulsar, by call and result. Call subscribe goes to brokers.",
 		}, []string{"call", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_request_duration_seconds",

@@ -65,7 +65,7 @@ func TestAChangeOfParallelismSendsThatAlone(t *testing.T) {
 			require.Equal(t, []changed{{http.MethodPut, part, "application/json", `{"parallelism":5}`}}, sent.seen)
 			require.Equal(t, "Bearer hunter2", broker.request(0).Header.Get("Authorization"))
 			require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP pulsar_autoscaler_source_requests_total Requests to Pulsar's admin service, by call and result.
+# HELP pulsar_autoscaler_source_requests_total Requests to Pulsar, by call and result. Call subscribe goes to brokers.
 # TYPE pulsar_autoscaler_source_requests_total counter
 pulsar_autoscaler_source_requests_total{call="parallelism",result="ok"} 1
 `), "pulsar_autoscaler_source_requests_total"))

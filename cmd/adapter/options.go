@@ -51,8 +51,8 @@ type Options struct {
 	PolicyMetrics metrics.Level
 }
 
-// authorizedTTL is how long an access review counts, as for the API server's own webhooks. The library's 10 s is less than
-// the 15 s after which an HPA asks again, so that each request of one would cost the API server a review.
+// authorizedTTL is how long an access review counts, as for the API server's own webhooks. The library's 10 s is less
+// than the 15 s after which an HPA asks again, so that each request of one would cost the API server a review.
 const authorizedTTL = 5 * time.Minute
 
 // defaultPort is 10250 because private clusters let the control plane reach nodes and pods on 443 and 10250 only, and

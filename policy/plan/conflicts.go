@@ -72,23 +72,6 @@ func (r ConflictingAutoscaler) ofFunctionMesh(target *Target) bool {
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
-// noAutoscalerConflicts names all conflicting autoscalers, the first with its effect and the fix.
-func noAutoscalerConflicts(target *Target, conflicting []ConflictingAutoscaler) *Violation {
-	if len(conflicting) == 0 {
-		return nil
-	}
-	first := conflicting[0]
-	message := first.String() + first.consequence(target) + ": " + conflictFix(first)
-	if len(conflicting) > 1 {
-		var others []string
-		for _, r := range conflicting[1:] {
-			others = append(others, r.String())
-		}
-		message += "; so does " + strings.Join(others, ", so does ")
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonConflictingAutoscaler, message}
-}
-
 // String names the autoscaler and its target.
 func (r ConflictingAutoscaler) String() string {
 	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)

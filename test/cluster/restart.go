@@ -35,5 +35,7 @@ func (c *Cluster) run(ctx context.Context, component component, check *http.Clie
 	c.mu.Lock()
 	c.components[component.name] = p
 	c.mu.Unlock()
-	return WaitReady(ctx, p, func(ctx context.Context) (bool, string, error) { return Answers(ctx, check, component.ready) })
+	return WaitReady(ctx, p, func(ctx context.Context) (bool, string, error) {
+		return Answers(ctx, check, component.ready)
+	})
 }

@@ -113,7 +113,9 @@ func TestWaitForKeepsTheCauseWhenTheLastCallIsCutShort(t *testing.T) {
 }
 
 func TestWaitReadyEndsWithTheProcess(t *testing.T) {
-	p, err := proc.Start(t.Context(), proc.Config{Name: "kettle", Path: "sh", Args: []string{"-c", "echo no water; exit 3"}})
+	p, err := proc.Start(t.Context(), proc.Config{
+		Name: "kettle", Path: "sh", Args: []string{"-c", "echo no water; exit 3"},
+	})
 	require.NoError(t, err)
 	err = WaitReady(t.Context(), p, func(context.Context) (bool, string, error) {
 		return false, "the kettle is cold", nil

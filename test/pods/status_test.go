@@ -20,25 +20,30 @@ func TestTheStatusIsThatOfAKubelet(t *testing.T) {
 		want  corev1.ContainerStatus // without its name
 	}{
 		"a pod that is created": {
-			state{begun: at, reason: "ContainerCreating"}, corev1.PodPending,
+			state{begun: at, reason: "ContainerCreating"},
+			corev1.PodPending,
 			corev1.ContainerStatus{Started: new(false), State: waitingState("ContainerCreating", "")},
 		},
 		"a container that its probes have not accepted": {
-			state{begun: at, since: at, ran: true, running: true, address: "10.0.0.1"}, corev1.PodRunning,
+			state{begun: at, since: at, ran: true, running: true, address: "10.0.0.1"},
+			corev1.PodRunning,
 			corev1.ContainerStatus{Started: new(false), State: runningState(at)},
 		},
 		"a ready container": {
 			state{begun: at, since: at, ran: true, running: true, started: true, ready: true, address: "10.0.0.1"},
-			corev1.PodRunning, corev1.ContainerStatus{Started: new(true), Ready: true, State: runningState(at)},
+			corev1.PodRunning,
+			corev1.ContainerStatus{Started: new(true), Ready: true, State: runningState(at)},
 		},
 		"a container that ended by itself": {
 			state{begun: at, since: at, ran: true, restarts: 2, reason: "CrashLoopBackOff", address: "10.0.0.1"},
-			corev1.PodRunning, corev1.ContainerStatus{
+			corev1.PodRunning,
+			corev1.ContainerStatus{
 				Started: new(false), RestartCount: 2, State: waitingState("CrashLoopBackOff", ""),
 			},
 		},
 		"a pod that cannot start": {
-			state{reason: "CreateContainerConfigError", message: "no ConfigMap"}, corev1.PodPending,
+			state{reason: "CreateContainerConfigError", message: "no ConfigMap"},
+			corev1.PodPending,
 			corev1.ContainerStatus{Started: new(false), State: waitingState("CreateContainerConfigError", "no ConfigMap")},
 		},
 	} {
