@@ -21,5 +21,5 @@
 // CPU is the time of the process, so it holds beside other work, too. Ages are of the series of --policy-metrics=Full,
 // which the shipped flags leave out: a second replica has them after it took over.
 //
-// Floor 3. It does not judge the numbers.
+// Layer 3. It does not judge the numbers.
 package main
