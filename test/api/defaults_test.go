@@ -115,7 +115,7 @@ func TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults(t *testing.T)
 	before := broken.DeepCopy()
 	broken.SetLabels(map[string]string{"team": "shop"})
 	require.NoError(t, people.Patch(t.Context(), broken, client.MergeFrom(before)),
-		"ratcheting: what did not change is not judged anew")
+		"ratcheting: what did not change is not validated again")
 	before = broken.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(broken.Object, int64(1), "spec", "maxReplicas"))
 	require.ErrorContains(t, people.Patch(t.Context(), broken, client.MergeFrom(before)),

@@ -21,7 +21,7 @@ func TestStrategiesHaveTheirParametersAndNoOthers(t *testing.T) {
 			fields{"type": "Utilization", "utilization": fields{}},
 		), ""},
 		"none at all":            {strategies(), "should have at least 1 items"},
-		"one that nobody knows":  {strategies(fields{"type": "CPU"}), `Unsupported value: "CPU"`},
+		"an unknown one":         {strategies(fields{"type": "CPU"}), `Unsupported value: "CPU"`},
 		"one without a type":     {strategies(fields{"backlogPerReplica": five}), "type: Required value"},
 		"a backlog with nothing": {strategies(fields{"type": "BacklogPerReplica"}), backlog},
 		"a rate with nothing":    {strategies(fields{"type": "RatePerReplica"}), rate},

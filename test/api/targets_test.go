@@ -109,7 +109,7 @@ func TestFunctionsOfAWorkerAreNamedInPulsarsWords(t *testing.T) {
 			workerPolicy(fields{"namespace": strings.Repeat("a", 254)}, nil),
 			"may not be more than 253",
 		},
-		"of a kind nobody knows": {
+		"of an unknown kind": {
 			workerPolicy(fields{"kind": "FunctionMesh"}, nil),
 			`Unsupported value: "FunctionMesh"`,
 		},

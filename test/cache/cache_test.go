@@ -87,7 +87,7 @@ func TestFillSaysThatAnotherProcessBuildsAndGivesUpWithItsContext(t *testing.T) 
 		cancel()
 	})
 	_, err = Fill(ctx, "tool-v1", progress, func(context.Context, string) error {
-		return errors.New("built although somebody else holds the lock")
+		return errors.New("built although another process holds the lock")
 	})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -211,7 +211,7 @@ func read(t *testing.T, folder string) kustomized {
 	return k
 }
 
-// TestImagesAreSetInOnePlace by the user: until then nothing can be pulled by a name that is somebody's.
+// TestImagesAreSetInOnePlace: the user sets them. Until then no image has the name of another project's.
 func TestImagesAreSetInOnePlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		folder string

@@ -69,7 +69,7 @@ func rightsOf(t *testing.T, roles []*rbacv1.ClusterRole) map[string][]string {
 	return granted
 }
 
-// Each right is one that somebody has to grant, so one more is to be a decision.
+// A user has to grant each right, so that none is added unnoticed.
 func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 	granted := rightsOf(t, all[*rbacv1.ClusterRole](t))
 	require.Equal(t, map[string][]string{

@@ -33,7 +33,7 @@ func authSecret(name, params string) *corev1.Secret {
 func addLocked(t *testing.T, s *secured, name, secret string) {
 	t.Helper()
 	require.NoError(t, s.CreateSubscription(t.Context(), securedTopic, "public/default/"+name, broker.Latest))
-	addStill(t, mesh.KindFunction, name, s.Broker, map[string]any{
+	addWithoutReplicas(t, mesh.KindFunction, name, s.Broker, map[string]any{
 		"input": map[string]any{"topics": []any{securedTopic}}, "pulsar": map[string]any{"authSecret": secret},
 	})
 }

@@ -43,7 +43,7 @@ func testBatchSource(t *testing.T) {
 	require.NoError(t,
 		scene.Broker.CreateSubscription(t.Context(), tasks, "BatchSourceExecutor-public/default/"+name, broker.Earliest))
 	fill(t, pulsarClient(t, scene.Broker, ""), tasks, 30)
-	addStill(t, mesh.KindSource, name, scene.Broker, map[string]any{
+	addWithoutReplicas(t, mesh.KindSource, name, scene.Broker, map[string]any{
 		"output":            map[string]any{"topic": "crawled"},
 		"batchSourceConfig": map[string]any{"discoveryTriggererClassName": "shop.Daily"},
 	})

@@ -43,7 +43,7 @@ func testPatternSignals(t *testing.T) {
 	add("in-parted", 3, 30)
 	add("out", 0, 1000)
 	for name, input := range functions {
-		addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{"input": input})
+		addWithoutReplicas(t, mesh.KindFunction, name, scene.Broker, map[string]any{"input": input})
 	}
 	for name := range functions {
 		aggregated(t).awaits(t, mesh.KindFunction, name, 130)

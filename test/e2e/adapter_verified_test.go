@@ -29,7 +29,7 @@ func testSharedSubscription(t *testing.T) {
 	connected := pulsarClient(t, scene.Broker, "")
 	others := map[string]string{"castor": "pollux", "pollux": "castor"}
 	for name := range others {
-		addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
+		addWithoutReplicas(t, mesh.KindFunction, name, scene.Broker, map[string]any{
 			"input": map[string]any{"topics": []any{"disputed-in"}}, "subscriptionName": subscription,
 		})
 		consumer, err := connected.Subscribe(pulsar.ConsumerOptions{
@@ -54,7 +54,7 @@ func testSharedSubscription(t *testing.T) {
 func testSubscriptionType(t *testing.T) {
 	const name = "strict"
 	subscribed(t, name+"-in", "public/default/"+name)
-	addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
+	addWithoutReplicas(t, mesh.KindFunction, name, scene.Broker, map[string]any{
 		"input": map[string]any{"topics": []any{name + "-in"}}, "processingGuarantee": "effectively_once",
 	})
 	advise(t, name, nil)

@@ -180,7 +180,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		topic := broker.TopicName(name)
 		require.NoError(t, b.CreateTopic(t.Context(), topic, 0))
 		require.NoError(t, b.CreateSubscription(t.Context(), topic, "public/default/"+name, broker.Earliest))
-		addStill(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
+		addWithoutReplicas(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
 		scaleByHand(t, scene, name, int32(count))
 		actuator := v1alpha1.ActuatorHPA
 		if name[:5] == "out-d" {

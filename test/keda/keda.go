@@ -174,11 +174,11 @@ func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, str
 		if err != nil {
 			return false, "", fmt.Errorf("making a client: %w", err)
 		}
-		const nobody = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/none"
+		const none = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/none"
 		const patience = 5 * time.Second // without an operator the server waits for a minute
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		body, err := clientset.RESTClient().Get().AbsPath(nobody).Param("labelSelector",
+		body, err := clientset.RESTClient().Get().AbsPath(none).Param("labelSelector",
 			"scaledobject.keda.sh/name=nobody").DoRaw(ctx)
 		detail := fmt.Sprintf("%s %v", body, err)
 		return strings.Contains(detail, "not found") && strings.Contains(detail, "nobody"), detail, nil

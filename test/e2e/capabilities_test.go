@@ -196,7 +196,7 @@ func anOperatorThatIsStoppedIsTold(t *testing.T, o owned) {
 	o.AwaitReplicas(t, 5, 5)
 }
 
-func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
+func TestCapabilitiesOfTheRealAPIServer(t *testing.T) {
 	t.Parallel()
 	onStage(t)
 	wanted := []string{

@@ -31,8 +31,8 @@ func create(t *testing.T, object client.Object) {
 	t.Cleanup(func() { remove(t, object) })
 }
 
-// addStill adds a Function, Sink or Source without replicas: the test controls its subscription.
-func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string]any) {
+// addWithoutReplicas adds a Function, Sink or Source without replicas: the test controls its subscription.
+func addWithoutReplicas(t *testing.T, kind, name string, b *broker.Broker, spec map[string]any) {
 	t.Helper()
 	create(t, mesh.PulsarConfig(stage.Namespace, name+"-pulsar", b.AdminURL(), b.ServiceURL()))
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
