@@ -4,8 +4,6 @@
 package target
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -60,14 +58,14 @@ func commands(containers any) []any {
 	return kept
 }
 
-// picked are some keys of a JSON object.
+// picked are some keys of a JSON object, in a map of their size: a map from which keys were deleted stays large.
 func picked(object any, keys ...string) map[string]any {
 	fields, _ := object.(map[string]any)
-	wanted := map[string]bool{}
+	kept := make(map[string]any, len(keys))
 	for _, key := range keys {
-		wanted[key] = true
+		if value, exists := fields[key]; exists {
+			kept[key] = value
+		}
 	}
-	kept := maps.Clone(fields)
-	maps.DeleteFunc(kept, func(key string, _ any) bool { return !wanted[key] })
 	return kept
 }
