@@ -77,6 +77,9 @@ func (t SubscriptionType) with(other SubscriptionType) (one, another Subscriptio
 // NotPartitioned is the index of the only partition of a topic that is not partitioned.
 const NotPartitioned = -1
 
+// PartitionSuffix separates a topic's name and the index of a partition.
+const PartitionSuffix = "-partition-"
+
 // TopicSample is one answer about one topic.
 type TopicSample struct {
 	// At is when the request was sent: the answer is at least as new.

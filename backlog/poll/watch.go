@@ -99,7 +99,7 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 func watchJob(topic backlog.Job, index int) backlog.Job {
 	j := backlog.Job{Kind: backlog.WatchKind, Cluster: topic.Cluster, Name: topic.Name}
 	if index != backlog.NotPartitioned {
-		j.Name += "-partition-" + strconv.Itoa(index)
+		j.Name += backlog.PartitionSuffix + strconv.Itoa(index)
 	}
 	return j
 }

@@ -97,14 +97,11 @@ func (a address) resource(call callName, query string) string {
 	return resource
 }
 
-// partitionSuffix separates a topic's name and the index of a partition.
-const partitionSuffix = "-partition-"
-
 // position is the address of one entry of a subscription's backlog; the first one is 1.
 func (a address) position(partition int, subscription string, position int64) address {
 	if partition != backlog.NotPartitioned {
-		a.path += partitionSuffix + strconv.Itoa(partition)
-		a.subject += partitionSuffix + strconv.Itoa(partition)
+		a.path += backlog.PartitionSuffix + strconv.Itoa(partition)
+		a.subject += backlog.PartitionSuffix + strconv.Itoa(partition)
 	}
 	a.path += "/subscription/" + url.QueryEscape(subscription) + "/position/" + strconv.FormatInt(position, 10)
 	return a

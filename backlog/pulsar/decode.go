@@ -132,7 +132,7 @@ func eachPartition(s *scanner, read func(key []byte) error) (partitions number, 
 
 // partitionIndex accepts only the canonical form of each index, so that no index occurs twice.
 func partitionIndex(key, name string) (index int, ok bool) {
-	digits, ok := strings.CutPrefix(key, name+partitionSuffix)
+	digits, ok := strings.CutPrefix(key, name+backlog.PartitionSuffix)
 	if !ok {
 		return 0, false
 	}

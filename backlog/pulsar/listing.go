@@ -71,12 +71,12 @@ func baseLength(name []byte) int {
 	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {
 		index--
 	}
-	digits, base := len(name)-index, index-len(partitionSuffix)
+	digits, base := len(name)-index, index-len(backlog.PartitionSuffix)
 	if digits == 0 || digits > 9 || (digits > 1 && name[index] == '0') || base < 0 {
 		return len(name)
 	}
-	for i := range len(partitionSuffix) {
-		if name[base+i] != partitionSuffix[i] {
+	for i := range len(backlog.PartitionSuffix) {
+		if name[base+i] != backlog.PartitionSuffix[i] {
 			return len(name)
 		}
 	}

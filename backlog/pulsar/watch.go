@@ -67,8 +67,11 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	if err != nil {
 		return reader.Broker{}, noCredentials(a, err)
 	}
-	b := reader.Broker{URL: *u, Access: a.cluster.Access}
+	b := reader.Broker{Host: u.Host, Access: a.cluster.Access}
 	b.Method, b.Secret, b.TLS = shown.Handshake()
+	if scheme == brokerScheme {
+		b.TLS = nil
+	}
 	return b, nil
 }
 

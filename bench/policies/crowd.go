@@ -80,7 +80,8 @@ func (c *crowd) burst(now time.Time) {
 	c.begun = now
 }
 
-// follow records spec.replicas of the Functions until ctx ends.
+// follow records spec.replicas of the Functions until ctx ends. fake.FollowFunctions would be late: it writes a status
+// before it reads the next change.
 func (c *crowd) follow(ctx context.Context, kube client.WithWatch) error {
 	functions := &unstructured.UnstructuredList{}
 	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))

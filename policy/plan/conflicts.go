@@ -49,12 +49,12 @@ func otherProblem(o Observed) (reason, message string) {
 	case len(o.Conflicting) > 0: // all are named, the first with its effect and the fix
 		first := o.Conflicting[0]
 		message = first.String() + first.consequence(target) + ": " + conflictFix(first)
-		for i, r := range o.Conflicting[1:] {
-			separator := ", so does "
-			if i == 0 {
-				separator = "; so does "
-			}
-			message += separator + r.String()
+		var others []string
+		for _, r := range o.Conflicting[1:] {
+			others = append(others, r.String())
+		}
+		if len(others) > 0 {
+			message += "; so does " + strings.Join(others, ", so does ")
 		}
 		return v1alpha1.ReasonConflictingAutoscaler, message
 	}

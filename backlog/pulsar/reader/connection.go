@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/url"
 	"sync"
 	"time"
 
@@ -28,13 +27,13 @@ const (
 
 // Broker is where a reader connects, and as whom. Connections are shared by readers for which it is the same.
 type Broker struct {
-	// URL is pulsar://host:port, or pulsar+ssl:// with TLS.
-	URL url.URL
+	// Host is host:port.
+	Host string
 	// Access names the credentials.
 	Access string
 	// Method and Secret authenticate, as in CommandConnect.
 	Method, Secret string
-	// TLS is used with pulsar+ssl.
+	// TLS of the connection; nil for none.
 	TLS *tls.Config
 }
 
@@ -80,15 +79,16 @@ func (c *connection) run(ctx context.Context) {
 }
 
 func (c *connection) open(ctx context.Context) (net.Conn, error) {
-	conn, err := c.dial(ctx, "tcp", c.broker.URL.Host)
+	conn, err := c.dial(ctx, "tcp", c.broker.Host)
 	if err != nil {
 		return nil, c.unreachable(err)
 	}
-	if c.broker.URL.Scheme != "pulsar+ssl" {
+	if c.broker.TLS == nil {
 		return conn, nil
 	}
 	config := c.broker.TLS.Clone()
-	config.ServerName, config.NextProtos = c.broker.URL.Hostname(), nil
+	config.NextProtos = nil
+	config.ServerName, _, _ = net.SplitHostPort(c.broker.Host) // it was dialed
 	secured := tls.Client(conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
@@ -112,9 +112,9 @@ func (c *connection) authenticate(conn net.Conn, from *bufio.Reader) error {
 	case err != nil:
 		return c.unreachable(err)
 	case answer.kind == failure:
-		return answer.refused(c.broker.URL.Host)
+		return answer.refused(c.broker.Host)
 	case answer.kind != connected:
-		return backlog.Errorf(backlog.ErrProtocol, "%s answers command %d to a connection", c.broker.URL.Host, answer.kind)
+		return backlog.Errorf(backlog.ErrProtocol, "%s answers command %d to a connection", c.broker.Host, answer.kind)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	return nil
@@ -138,7 +138,7 @@ func (c *connection) receive(from *bufio.Reader) error {
 		case err != nil:
 			return c.unreachable(err)
 		case got.kind == authChallenge:
-			return backlog.Errorf(backlog.ErrUnavailable, "%s asks for newer credentials", c.broker.URL.Host)
+			return backlog.Errorf(backlog.ErrUnavailable, "%s asks for newer credentials", c.broker.Host)
 		case got.kind == ping:
 			c.send(frame(pong, nil))
 		case got.kind == message || got.kind == success || got.kind == failure || got.kind == closeConsumer:
@@ -184,7 +184,7 @@ func (c *connection) remove(id uint64) {
 }
 
 func (c *connection) unreachable(err error) error {
-	f := backlog.Errorf(backlog.ErrUnreachable, "%s: %s", c.broker.URL.Host, backlog.ConnectionCause(err, c.timeout))
+	f := backlog.Errorf(backlog.ErrUnreachable, "%s: %s", c.broker.Host, backlog.ConnectionCause(err, c.timeout))
 	f.Cause = err
 	return f
 }

@@ -72,7 +72,7 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 			return answer.refused(topic)
 		}
 	case <-late.C:
-		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.URL.Host, topic,
+		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.Host, topic,
 			r.timeout)
 	case <-c.ended:
 		return c.why

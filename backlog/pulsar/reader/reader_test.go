@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +26,7 @@ const (
 
 func brokerWith(access string) Broker {
 	return Broker{
-		URL: url.URL{Scheme: "pulsar", Host: "broker:6650"}, Access: access, Method: "token", Secret: "secret of " + access,
+		Host: "broker:6650", Access: access, Method: "token", Secret: "secret of " + access,
 	}
 }
 
