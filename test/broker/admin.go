@@ -25,8 +25,10 @@ const (
 	adminTimeout = time.Minute
 	// adminBytes bounds one response; the broker's /metrics is 14 KB per topic.
 	adminBytes = 64 << 20
-	readyPoll  = 100 * time.Millisecond
-	readyCall  = 5 * time.Second
+	// maxAttempts bounds how often a call is made that the metadata store ended.
+	maxAttempts = 5
+	readyPoll   = 100 * time.Millisecond
+	readyCall   = 5 * time.Second
 )
 
 // Position is the start of a new subscription.
@@ -79,16 +81,21 @@ func (b *Broker) send(
 	return response.StatusCode, answer, nil
 }
 
-// demand is Admin for a call that must succeed.
-func (b *Broker) demand(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	status, answer, err := b.Admin(ctx, method, path, body)
-	if err != nil {
-		return nil, err
+// Demand is Admin for a call that must succeed. A standalone's RocksDB gives up creating a ledger whose number waits a
+// second for a lock, as when many topics are created on a slow disk (apache/pulsar#15896): such a call is made again,
+// and what it created before it failed is no conflict.
+func (b *Broker) Demand(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	for attempt := 1; ; attempt++ {
+		status, answer, err := b.Admin(ctx, method, path, body)
+		switch {
+		case err != nil:
+			return nil, err
+		case status/100 == 2, attempt > 1 && status == http.StatusConflict:
+			return answer, nil
+		case attempt == maxAttempts || !bytes.Contains(answer, []byte("Error while using MetaStore")):
+			return nil, fmt.Errorf("%s %s answered %d: %s%s", method, path, status, bytes.TrimSpace(answer), b.explain(answer))
+		}
 	}
-	if status/100 != 2 {
-		return nil, fmt.Errorf("%s %s answered %d: %s%s", method, path, status, bytes.TrimSpace(answer), b.explain(answer))
-	}
-	return answer, nil
 }
 
 // CreateTopic creates a persistent topic, partitioned if partitions is positive. name is
@@ -98,7 +105,7 @@ func (b *Broker) CreateTopic(ctx context.Context, name string, partitions int) e
 	if partitions > 0 {
 		path, body = path+"/partitions", strconv.AppendInt(nil, int64(partitions), 10)
 	}
-	if _, err := b.demand(ctx, http.MethodPut, path, body); err != nil {
+	if _, err := b.Demand(ctx, http.MethodPut, path, body); err != nil {
 		return fmt.Errorf("creating topic %s: %w", name, err)
 	}
 	return nil
@@ -107,7 +114,7 @@ func (b *Broker) CreateTopic(ctx context.Context, name string, partitions int) e
 // DeleteTopic deletes a topic, partitioned or not, with its subscriptions, and disconnects its clients.
 func (b *Broker) DeleteTopic(ctx context.Context, name string) error {
 	path := topicPath(name)
-	answer, err := b.demand(ctx, http.MethodGet, path+"/partitions?checkAllowAutoCreation=false", nil)
+	answer, err := b.Demand(ctx, http.MethodGet, path+"/partitions?checkAllowAutoCreation=false", nil)
 	if err != nil {
 		return fmt.Errorf("deleting topic %s: %w", name, err)
 	}
@@ -120,7 +127,7 @@ func (b *Broker) DeleteTopic(ctx context.Context, name string) error {
 	if found.Partitions > 0 {
 		path += "/partitions"
 	}
-	if _, err := b.demand(ctx, http.MethodDelete, path+"?force=true", nil); err != nil {
+	if _, err := b.Demand(ctx, http.MethodDelete, path+"?force=true", nil); err != nil {
 		return fmt.Errorf("deleting topic %s: %w", name, err)
 	}
 	return nil
@@ -132,7 +139,7 @@ func (b *Broker) CreateSubscription(ctx context.Context, topic, subscription str
 	if position == Latest {
 		body = `{"ledgerId":9223372036854775807,"entryId":9223372036854775807}`
 	}
-	if _, err := b.demand(ctx, http.MethodPut, subscriptionPath(topic, subscription), []byte(body)); err != nil {
+	if _, err := b.Demand(ctx, http.MethodPut, subscriptionPath(topic, subscription), []byte(body)); err != nil {
 		return fmt.Errorf("creating subscription %s on %s: %w", subscription, topic, err)
 	}
 	return nil
@@ -140,7 +147,7 @@ func (b *Broker) CreateSubscription(ctx context.Context, topic, subscription str
 
 // DeleteSubscription deletes a subscription with its consumers.
 func (b *Broker) DeleteSubscription(ctx context.Context, topic, subscription string) error {
-	if _, err := b.demand(ctx, http.MethodDelete, subscriptionPath(topic, subscription)+"?force=true", nil); err != nil {
+	if _, err := b.Demand(ctx, http.MethodDelete, subscriptionPath(topic, subscription)+"?force=true", nil); err != nil {
 		return fmt.Errorf("deleting subscription %s on %s: %w", subscription, topic, err)
 	}
 	return nil
@@ -148,7 +155,7 @@ func (b *Broker) DeleteSubscription(ctx context.Context, topic, subscription str
 
 // Unload unloads the topic with all its partitions: counters restart at 0, the backlog stays.
 func (b *Broker) Unload(ctx context.Context, topic string) error {
-	if _, err := b.demand(ctx, http.MethodPut, topicPath(topic)+"/unload", nil); err != nil {
+	if _, err := b.Demand(ctx, http.MethodPut, topicPath(topic)+"/unload", nil); err != nil {
 		return fmt.Errorf("unloading topic %s: %w", topic, err)
 	}
 	return nil
@@ -211,7 +218,7 @@ func (b *Broker) awaitReady(ctx context.Context, p *proc.Process) error {
 func (b *Broker) is(ctx context.Context, path, answer string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyCall)
 	defer cancel()
-	got, err := b.demand(ctx, http.MethodGet, path, nil)
+	got, err := b.Demand(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
