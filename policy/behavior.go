@@ -48,27 +48,37 @@ func scaleUpRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleUpRules {
 	return *spec.Behavior.ScaleUp
 }
 
-// limit applies behavior to a target. The target has the current number of replicas, and kept is the number that was
-// decided last.
-func (r Raises) limit(in Input, current, kept, target int32, held *Hold) (Raises, int32, *Hold) {
+// limit applies behavior to a target, after the guards that were tried. The target has the current number of replicas,
+// and kept is the number that was decided last.
+func (r Raises) limit(in Input, current, kept, target int32, tried trial) (Raises, int32, trial) {
 	rules := scaleUpRules(in.Spec)
 	after := r.after(rules, in.Now, kept, target)
 	switch {
 	case target < current && ScaleDownDisabled(in.Spec):
-		return after, current, &Hold{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"}
+		tried.held = &Hold{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"}
+		return after, current, tried
 	case target > current && ScaleUpDisabled(in.Spec):
-		return after, current, &Hold{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"}
+		tried.held = &Hold{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"}
+		return after, current, tried
+	case target <= kept:
+		return after, target, tried
 	}
-	if least := smallestWithin(after.Wanted, in.Now, stabilizationWindow(rules)); max(kept, least) < target {
-		target = max(kept, least)
-		held = &Hold{HoldScaleUpStabilized, fmt.Sprintf("%d replicas were enough within "+
-			"behavior.scaleUp.stabilizationWindowSeconds (%d)", target, *rules.StabilizationWindowSeconds)}
+	if window := stabilizationWindow(rules); window > 0 {
+		g := guard{reason: HoldScaleUpStabilized}
+		if least := max(kept, smallestWithin(after.Wanted, in.Now, window)); least < target {
+			target, g.message = least, fmt.Sprintf("%d replicas were enough within "+
+				"behavior.scaleUp.stabilizationWindowSeconds (%d)", least, *rules.StabilizationWindowSeconds)
+		}
+		tried = tried.try(g)
 	}
-	if most := after.allowed(rules, in.Now); max(kept, most) < target {
-		target = max(kept, most)
-		held = &Hold{HoldScaleUpLimit, fmt.Sprintf("behavior.scaleUp.policies allow up to %d replicas now", target)}
+	if len(rules.Policies) > 0 {
+		g := guard{reason: HoldScaleUpLimit}
+		if most := max(kept, after.allowed(rules, in.Now)); most < target {
+			target, g.message = most, fmt.Sprintf("behavior.scaleUp.policies allow up to %d replicas now", most)
+		}
+		tried = tried.try(g)
 	}
-	return after, target, held
+	return after, target, tried
 }
 
 // after are the windows with the last decision and the new target. A stabilization window begins with the replicas that

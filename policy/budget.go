@@ -90,7 +90,7 @@ func (b Budget) at(now time.Time, part time.Duration) Budget {
 // delayed ones do not.
 func latenessKnown(in Input) bool {
 	_, aged := oldestDue(in.Reading)
-	return aged && !failing(in) && in.Reading.Coverage.Complete() && contradiction(in) == nil
+	return aged && !failing(in) && in.Reading.Coverage.Complete() && contradiction(in) == ""
 }
 
 // late is the share of the messages that were late, from 0 to 1.

@@ -76,6 +76,7 @@ func capacity(in Input, state State) recommendation {
 	a.drain = max(a.drain, l.fewest(in, a.needed()))
 	more := a.replicas > in.CurrentReplicas
 	if more && (a.overloaded || l.urgent()) {
+		a.passed = pass(nil, HoldWithinObjective)
 		return a
 	}
 	a.replicas = min(in.CurrentReplicas, a.needed()) // fewer may be enough, although a change needs more at first

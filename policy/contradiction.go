@@ -26,24 +26,24 @@ const (
 	longestSurge = 10 * time.Minute
 )
 
-// lasting is the reason not to remove replicas; nil for none. The counts of the instances are older than Pulsar's, so
-// only a contradiction that outlasts both windows counts.
-func lasting(in Input, c Ongoing) *Hold {
+// lasting is a contradiction that keeps replicas; empty for none. The counts of the instances are older than Pulsar's,
+// so only a contradiction that outlasts both windows counts.
+func lasting(in Input, c Ongoing) string {
 	r := in.Reading
 	if c.Since.IsZero() || r.At.Sub(c.Since) < r.Window+r.Instances.Window {
-		return nil
+		return ""
 	}
 	return contradiction(in)
 }
 
 // contradiction reports that Pulsar's counters cannot be right: messages that instances finished, and those that the
-// backlog grew by, were certainly published, and finished messages were delivered. It is nil if any of the numbers is
+// backlog grew by, were certainly published, and finished messages were delivered. It is empty if any of the numbers is
 // unknown.
-func contradiction(in Input) *Hold {
+func contradiction(in Input) string {
 	r, seconds := in.Reading, in.Reading.Window.Seconds()
 	grown, err := r.GrowthRate.Value()
 	if err != nil {
-		return nil
+		return ""
 	}
 	finished, unknown := r.Instances.ProcessRate.Value()
 	if unknown != nil {
@@ -53,15 +53,15 @@ func contradiction(in Input) *Hold {
 		return sure*seconds > contradictedMessages && sure > contradictedFactor*counted
 	}
 	if counted, err := r.PublishRate.Value(); err == nil && contradicts(finished+grown, counted) {
-		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s published, but the backlog grew by "+
+		return fmt.Sprintf("Pulsar counts %s/s published, but the backlog grew by "+
 			"%s/s and the instances finished %s/s: look for what alters answers of its admin service", short(counted),
-			short(grown), short(finished))}
+			short(grown), short(finished))
 	}
 	if counted, err := r.ProcessRate.Value(); err == nil && contradicts(finished, counted) {
-		return &Hold{HoldContradicted, fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
-			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))}
+		return fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
+			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))
 	}
-	return nil
+	return ""
 }
 
 // confirmed is the reading with a publish and a process rate that the other measurements confirm. Published messages

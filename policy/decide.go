@@ -5,6 +5,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -34,21 +35,13 @@ func Decide(in Input, before State) (Decision, State) {
 	winner := evaluate(in, after)
 	needed := ReplicasAt{in.Now, max(manual, winner.needed())}
 	after.Recommendations = slide(before.Recommendations, needed, longestWindow, 1)
-	target, held := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
-	after.Raises, target, held = before.Raises.limit(in, current, kept, target, held)
-	held = in.explainManualRaise(held, target)
-	if in.Frozen != nil {
-		held = in.Frozen
-	}
-	if held == nil {
-		held = winner.hold
-	}
-	if held == nil && target == kept && winner.strategy == v1alpha1.StrategyCapacity {
-		held = discountedHold(in, after)
-	}
+	target, tried := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
+	after.Raises, target, tried = before.Raises.limit(in, current, kept, target, tried)
+	tried.held = in.explainManualRaise(tried.held, target)
+	tried = tried.with(in, after, winner, target != kept)
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held, Wait: wait(in, Floor{}, after.Capacity), Surplus: surplus,
+		Hold: tried.held, PassedGuards: tried.passed, Wait: wait(in, Floor{}, after.Capacity), Surplus: surplus,
 		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresee(in, after).next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
@@ -91,7 +84,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	}
 	after.ReadAt = in.Reading.At
 	after.Oldest = before.Oldest.learn(in.Reading)
-	contradicted := contradiction(in) != nil
+	contradicted := contradiction(in) != ""
 	after.Contradiction = before.Contradiction.while(contradicted, in.Reading.At)
 	if contradicted {
 		return after, false
@@ -131,57 +124,80 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	return after, saturated
 }
 
-// stabilize returns the target, starting from the replicas that were decided last, and the hold that keeps those. It
+// with adds what is not about a change: frozen replicas, and the holds of the formula. Without a change and a hold, no
+// guard counts as tried.
+func (t trial) with(in Input, after State, winner recommendation, changes bool) trial {
+	switch {
+	case in.Frozen != nil:
+		return trial{held: in.Frozen}
+	case t.held != nil:
+		return t
+	case winner.hold != nil:
+		isHold := func(reason string) bool { return reason == winner.hold.Reason }
+		return trial{slices.DeleteFunc(t.passed, isHold), winner.hold}
+	case changes:
+		return t
+	case winner.strategy == v1alpha1.StrategyCapacity:
+		return trial{held: discountedHold(in, after)}
+	default:
+		return trial{}
+	}
+}
+
+// stabilize returns the target, starting from the replicas that were decided last, and the guards that were tried. It
 // removes replicas only if fresh is true: no earlier decision used the reading.
-func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, held *Hold) {
+func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, tried trial) {
 	current := in.CurrentReplicas
+	tried.passed = winner.passed
 	if current == 0 && in.minReplicas() == 0 {
 		return fromZero(in, after, winner, kept)
 	}
 	if up := winner.replicas; up > kept {
-		if held := holdUp(in, after); held != nil {
-			return kept, held
+		tried = tried.tryUp(in, after)
+		switch held := tried.held; {
+		case held == nil:
+			return up, tried
+		case held.Reason == HoldNotStarting: // new pods may start where current ones do not: scale up for arrivals only
+			return max(kept, min(up, winner.steady)), tried
+		default:
+			return kept, tried
 		}
-		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
-		if held := NotStarting(in.Pods, in.CurrentReplicas, in.Now); held != nil {
-			return max(kept, min(up, winner.steady)), held
-		}
-		return up, nil
 	}
 	if kept > current {
-		return kept, nil
+		return kept, tried
 	}
 	if after.Zero.readyForZero(in) && !winner.foresees {
-		return 0, nil
+		return 0, trial{passed: []string{HoldPartial, HoldStabilizing}} // an exact count, for long enough
 	}
 	wanted := max(1, winner.needed())
 	if wanted >= current {
-		return current, after.Zero.idleHold(in)
+		return current, after.Zero.tryIdle(in, tried)
 	}
-	if held := holdDown(in, after); held != nil {
-		return current, held
-	}
-	target, held = worthwhile(in, after, wanted)
+	target, early := worthwhile(in, after, wanted)
 	if target < current && !fresh {
-		return current, &Hold{HoldStabilizing, "only a new answer from Pulsar removes replicas"}
+		target, early = current, "only a new answer from Pulsar removes replicas"
 	}
-	return target, held
+	tried = tried.tryDown(in, after, early)
+	if tried.held != nil && tried.held.Message != early {
+		return current, tried
+	}
+	return target, tried
 }
 
 // fromZero returns the target without replicas. A pulse that is about to begin also ends the pause after a wake that
 // processed nothing.
-func fromZero(in Input, after State, winner recommendation, kept int32) (target int32, held *Hold) {
-	target, held = after.Zero.wake(in, after)
+func fromZero(in Input, after State, winner recommendation, kept int32) (target int32, tried trial) {
+	target, tried = after.Zero.wake(in, after)
 	switch {
 	case winner.foresees && winner.replicas > target:
-		target, held = winner.replicas, nil
+		target, tried = winner.replicas, trial{passed: winner.passed}
 	case target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
-		target, held = 1, nil // it creates the subscription: messages on that topic are lost meanwhile
+		target, tried = 1, trial{} // it creates the subscription: messages on that topic are lost meanwhile
 	}
 	if target < kept {
-		return kept, nil
+		return kept, trial{}
 	}
-	return target, held
+	return target, tried
 }
 
 // holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At

@@ -9,7 +9,7 @@
 //	                behind the Function (plateau.go), backlog that replicas cannot process (floor.go, consumers.go),
 //	                loads that return (foresight.go, with package forecast), and late messages (budget.go)
 //	  evaluate      the strategies (strategies.go) and the formula (capacity.go); Failover is in partitions.go
-//	  stabilize     scale to zero and wake (zero.go); scale-up: holdUp; scale-down: holdDown and worthwhile, in holds.go
+//	  stabilize     scale to zero and wake (zero.go); tryUp, or tryDown and worthwhile (holds.go)
 //	  limit         how fast replicas may be added, or whether at all (behavior.go)
 //	  bound         minReplicas and maxReplicas (input.go)
 //	State         what the next decision needs (state.go, encode.go), and how often to poll (pace.go)

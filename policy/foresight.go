@@ -123,26 +123,28 @@ func (f foresight) pulse() float64 {
 // untilPulse keeps or removes replicas that are not needed before the next pulse: it is worth their change if they save
 // more than its price, or if that was paid already. It returns false if no pulse is expected, or if behavior.scaleUp
 // may not give them back in time.
-func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (target int32, held *Hold, known bool) {
+func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (target int32, early string,
+	known bool,
+) {
 	in, capacity, limits := f.in, f.state.Capacity, scaleUpRules(f.in.Spec)
 	if ScaleUpDisabled(in.Spec) || len(limits.Policies) > 0 || stabilizationWindow(limits) > 0 {
-		return 0, nil, false
+		return 0, "", false
 	}
 	next, order := f.ahead()
 	if next == nil || capacity == nil || in.Now.After(next.Begin) || in.Now.Sub(f.neededAt(wanted)) < downWindow(in) {
-		return 0, nil, false
+		return 0, "", false
 	}
 	saved := (from - float64(wanted)) * max(0, order.Sub(in.Now).Seconds())
 	if saved >= price {
-		return wanted, nil, true
+		return wanted, "", true
 	}
 	target = min(in.CurrentReplicas, max(paid, replicasFor(next.PerSecond/(maxUtilization*capacity.planned()))))
 	if target == in.CurrentReplicas && target > wanted {
-		held = &Hold{HoldStabilizing, fmt.Sprintf(
+		early = fmt.Sprintf(
 			"%s messages/s are expected at %s: fewer than %d replicas would save %s replica-seconds, and have to save %s",
-			short(next.PerSecond), next.Begin.UTC().Format(time.DateTime), target, short(saved), short(price))}
+			short(next.PerSecond), next.Begin.UTC().Format(time.DateTime), target, short(saved), short(price))
 	}
-	return target, held, true
+	return target, early, true
 }
 
 // neededAt is when more replicas were needed last.

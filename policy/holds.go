@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -18,20 +19,48 @@ const (
 	receivedShare = 0.8
 )
 
-// holdUp returns the reason not to add replicas; nil for none. A flag is not believed while replicas process as much as
-// they can, if blocked ones also continue to receive messages.
-func holdUp(in Input, state State) *Hold {
-	working := atCapacity(in, state.Capacity)
-	switch {
-	case in.Reading.Blocked && (!working || !receiving(in.Reading)):
-		return &Hold{
-			HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
+// guard may keep replicas from a change: it holds if it has a message.
+type guard struct{ reason, message string }
+
+// trial is what became of the guards of a change: the reasons that were tried in this order and did not hold, and the
+// hold; nil if none held.
+type trial struct {
+	passed []string
+	held   *Hold
+}
+
+// pass appends a reason; most decisions try no more than eight.
+func pass(passed []string, reason string) []string {
+	const most = 8
+	return append(slices.Grow(passed, max(0, most-len(passed))), reason)
+}
+
+// try tries guards in order, until one holds. A reason with several guards has passed with the last of them.
+func (t trial) try(guards ...guard) trial {
+	for i, g := range guards {
+		if g.message != "" {
+			t.held = &Hold{g.reason, g.message}
+			return t
 		}
-	case in.Reading.Throttled && !working:
-		return &Hold{HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more"}
-	default:
-		return nil
+		if !slices.ContainsFunc(guards[i+1:], func(later guard) bool { return later.reason == g.reason }) {
+			t.passed = pass(t.passed, g.reason)
+		}
 	}
+	return t
+}
+
+// tryUp tries the reasons not to add replicas. A flag is not believed while replicas process as much as they can, if
+// blocked ones also continue to receive messages.
+func (t trial) tryUp(in Input, state State) trial {
+	working := atCapacity(in, state.Capacity)
+	blocked, throttled := guard{reason: HoldBlocked}, guard{reason: HoldThrottled}
+	if in.Reading.Blocked && (!working || !receiving(in.Reading)) {
+		blocked.message = "dispatch is blocked until consumers acknowledge messages: more replicas would receive none"
+	}
+	if in.Reading.Throttled && !working {
+		throttled.message = "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more"
+	}
+	return t.try(blocked, throttled, guard{HoldNotStarting, NotStarting(in.Pods, in.CurrentReplicas, in.Now)})
 }
 
 // atCapacity reports whether replicas process about as much as they can, by their busy time, or else by their capacity.
@@ -50,61 +79,58 @@ func receiving(r backlog.Reading) bool {
 	return err == nil && unknown == nil && delivered > 0 && delivered >= receivedShare*processed
 }
 
-// NotStarting returns the reason that replicas do not start, so that more would not either; nil if they start or if
-// that is unknown.
-func NotStarting(pods *Pods, replicas int32, now time.Time) *Hold {
+// NotStarting returns why replicas do not start, so that more would not either; empty if they start or if that is
+// unknown.
+func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 	if pods == nil {
-		return nil
+		return ""
 	}
 	many := notStartedShare * float64(replicas)
 	if float64(pods.CrashLooping) > many {
-		return &Hold{HoldNotStarting, fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
-			pods.CrashLooping, replicas)}
+		return fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs", pods.CrashLooping, replicas)
 	}
 	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
-		return &Hold{HoldNotStarting, fmt.Sprintf(
-			"%d of %d replicas have not started for %s: look at the events of their pods",
-			pods.Unready, replicas, since.Truncate(time.Second))}
+		return fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
+			pods.Unready, replicas, since.Truncate(time.Second))
 	}
-	return nil
+	return ""
 }
 
-// holdDown returns the reason not to remove replicas; nil for none.
-func holdDown(in Input, state State) *Hold {
+// tryDown tries the reasons not to remove replicas, of which the last is that it is too early.
+func (t trial) tryDown(in Input, state State, early string) trial {
+	old, unknown := guard{reason: HoldStabilizing}, guard{reason: HoldUnknown}
+	starting, updating := guard{reason: HoldStabilizing}, guard{reason: HoldStabilizing}
 	if age := in.Now.Sub(in.Reading.At); age > in.freshFor() {
-		return &Hold{HoldStabilizing, oldReading(age, in.Reading.Trouble)}
-	}
-	if !in.Reading.Coverage.Complete() {
-		return holdPartial(in)
+		old.message = oldReading(age, in.Reading.Trouble)
 	}
 	if err := unknownLoad(in); err != nil {
-		return &Hold{HoldUnknown, err.Error()}
-	}
-	if held := lasting(in, state.Contradiction); held != nil {
-		return held
+		unknown.message = err.Error()
 	}
 	if s := state.Start; s.Open {
-		return &Hold{HoldStabilizing, fmt.Sprintf(
-			"replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second))}
+		starting.message = fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second))
 	}
 	if in.Pods != nil && in.Pods.Updating {
-		return &Hold{HoldStabilizing, "a rollout is replacing pods"}
+		updating.message = "a rollout is replacing pods"
 	}
-	return nil
+	return t.try(old, guard{HoldPartial, missingParts(in)}, unknown,
+		guard{HoldContradicted, lasting(in, state.Contradiction)}, starting, updating, guard{HoldStabilizing, early})
 }
 
-// holdPartial keeps replicas while some topics or partitions are unknown.
-func holdPartial(in Input) *Hold {
-	return &Hold{HoldPartial, in.Reading.Coverage.Err().Error()}
+// missingParts names the topics or partitions that are unknown; empty for none.
+func missingParts(in Input) string {
+	if in.Reading.Coverage.Complete() {
+		return ""
+	}
+	return in.Reading.Coverage.Err().Error()
 }
 
 // worthwhile returns the least replicas that are worth a change: for at least the stabilization window no more were
 // needed, and since then and the last change the replica-seconds of the others have exceeded its price. A scale-down
-// that the autoscaler has not followed yet may become larger.
-func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) {
+// that the autoscaler has not followed yet may become larger. The message says why it is too early for some.
+func worthwhile(in Input, state State, wanted int32) (target int32, early string) {
 	current := in.CurrentReplicas
 	if ceiling := state.Plateau.Ceiling(); ceiling < current && wanted <= ceiling {
-		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
+		return ceiling, "" // at once: a plateau shows when fewer replicas process as much
 	}
 	from, window := float64(state.Decided.from(current)), downWindow(in)
 	price, since, unchanged := state.price(in, from), in.Now.Add(-longestWindow), in.Now.Sub(state.Decided.At)
@@ -117,16 +143,15 @@ func worthwhile(in Input, state State, wanted int32) (target int32, held *Hold) 
 		}
 		since = needed.At
 	}
-	if until, held, known := foresee(in, state).untilPulse(from, wanted, target, price); known {
-		return until, held
+	if until, early, known := foresee(in, state).untilPulse(from, wanted, target, price); known {
+		return until, early
 	}
 	if target > wanted {
 		largest := state.Recommendations[0]
-		held = &Hold{HoldStabilizing, fmt.Sprintf(
-			"%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first", wanted,
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))}
+		early = fmt.Sprintf("%d replicas are enough, %d were needed %s ago: fewer have to save %s replica-seconds first",
+			wanted, largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), short(price))
 	}
-	return target, held
+	return target, early
 }
 
 const (

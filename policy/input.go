@@ -133,6 +133,8 @@ type Decision struct {
 	CappedBy string
 	// Hold is the reason that the recommendation was not followed; nil if it was.
 	Hold *Hold
+	// PassedGuards are the reasons to hold that were tried in this order and did not hold; empty if no change was wanted.
+	PassedGuards []string
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
 	// Service is how the reading compares with the latency objective.

@@ -52,7 +52,8 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 
 // limit keeps a recommendation below the ceiling. During a verification replicas may grow for arrivals only.
 func (p Plateau) limit(a recommendation, kept int32) recommendation {
-	if p.Stage == Verifying && a.replicas > kept {
+	more := a.replicas > kept
+	if p.Stage == Verifying && more {
 		most := kept
 		if !p.Doubtful {
 			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Replicas)))
@@ -62,17 +63,22 @@ func (p Plateau) limit(a recommendation, kept int32) recommendation {
 			a.hold = &Hold{HoldUnverified, "it is unknown yet whether the last replicas added process more"}
 		}
 	}
-	ceiling := p.Ceiling()
-	if ceiling == 0 {
-		return a
+	if more && a.hold == nil {
+		a.passed = pass(a.passed, HoldUnverified)
 	}
-	if a.replicas > ceiling {
+	ceiling := p.Ceiling()
+	switch {
+	case ceiling > 0 && a.replicas > ceiling:
 		a.hold = &Hold{HoldIneffective, fmt.Sprintf(
 			"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
 			short(p.Reference.Processed))}
 		a.replicas = ceiling
+	case more && a.hold == nil:
+		a.passed = pass(a.passed, HoldIneffective)
 	}
-	a.steady, a.drain = min(a.steady, ceiling), min(a.drain, ceiling)
+	if ceiling > 0 {
+		a.steady, a.drain = min(a.steady, ceiling), min(a.drain, ceiling)
+	}
 	return a
 }
 
@@ -185,7 +191,9 @@ type recommendation struct {
 	cappedBy string
 	// unknown is true if the strategy could not compute a number.
 	unknown bool
-	hold    *Hold
+	// passed and hold are the guards of the formula against more replicas, as in a trial.
+	passed []string
+	hold   *Hold
 }
 
 // needed is the number that a scale-down keeps.

@@ -56,7 +56,7 @@ func (z Zero) learn(in Input, before State) Zero {
 // learnIdle learns whether the Function is idle. quiet means that all rates are 0, busy that one is above 0.
 func (z Zero) learnIdle(in Input, before State, quiet, busy bool) Zero {
 	unseen := in.Now.Sub(z.IdleAt) > in.freshFor() || in.Reading.At.Sub(before.ReadAt) > in.freshFor()
-	contradicted := contradiction(in) != nil
+	contradicted := contradiction(in) != ""
 	switch idle := quiet && empty(in, before.Floor) && !contradicted; {
 	case idle && (z.IdleSince.IsZero() || unseen):
 		z.IdleSince, z.IdleAt = in.Now, in.Now
@@ -117,19 +117,20 @@ func (z Zero) readyForZero(in Input) bool {
 		z.IdleAt.Equal(in.Now)
 }
 
-// idleHold is the reason that an idle Function keeps its last replica.
-func (z Zero) idleHold(in Input) *Hold {
-	ready, err := in.Reading.Ready.LowerBound()
-	switch {
-	case in.minReplicas() > 0 || in.CurrentReplicas > 1:
-		return nil
-	case !in.Reading.Coverage.Complete() && (err != nil || ready < 1):
-		return holdPartial(in)
-	case z.IdleSince.IsZero():
-		return nil
+// tryIdle tries what keeps the last replica of an idle Function.
+func (z Zero) tryIdle(in Input, before trial) trial {
+	if in.minReplicas() > 0 || in.CurrentReplicas > 1 {
+		return before
 	}
-	return &Hold{HoldStabilizing, fmt.Sprintf("idle for %s: scales to zero after %s",
-		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
+	partial := guard{HoldPartial, missingParts(in)}
+	if ready, err := in.Reading.Ready.LowerBound(); err == nil && ready >= 1 {
+		partial.message = ""
+	}
+	if partial.message == "" && z.IdleSince.IsZero() {
+		return before // it is not idle
+	}
+	return before.try(partial, guard{HoldStabilizing, fmt.Sprintf("idle for %s: scales to zero after %s",
+		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))})
 }
 
 // aboutZero is the decision with the equation of one about zero, if it is not empty and no strategy foresees replicas.
@@ -167,30 +168,34 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 }
 
 // wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
-func (z Zero) wake(in Input, state State) (int32, *Hold) {
+func (z Zero) wake(in Input, state State) (int32, trial) {
+	unknown, partial, backoff := guard{reason: HoldUnknown}, guard{reason: HoldPartial}, guard{reason: HoldWakeBackoff}
 	ready, err := in.Reading.Ready.LowerBound()
-	if err != nil {
-		return 0, &Hold{HoldUnknown, err.Error()}
-	}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
 		until = again
 	}
 	switch {
-	case ready < 1 && in.Reading.Unconfirmed < 1 && !in.Reading.Coverage.Complete():
-		return 0, holdPartial(in)
+	case err != nil:
+		unknown.message = err.Error()
 	case ready < 1 && in.Reading.Unconfirmed < 1:
-		return 0, nil
+		if partial.message = missingParts(in); partial.message == "" {
+			return 0, trial{}
+		}
 	case in.Now.Before(until):
-		return 0, &Hold{HoldWakeBackoff, fmt.Sprintf(
-			"%s messages were not processed when replicas last ran: next attempt in %s",
-			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))}
+		backoff.message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
+			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))
+	}
+	tried := trial{}.try(unknown, partial, backoff)
+	switch {
+	case tried.held != nil:
+		return 0, tried
 	case ready < 1:
-		return 1, nil // the second answer sizes the rest
+		return 1, tried // the second answer sizes the rest
 	}
 	needed, _ := state.wakeReplicas(in, ready-state.Floor.Messages)
-	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
+	return max(1, recommend(needed, "").withinPartitions(in).replicas), tried
 }
 
 // wakeReplicas is the number of replicas that the backlog needs at zero, by their capacity and by the policy's

@@ -27,6 +27,13 @@ type Decision struct {
 	// does not answer; absent if it was followed.
 	// +optional
 	Hold *Hold `json:"hold,omitempty"`
+	// passedGuards are the reasons for a hold that were tried, in this order, and did not hold; absent if the decision
+	// wanted no other number of replicas.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	PassedGuards []string `json:"passedGuards,omitempty"`
 }
 
 // Hold is the reason that replicas were kept.

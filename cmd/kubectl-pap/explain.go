@@ -25,8 +25,8 @@ import (
 )
 
 const explainLong = `Explain the last decision of a policy: what was measured and learned, the equation with its
-numbers, holds and limits, what would give another number, what writes the replicas, what runs, and the conditions that
-are not as they should be.
+numbers, the guards that were tried and the one that held, limits, what would give another number, what writes the
+replicas, what runs, and the conditions that are not as they should be.
 
 All of it is in the spec and the status of the policy. A condition's message names the fix, and docs/runbook.md has
 more for each reason. With -o json or yaml an unknown value is absent, and units are in the names of the fields.

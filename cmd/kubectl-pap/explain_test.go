@@ -46,6 +46,9 @@ DECIDED       12s ago, at 2026-11-21T12:00:00Z
   strategy    Capacity
   equation    (412/s arriving + 13000 backlog / 18s) / 61.3/s per replica =
               18.50
+  guards      tried, and did not hold: WithinObjective, ScaleUpUnverified,
+              ScalingIneffective, DispatchBlocked, DispatchThrottled,
+              ReplicasNotStarting
   held by     nothing
 
 TO CHANGE IT
@@ -65,7 +68,12 @@ REPLICAS
   consuming   11
 
 ATTENTION     nothing: all conditions are as they should be
-`, explained(scaledPolicy("resize")))
+`, explained(scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
+		p.Status.Decision.PassedGuards = []string{
+			policy.HoldWithinObjective, policy.HoldUnverified, policy.HoldIneffective, policy.HoldBlocked,
+			policy.HoldThrottled, policy.HoldNotStarting,
+		}
+	})))
 }
 
 // troubledPolicy is held, limited and partly unknown.
@@ -104,10 +112,11 @@ func troubledPolicy() v1alpha1.AutoscalingPolicy {
 }
 
 func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
-	server := newAPIServer(t, scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
+	server := newAPIServer(t, scaledPolicy("resize", hold("BacklogUnknown", "the publish rate is unknown"),
 		setCondition("ObjectiveMet", "False", "ReplicasHeld", "replicas are held"),
 		func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Decision.CappedBy, p.Status.RunningReplicas = "partitions", nil
+			p.Status.Decision.PassedGuards = []string{"ReadingPartial"}
 			p.Status.Forecast = troubledPolicy().Status.Forecast
 		}))
 	out, err := kubectlPap(t, "", "explain", "resize", "-n", "media", "-o", "json", "--server", server.url)
@@ -131,7 +140,8 @@ func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
 				"beginsAt": "2026-11-21T12:05:00Z", "withinSeconds": 8, "publishedMessagesPerSecond": 400,
 				"foreseen": 38, "of": 40
 			},
-			"heldBy": {"reason": "ReadingPartial", "message": "the load may be larger"}
+			"passedGuards": ["ReadingPartial"],
+			"heldBy": {"reason": "BacklogUnknown", "message": "the publish rate is unknown"}
 		},
 		"changes": [
 			{"what": "partitions", "how": "add partitions: each keeps one replica busy"},

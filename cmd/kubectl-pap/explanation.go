@@ -67,8 +67,9 @@ type decided struct {
 	// Attainment is of the messages of objectiveWindow, of which ObjectivePercent have to meet the objective.
 	Attainment       *v1alpha1.Attainment `json:"attainment,omitempty"`
 	ObjectivePercent *int32               `json:"objectivePercent,omitempty"`
-	// HeldBy is the first guard that held, of those that were tried.
-	HeldBy *v1alpha1.Hold `json:"heldBy,omitempty"`
+	// PassedGuards are those that were tried, in order, and did not hold. HeldBy is the one that held.
+	PassedGuards []string       `json:"passedGuards,omitempty"`
+	HeldBy       *v1alpha1.Hold `json:"heldBy,omitempty"`
 }
 
 // expected is a load that returns.
@@ -179,7 +180,8 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 	}
 	if d := status.Decision; d != nil {
 		e.Decided = &decided{
-			DecidedAt: d.Time, Strategy: d.Strategy, Equation: d.Equation, LimitedBy: d.CappedBy, HeldBy: d.Hold,
+			DecidedAt: d.Time, Strategy: d.Strategy, Equation: d.Equation, LimitedBy: d.CappedBy,
+			PassedGuards: d.PassedGuards, HeldBy: d.Hold,
 			Attainment: status.Attainment, ObjectivePercent: p.Spec.ObjectivePercent,
 		}
 		if f := status.Forecast; f != nil {

@@ -124,6 +124,9 @@ func (e explanation) decidedSection() section {
 		s.add("in time", "%d%% of the messages, at least %d%% have to be: %d%% of the budget for late ones is left",
 			a.Percent, *d.ObjectivePercent, a.BudgetLeftPercent)
 	}
+	if len(d.PassedGuards) > 0 {
+		s.add("guards", "tried, and did not hold: %s", strings.Join(d.PassedGuards, ", "))
+	}
 	if d.HeldBy != nil {
 		s.add("held by", "%s: %s", d.HeldBy.Reason, d.HeldBy.Message)
 	} else {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
@@ -192,6 +193,17 @@ func TestFirstTransitionsAndDecisionsAreWrittenAtOnce(t *testing.T) {
 	require.True(t, r.reconcile(0, at(70), decided), "another number does not wait")
 	decided.ObservedGeneration++
 	require.True(t, r.reconcile(0, at(70), decided), "and so is another spec")
+}
+
+func TestTheGuardsThatPassedAreWrittenWithTheDecisionOnly(t *testing.T) {
+	r := newReporter(1, statusAt(noon(), 100))
+	now := noon().Add(10 * time.Second)
+	after := statusAt(now, 100)
+	after.Decision.PassedGuards = []string{policy.HoldPartial}
+	require.False(t, r.reconcile(0, now, after))
+	after.Decision.Hold = &v1alpha1.Hold{Reason: policy.HoldUnknown}
+	require.True(t, r.reconcile(0, now, after))
+	require.Equal(t, []string{policy.HoldPartial}, r.observed[0].Policy.Status.Decision.PassedGuards)
 }
 
 func TestAFailedReconcileIsReportedOnceAndKeepsTheDecision(t *testing.T) {

@@ -123,7 +123,7 @@ func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledO
 func decisionStatus(d policy.Decision) *v1alpha1.Decision {
 	status := &v1alpha1.Decision{
 		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: plan.Shorten(d.Equation,
-			maxText), CappedBy: d.CappedBy,
+			maxText), CappedBy: d.CappedBy, PassedGuards: d.PassedGuards,
 	}
 	if d.Hold != nil {
 		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: plan.Shorten(d.Hold.Message, maxText)}

@@ -28,7 +28,9 @@ func TestCLITopExplainAndCheck(t *testing.T) {
 	t.Parallel()
 	const name, viewer = "cli-listed", "viewer"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
-	addPolicy(t, newPolicy(name))
+	p := newPolicy(name)
+	p.Spec.MaxReplicas = 3 // fewer than the load needs, so that each decision wants more
+	addPolicy(t, p)
 	for role, parts := range map[string]string{"view": "system:aggregate-to-view", "policies": "pulsar-autoscaler-view"} {
 		create(t, &rbacv1.RoleBinding{ // of what ClusterRole view consists of
 			ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: viewer + "-" + role},
@@ -61,7 +63,8 @@ func TestCLITopExplainAndCheck(t *testing.T) {
 	}
 	awaitLines([]string{"top"}, name+` +\d\S*/\S+ +\S+ +\d\S* +\S+ +\d+/\d+/\d+ `)
 	awaitLines([]string{"explain", name}, `\n  capacity +\d\S* messages/s by a replica that is busy`,
-		`\n  equation +\S*\d`, `\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `)
+		`\n  equation +\S*\d`, `\n  limited by +maxReplicas, which is 3\n`,
+		`\n  guards +tried, and did not hold: WithinObjective, `, `\nWRITTEN BY +HPA\n  object +HorizontalPodAutoscaler `)
 	awaitEvent(t, name, "DesiredReplicasChanged", "->")
 	awaitLines([]string{"explain", name, "--at", "0s"},
 		`\n  \d\d:\d\d:\d\d +DesiredReplicasChanged: \d+ -> \d+: `)
