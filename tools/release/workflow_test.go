@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rhysd/actionlint"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 )
@@ -69,4 +71,33 @@ func TestTheWorkflowSignsWhatIsReleased(t *testing.T) {
 	loop := regexp.MustCompile(`for program in ([^;]*);`).FindStringSubmatch(script.String())
 	require.Len(t, loop, 2)
 	require.Equal(t, programs, strings.Fields(loop[1]), "every image is pushed and signed")
+}
+
+// TestGitHubTakesTheWorkflows runs actionlint: the syntax, expressions with their types, names of permissions, and the
+// inputs and outputs of well-known actions. shellcheck is not used, so that the result is the same on any machine.
+func TestGitHubTakesTheWorkflows(t *testing.T) {
+	linter := func(t *testing.T, found *bytes.Buffer) *actionlint.Linter {
+		t.Helper()
+		linter, err := actionlint.NewLinter(found, &actionlint.LinterOptions{Oneline: true})
+		require.NoError(t, err)
+		return linter
+	}
+	files, err := filepath.Glob(filepath.Join("..", "..", ".github", "workflows", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			var found bytes.Buffer
+			_, err := linter(t, &found).LintFile(file, nil)
+			require.NoError(t, err)
+			require.Empty(t, found.String())
+		})
+	}
+	t.Run("finds an unknown input of an action", func(t *testing.T) {
+		var found bytes.Buffer
+		_, err := linter(t, &found).Lint("broken.yaml", []byte("on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n"+
+			"    steps:\n    - uses: actions/setup-go@v5\n      with: {go-versoin-file: go.mod}\n"), nil)
+		require.NoError(t, err)
+		require.Contains(t, found.String(), "go-versoin-file")
+	})
 }
