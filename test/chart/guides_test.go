@@ -30,12 +30,12 @@ case "${0##*/} $*" in "make push REGISTRY="*)
 esac
 `
 
-// imagesNamed stands for the digests that the chart has in the archive of a release.
-const imagesNamed = "--set=image.tag=v1.2.3"
+// imagesNamed stands for what the chart says of images in the archive of a release.
+const imagesNamed = "--set=image.registry=registry.example.org/pulsar-autoscaler"
 
 // recorded are the programs that guides call.
 func recorded() []string {
-	return []string{"helm", "kubectl", "make", "pulsar", "pulsar-admin", "sha256sum", "skopeo", "tar"}
+	return []string{"go", "helm", "kubectl", "make", "pulsar", "pulsar-admin", "sha256sum", "skopeo", "tar"}
 }
 
 var (

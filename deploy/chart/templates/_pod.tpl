@@ -72,8 +72,8 @@ annotations:
 {{/* Image, resources, security, environment and files of a container. Argument: as above. */}}
 {{- define "pulsar-autoscaler.containerSettings" -}}
 {{- $image := .root.Values.image }}
-{{- if and (not (get $image.digests .component)) (eq $image.registry "example.invalid/pulsar-autoscaler") }}
-{{- if not $image.tag }}
+{{- if eq $image.registry "example.invalid/pulsar-autoscaler" }}
+{{- if ne $image.tag "VERSION" }}
 {{- fail "image.registry is a placeholder: run `make push REGISTRY=<registry>` and add `--values dist/images.yaml`" }}
 {{- end -}}
 # A placeholder that no registry has.
