@@ -272,6 +272,7 @@ verify: generate ## Fail when generated files or modules are not up to date
 	cd tools/helm && $(GO) mod tidy -diff
 	cd tools/apidocs && $(GO) mod tidy -diff
 	cd tools/bundle && $(GO) mod tidy -diff
+	cd tools/krew && $(GO) mod tidy -diff
 
 .PHONY: lint
 lint: ## Static checks

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -19,7 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-func TestKrewInstallsThePlugin(t *testing.T) {
+// plugins are the files of the plugin for Linux and Windows.
+func plugins(t *testing.T) map[string][]byte {
+	t.Helper()
 	root := t.TempDir()
 	program := filepath.Join(root, "built")
 	require.NoError(t, os.WriteFile(program, []byte("a program"), 0o600))
@@ -31,6 +34,11 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 	r := release{root: root, version: "v1.2.3"}
 	files, err := r.krew([]binary{of("adapter", "linux"), of("kubectl-pap", "linux"), of("kubectl-pap", "windows")})
 	require.NoError(t, err)
+	return files
+}
+
+func TestKrewInstallsThePlugin(t *testing.T) {
+	files := plugins(t)
 	require.Equal(t, []string{"kubectl-pap-linux-amd64.tar.gz", "kubectl-pap-windows-amd64.tar.gz", "pap.krew.yaml"},
 		slices.Sorted(maps.Keys(files)))
 
@@ -54,4 +62,18 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "a program", string(unpack(t, unzipped)[bin]))
 	}
+}
+
+// TestKrewTakesTheManifest runs the validator of krew's own index, without the installation, which downloads.
+func TestKrewTakesTheManifest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the validator")
+	}
+	path := filepath.Join(t.TempDir(), "pap.yaml") // as krew's index names it
+	require.NoError(t, os.WriteFile(path, plugins(t)["pap.krew.yaml"], 0o600))
+	validator := exec.CommandContext(t.Context(),
+		"go", "tool", "validate-krew-manifest", "-skip-install", "-manifest", path)
+	validator.Dir = filepath.Join("..", "krew")
+	out, err := validator.CombinedOutput()
+	require.NoError(t, err, string(out))
 }
