@@ -52,6 +52,7 @@ func controlPlane() module {
 		name: "kubernetes", pins: "k8s.io/kubernetes", packages: []string{"."}, output: "controlplane",
 		links:    []string{"etcd", "kube-apiserver", "kube-controller-manager"},
 		compiler: "k8s.io/kubernetes/...=-dwarf=false -l",
+		tags:     "grpcnotrace", // as the Makefile
 		about:    "about 5 minutes on 2 cores",
 		linker:   stampKubernetes,
 	}

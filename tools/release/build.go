@@ -147,7 +147,8 @@ func (r release) build(ctx context.Context, dir string, p platform, names []stri
 		b.path = filepath.Join(dir, b.name())
 		// Debug information would be stripped: without it the compiled packages are those of the Makefile's builds.
 		args := []string{
-			"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=true", "-ldflags=-s -w", "-o", b.path, "./cmd/" + name,
+			"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w",
+			"-o", b.path, "./cmd/" + name,
 		}
 		if _, err := r.goTool(ctx, p, args...); err != nil {
 			return nil, err
