@@ -215,12 +215,12 @@ bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of benc
 	  -out bench/out/replay.json
 
 .PHONY: bench-keda
-bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 30 minutes and no part of bench: two scenarios, and 300 targets
+bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 40 minutes and no part of bench: two scenarios, and 300 targets
 	@mkdir -p bench/out
 	@for one in keda outage; do \
 	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local \
 	    --html bench/out/$$one.html || exit 1; done
-	$(GO) run ./bench/policies -contenders ours,keda_pulsar -out bench/out/keda.json
+	$(GO) run ./bench/policies -contenders direct,direct_push,ours,ours_push,keda_pulsar -out bench/out/keda.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md

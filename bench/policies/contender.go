@@ -22,13 +22,39 @@ import (
 
 // The contenders, by their names in the report.
 const (
-	direct     = "policies"
+	byHPA      = "policies"
+	direct     = "direct"
+	directPush = "direct_push"
 	ours       = "ours"
+	oursPush   = "ours_push"
 	kedaPulsar = "keda_pulsar"
 )
 
 // all contenders, in the order of the table.
-func all() []string { return []string{direct, ours, kedaPulsar} }
+func all() []string { return []string{byHPA, direct, directPush, ours, oursPush, kedaPulsar} }
+
+// withKEDA reports whether a contender needs KEDA.
+func withKEDA(contender string) bool {
+	return contender == kedaPulsar || actuatorOf(contender) == v1alpha1.ActuatorKEDA
+}
+
+// withPush reports whether brokers report the first message to a contender.
+func withPush(contender string) bool { return contender == directPush || contender == oursPush }
+
+// withAutoscaler reports whether a contender's Functions have HorizontalPodAutoscalers.
+func withAutoscaler(contender string) bool { return actuatorOf(contender) != v1alpha1.ActuatorDirect }
+
+// actuatorOf is the actuator of a contender's policies; empty for the default, and for no policies.
+func actuatorOf(contender string) v1alpha1.Actuator {
+	switch contender {
+	case direct, directPush:
+		return v1alpha1.ActuatorDirect
+	case ours, oursPush:
+		return v1alpha1.ActuatorKEDA
+	default:
+		return ""
+	}
+}
 
 const (
 	maxReplicas = 12
@@ -41,22 +67,28 @@ const (
 
 // setting describes the objects of a contender.
 func setting(contender string) string {
-	switch contender {
-	case direct:
-		return "AutoscalingPolicy"
-	case ours:
-		return "AutoscalingPolicy with actuator KEDA"
-	default:
+	if contender == kedaPulsar {
 		return fmt.Sprintf("ScaledObject with KEDA's pulsar scaler, msgBacklogThreshold %d", threshold)
 	}
+	text := "AutoscalingPolicy"
+	if actuator := actuatorOf(contender); actuator != "" {
+		text += " with actuator " + string(actuator)
+	}
+	if withPush(contender) {
+		text += ", adapter with --wake-by-push"
+	}
+	return text
 }
+
+// subscriptionOf is the subscription that Function Mesh gives a Function.
+func subscriptionOf(function string) string { return "public/default/" + function }
 
 // objectOf is the object that a user of a contender creates for a Function.
 func objectOf(contender, function, adminURL string) client.Object {
 	const seconds = int64(cooldown / time.Second)
 	if contender == kedaPulsar {
 		metadata := map[string]any{
-			"adminURL": adminURL, "topic": fake.TopicOf(function), "subscription": "public/default/" + function,
+			"adminURL": adminURL, "topic": fake.TopicOf(function), "subscription": subscriptionOf(function),
 			"msgBacklogThreshold": strconv.Itoa(threshold),
 		}
 		return stage.NewScaledObject(function, autoscalingv2.CrossVersionObjectReference{},
@@ -64,9 +96,7 @@ func objectOf(contender, function, adminURL string) client.Object {
 			map[string]any{"maxReplicaCount": int64(maxReplicas), "cooldownPeriod": seconds})
 	}
 	p := stage.NewPolicy(function, 0, maxReplicas, objective)
-	if contender == ours {
-		p.Spec.Actuator = v1alpha1.ActuatorKEDA
-	}
+	p.Spec.Actuator = actuatorOf(contender)
 	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(seconds))}}
 	return p
 }

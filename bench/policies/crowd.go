@@ -20,9 +20,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// burstMessages are published to each Function; no replica processes them.
-const burstMessages = 1000
-
 // crowd is the state of the Functions of a contender. It is safe for concurrent use.
 type crowd struct {
 	names []string
@@ -48,18 +45,6 @@ func newCrowd(n int) *crowd {
 	return c
 }
 
-// counts are a broker's counts of a Function.
-func (c *crowd) counts(function string) (fake.Counts, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	replicas, known := c.replicas[function]
-	now := fake.Counts{Replicas: replicas}
-	if !c.begun.IsZero() {
-		now.Published = burstMessages
-	}
-	return now, known
-}
-
 // autoscaler records a new HorizontalPodAutoscaler.
 func (c *crowd) autoscaler(now time.Time) {
 	c.mu.Lock()
@@ -78,6 +63,12 @@ func (c *crowd) burst(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun = now
+}
+
+func (c *crowd) sinceBurst(now time.Time) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Sub(c.begun).Seconds()
 }
 
 // follow records spec.replicas of the Functions until ctx ends. fake.FollowFunctions would be late: it writes a status

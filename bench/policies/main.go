@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	b := bench{stage: stage.Config{Progress: progress}, out: out, progress: progress}
 	flags := command.Flags("policies", progress)
 	flags.IntVar(&b.policies, "policies", 300, "autoscalers of each contender, from 1 to 10000")
-	names := flags.String("contenders", direct, "contenders with commas between them: "+strings.Join(all(), ", "))
+	names := flags.String("contenders", byHPA, "contenders with commas between them: "+strings.Join(all(), ", "))
 	flags.DurationVar(&b.calm, "calm", 45*time.Second,
 		"between the last autoscaler and the messages; KEDA may delay requests beyond its pollingInterval of 30s")
 	flags.StringVar(&b.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
@@ -109,14 +109,19 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 		}
 	}()
 	c := newCrowd(b.policies)
-	adminURL, err := fake.Pulsar(c.counts).Serve(ctx, group)
+	t, err := openTopics(ctx, c.names, b.progress)
+	defer t.close()
 	if err != nil {
 		return r, err
 	}
 	config := b.stage
-	config.AdminURL = adminURL
-	if name != direct {
+	config.AdminURL = t.AdminURL()
+	if withKEDA(name) {
 		config.KEDA = &keda.Config{Progress: b.progress}
+	}
+	if withPush(name) {
+		config.AdapterFlags = append(slices.Clone(config.AdapterFlags), "--wake-by-push",
+			"--allowed-pulsar-hosts="+t.ServiceURL())
 	}
 	s, closeStage, err := testbed.Open(ctx, config)
 	if err != nil {
@@ -129,7 +134,7 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("making a client: %w", err)
 	}
-	functions := fake.FunctionConfig{AdminURLs: []string{adminURL}, ServiceTime: time.Second}
+	functions := fake.FunctionConfig{AdminURLs: []string{t.AdminURL()}, ServiceTime: time.Second}
 	if err := fake.CreateFunctions(ctx, kube, c.names, functions); err != nil {
 		return r, err
 	}
@@ -146,7 +151,7 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 				return nil
 			})
 	})
-	r, err = scene{bench: b, crowd: c, client: kube, contender: name, adminURL: adminURL}.measure(ctx)
+	r, err = scene{bench: b, crowd: c, topics: t, parts: s, client: kube, contender: name}.measure(ctx)
 	if err != nil {
 		return r, fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())
 	}
@@ -157,14 +162,21 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 type scene struct {
 	bench
 	*crowd
+	*topics
 
-	client              client.Client
-	contender, adminURL string
+	parts     *stage.Stage
+	client    client.Client
+	contender string
 }
 
 func (s scene) measure(ctx context.Context) (result, error) {
 	r := result{Setting: setting(s.contender)}
 	if err := s.measureCreation(ctx, &r); err != nil {
+		return r, err
+	}
+	if err := s.await(ctx, "all to be ready", func(ctx context.Context) (bool, string, error) {
+		return allReady(ctx, s.client)
+	}); err != nil {
 		return r, err
 	}
 	return r, s.measureWakes(ctx, &r)
@@ -175,15 +187,16 @@ func (s scene) measureCreation(ctx context.Context, r *result) error {
 	s.tell("%s: creating %d objects", s.contender, s.policies)
 	begun := time.Now()
 	err := fake.Each(ctx, s.names, func(ctx context.Context, function string) error {
-		return s.client.Create(ctx, objectOf(s.contender, function, s.adminURL))
+		return s.client.Create(ctx, objectOf(s.contender, function, s.AdminURL()))
 	})
 	if err != nil {
 		return fmt.Errorf("creating autoscalers: %w", err)
 	}
 	r.CreatedSeconds = time.Since(begun).Seconds()
-	limited, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	err = cluster.WaitFor(limited, "an autoscaler for each", look, func(context.Context) (bool, string, error) {
+	if !withAutoscaler(s.contender) {
+		return nil
+	}
+	err = s.await(ctx, "an autoscaler for each", func(context.Context) (bool, string, error) {
 		count := len(s.autoscalers())
 		return count >= s.policies, fmt.Sprintf("%d of %d", count, s.policies), nil
 	})
@@ -191,12 +204,16 @@ func (s scene) measureCreation(ctx context.Context, r *result) error {
 		return err
 	}
 	came := s.autoscalers()
-	r.FirstHPASeconds = came[0].Sub(begun).Seconds()
-	r.AllHPAsSeconds = came[len(came)-1].Sub(begun).Seconds()
-	s.tell("%s: all have autoscalers after %.1f s", s.contender, r.AllHPAsSeconds)
-	return cluster.WaitFor(limited, "all to be ready", time.Second, func(ctx context.Context) (bool, string, error) {
-		return allReady(ctx, s.client)
-	})
+	r.FirstHPASeconds = new(came[0].Sub(begun).Seconds())
+	r.AllHPAsSeconds = new(came[len(came)-1].Sub(begun).Seconds())
+	s.tell("%s: all have autoscalers after %.1f s", s.contender, *r.AllHPAsSeconds)
+	return nil
+}
+
+func (s scene) await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error {
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return cluster.WaitFor(limited, what, look, done)
 }
 
 // measureWakes publishes messages to all Functions and waits until they wake.
@@ -207,11 +224,20 @@ func (s scene) measureWakes(ctx context.Context, r *result) error {
 	if early := s.early(); len(early) > 0 {
 		return fmt.Errorf("%d Functions have replicas without messages, such as %s", len(early), early[0])
 	}
-	s.tell("%s: messages to each of %d Functions", s.contender, s.policies)
+	metrics, err := s.parts.Ask(ctx, s.parts.Adapter, "/metrics")
+	if err != nil {
+		return err
+	}
+	r.Watched, r.AdapterRSSMB = int(series(metrics, watched)), series(metrics, resident)/mb
+	s.tell("%s: messages to each of %d Functions, of which brokers watch %d", s.contender, s.policies, r.Watched)
 	s.burst(time.Now())
+	if err := s.publish(ctx); err != nil {
+		return err
+	}
+	r.PublishedSeconds = s.sinceBurst(time.Now())
 	limited, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
-	err := cluster.WaitFor(limited, "all Functions to wake", look, func(context.Context) (bool, string, error) {
+	err = cluster.WaitFor(limited, "all Functions to wake", look, func(context.Context) (bool, string, error) {
 		woken := s.wakes().Woken
 		return woken == s.policies, fmt.Sprintf("%d of %d", woken, s.policies), nil
 	})

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -31,7 +30,8 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 	var out bytes.Buffer
 	path := filepath.Join(t.TempDir(), "policies.json")
 	require.NoError(t, bench{
-		policies: 8, contenders: []string{direct}, calm: time.Second, jsonPath: path, out: &out, progress: os.Stderr,
+		policies: 8, contenders: []string{byHPA, directPush}, calm: 5 * time.Second, jsonPath: path, out: &out,
+		progress: os.Stderr,
 		stage: stage.Config{
 			HPASyncPeriod: time.Second, AdapterFlags: []string{"--poll-interval=1s", "--rate-window=3s"},
 			Progress: os.Stderr,
@@ -42,18 +42,27 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 	var written report
 	require.NoError(t, json.Unmarshal(text, &written))
 	require.Equal(t, 8, written.Policies)
-	measured := written.Contenders[direct]
-	require.Greater(t, measured.AllHPAsSeconds, measured.FirstHPASeconds)
-	require.Equal(t, 8, measured.Woken)
-	require.Positive(t, *measured.WokenP50Seconds)
+	measured := written.Contenders[byHPA]
+	require.Greater(t, *measured.AllHPAsSeconds, *measured.FirstHPASeconds)
+	require.Zero(t, measured.Watched)
+	pushed := written.Contenders[directPush]
+	require.Nil(t, pushed.AllHPAsSeconds)
+	require.Equal(t, 8, pushed.Watched)
+	for _, one := range written.Contenders {
+		require.Equal(t, 8, one.Woken)
+		require.Positive(t, *one.WokenP50Seconds)
+		require.Positive(t, one.PublishedSeconds)
+		require.Positive(t, one.AdapterRSSMB)
+	}
 	require.Contains(t, out.String(), "all HorizontalPodAutoscalers after, s")
 }
 
 func TestRunRefusesWhatMakesNoSense(t *testing.T) {
 	for flags, want := range map[string]string{
 		"-policies=0": "-policies is 0", "-calm=-1s": "they must be from 1 to 10000, and at least 0s",
-		"-contenders=policies,keda": `-contenders names "keda": it may name policies, ours, keda_pulsar`,
-		"-clients=3":                "-clients",
+		"-contenders=policies,keda": `-contenders names "keda": it may name policies, direct, direct_push, ` +
+			`ours, ours_push, keda_pulsar`,
+		"-clients=3": "-clients",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flags}, io.Discard, io.Discard), want)
 	}
@@ -64,10 +73,16 @@ func TestReport(t *testing.T) {
 	r := report{
 		Kubernetes: "v1.2.3", CPUs: 2, Policies: 300, AllHPAsGoalSeconds: allHPAsGoal.Seconds(),
 		Contenders: map[string]result{
-			ours: {Setting: setting(ours), CreatedSeconds: 1.5, FirstHPASeconds: 0.25, AllHPAsSeconds: 155, wakes: wakes{
-				Woken: 300, RightSized: 290, WokenP50Seconds: new(7.0), WokenP99Seconds: new(14.2), WokenMaxSeconds: new(14.5),
-			}},
-			kedaPulsar: {Setting: setting(kedaPulsar), AllHPAsSeconds: 148, wakes: wakes{
+			ours: {Setting: setting(ours), CreatedSeconds: 1.5, FirstHPASeconds: new(0.25), AllHPAsSeconds: new(155.0),
+				PublishedSeconds: 0.2, AdapterRSSMB: 80, wakes: wakes{
+					Woken: 300, RightSized: 290, WokenP50Seconds: new(7.0), WokenP99Seconds: new(14.2),
+					WokenMaxSeconds: new(14.5),
+				}},
+			directPush: {Setting: setting(directPush), CreatedSeconds: 1.5, PublishedSeconds: 0.2, Watched: 300,
+				AdapterRSSMB: 84, wakes: wakes{
+					Woken: 300, WokenP50Seconds: new(0.41), WokenP99Seconds: new(0.98), WokenMaxSeconds: new(1.0),
+				}},
+			kedaPulsar: {Setting: setting(kedaPulsar), FirstHPASeconds: new(2.0), AllHPAsSeconds: new(148.0), wakes: wakes{
 				Woken: 299, WokenP50Seconds: new(14.8), WokenP99Seconds: new(29.8),
 			}},
 		},
@@ -83,12 +98,6 @@ func at(seconds float64) time.Time {
 func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 	c := newCrowd(3)
 	require.Equal(t, []string{"fn-0000", "fn-0001", "fn-0002"}, c.names)
-	now, known := c.counts("fn-0000")
-	require.True(t, known)
-	require.Equal(t, fake.Counts{}, now)
-	_, known = c.counts("fn-0003")
-	require.False(t, known)
-
 	c.scaled("fn-0001", 2, at(-3))
 	require.Equal(t, []string{"fn-0001"}, c.early(), "before the burst")
 	c.scaled("fn-0001", 0, at(-2))
@@ -99,8 +108,7 @@ func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 	c.scaled("fn-0001", 1, at(2))
 	c.scaled("fn-0001", 7, at(3))
 	c.scaled("fn-0002", 4, at(5))
-	now, _ = c.counts("fn-0001")
-	require.Equal(t, fake.Counts{Published: burstMessages, Replicas: 7}, now)
+	require.InDelta(t, 5.0, c.sinceBurst(at(5)), 0)
 	require.Equal(t, wakes{Woken: 2, RightSized: 1, WokenP50Seconds: new(5.0)}, c.wakes(), "of three")
 	require.Empty(t, c.early())
 	c.scaled("fn-0000", 1, at(6))
@@ -110,7 +118,10 @@ func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 }
 
 func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
-	for name, actuator := range map[string]v1alpha1.Actuator{direct: "", ours: v1alpha1.ActuatorKEDA} {
+	for name, actuator := range map[string]v1alpha1.Actuator{
+		byHPA: "", direct: v1alpha1.ActuatorDirect, directPush: v1alpha1.ActuatorDirect,
+		ours: v1alpha1.ActuatorKEDA, oursPush: v1alpha1.ActuatorKEDA,
+	} {
 		p, ok := objectOf(name, "resize", "http://pulsar:1").(*v1alpha1.AutoscalingPolicy)
 		require.True(t, ok, name)
 		require.Equal(t, actuator, p.Spec.Actuator)
@@ -130,6 +141,12 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 			"subscription": "public/default/resize", "msgBacklogThreshold": "750",
 		}}},
 	}, object.Object["spec"], "all other fields have KEDA's defaults")
+}
+
+func TestASeriesIsReadByItsCompleteName(t *testing.T) {
+	text := []byte("# HELP " + watched + " 7\n" + watched + "_total 8\n" + watched + " 300\n")
+	require.InDelta(t, 300.0, series(text, watched), 0)
+	require.Zero(t, series(text, resident))
 }
 
 func TestAScaledObjectIsReadyOnceItsMetricsAreKnown(t *testing.T) {

@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -27,11 +29,16 @@ type report struct {
 // result of one contender.
 type result struct {
 	Setting string `json:"setting"`
-	// AllHPAsSeconds and FirstHPASeconds count from the creation of the first object; CreatedSeconds is when the last was
-	// created.
-	CreatedSeconds  float64 `json:"created_seconds"`
-	FirstHPASeconds float64 `json:"first_hpa_seconds"`
-	AllHPAsSeconds  float64 `json:"all_hpas_seconds"`
+	// AllHPAsSeconds and FirstHPASeconds count from the creation of the first object, and are null without HPAs;
+	// CreatedSeconds is when the last was created.
+	CreatedSeconds  float64  `json:"created_seconds"`
+	FirstHPASeconds *float64 `json:"first_hpa_seconds"`
+	AllHPAsSeconds  *float64 `json:"all_hpas_seconds"`
+	// Watched topics are those that brokers watch before the messages, AdapterRSSMB the adapter's resident memory then,
+	// and PublishedSeconds the time until all messages were published.
+	Watched          int     `json:"watched"`
+	AdapterRSSMB     float64 `json:"adapter_rss_mb"`
+	PublishedSeconds float64 `json:"published_seconds"`
 	wakes
 }
 
@@ -48,7 +55,7 @@ type wakes struct {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	one := func(value float64) string { return output.Number(&value, 1) }
+	const decimals = 2
 	rows := [][]string{
 		{""},
 		{"first HorizontalPodAutoscaler after, s"},
@@ -58,6 +65,9 @@ func (r report) writeTable(out io.Writer) error {
 		{"p99, s"},
 		{"max, s"},
 		{"woken to more than one replica"},
+		{"until all are published, s"},
+		{"topics that brokers watch"},
+		{"memory of the adapter, MB"},
 	}
 	settings := ""
 	for _, name := range all() {
@@ -67,8 +77,10 @@ func (r report) writeTable(out io.Writer) error {
 		}
 		settings += name + ": " + c.Setting + "\n"
 		for i, cell := range []string{
-			name, one(c.FirstHPASeconds), one(c.AllHPAsSeconds), output.Whole(&c.Woken), output.Number(c.WokenP50Seconds, 1),
-			output.Number(c.WokenP99Seconds, 1), output.Number(c.WokenMaxSeconds, 1), output.Whole(&c.RightSized),
+			name, output.Number(c.FirstHPASeconds, 1), output.Number(c.AllHPAsSeconds, 1), output.Whole(&c.Woken),
+			output.Number(c.WokenP50Seconds, decimals), output.Number(c.WokenP99Seconds, decimals),
+			output.Number(c.WokenMaxSeconds, decimals), output.Whole(&c.RightSized),
+			output.Number(&c.PublishedSeconds, decimals), output.Whole(&c.Watched), output.Number(&c.AdapterRSSMB, 1),
 		} {
 			rows[i] = append(rows[i], cell)
 		}
@@ -80,4 +92,23 @@ func (r report) writeTable(out io.Writer) error {
 	}
 	output.Printf(out, "%s", settings)
 	return nil
+}
+
+// The series of the adapter that are read.
+const (
+	watched  = "pulsar_autoscaler_readers"
+	resident = "process_resident_memory_bytes"
+)
+
+const mb = 1e6
+
+// series is the value of a series without labels in the text of /metrics; 0 without it.
+func series(metrics []byte, name string) float64 {
+	for line := range strings.Lines(string(metrics)) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64) // as without it
+			return number
+		}
+	}
+	return 0
 }
