@@ -137,6 +137,14 @@ func (l *line) occupy(t *tenant, one *slot) {
 	l.moved(t)
 }
 
+// recovered makes the place of a job that runs one of those that did not fail.
+func (l *line) recovered(one *slot) {
+	if one.failing {
+		one.failing = false
+		l.failingInFlight--
+	}
+}
+
 // release frees the place of a job.
 func (l *line) release(one *slot) {
 	t := one.turn

@@ -91,6 +91,9 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 		return
 	}
 	one.topic.watched[j] = sees
+	if sees {
+		s.lines[laneOf(j)].recovered(one) // it keeps its place for minutes
+	}
 	s.hasten([]*slot{one.topic}, now)
 	s.enqueue(now)
 }

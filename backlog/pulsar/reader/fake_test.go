@@ -6,6 +6,7 @@ package reader
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -32,9 +33,9 @@ type fakeBroker struct {
 	// conns are open, and subscribed has those of topics, with the numbers of their consumers.
 	conns      map[net.Conn]bool
 	subscribed map[string]consumer
-	// refusals are the codes with which it refuses a kind of command, and it may answer nothing.
-	refusals map[kind]uint64
-	silent   bool
+	// refusals are the codes with which it refuses a kind of command, and it may answer nothing, or be down.
+	refusals     map[kind]uint64
+	silent, down bool
 }
 
 type consumer struct {
@@ -51,10 +52,16 @@ func newFakeBroker(t *testing.T) *fakeBroker {
 
 func (f *fakeBroker) dial(_ context.Context, _, address string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
+	down := false
 	f.set(func() {
 		f.dials = append(f.dials, address)
-		f.conns[ours] = true
+		if down = f.down; !down {
+			f.conns[ours] = true
+		}
 	})
+	if down {
+		return nil, errors.New("no broker listens")
+	}
 	f.running.Go(func() error {
 		for {
 			got, err := receive(ours)
@@ -106,8 +113,11 @@ func (f *fakeBroker) answer(conn net.Conn, got request) []byte {
 // publish sends a message with a payload to the consumer of a topic.
 func (f *fakeBroker) publish(topic string, payload int) {
 	f.mu.Lock()
-	to := f.subscribed[topic]
+	to, exists := f.subscribed[topic]
 	f.mu.Unlock()
+	if !exists {
+		return
+	}
 	sent := frame(message, body{}.number(1, to.id).string(2, "position"))
 	binary.BigEndian.PutUint32(sent, binary.BigEndian.Uint32(sent)+uint32(payload))
 	_, _ = to.conn.Write(append(sent, make([]byte, payload)...)) // the reader may have closed it after the message
