@@ -113,6 +113,10 @@ type Reading struct {
 	// Trouble is why newer answers failed; nil if the last fetch succeeded. At gives the age of the reading.
 	Trouble error
 
+	// PushRefused is why brokers refuse to report the first message of a topic, which is polled; nil if they do not, and
+	// while no message wakes replicas.
+	PushRefused error
+
 	// consumers is the source of Consumers, Components and the unread partitions.
 	consumers consumers
 }
@@ -153,6 +157,7 @@ func (r Reading) plus(other Reading) Reading {
 	}
 	one, another := r.Type.with(other.Type)
 	sum.Type, sum.OtherType = one, cmp.Or(another, r.OtherType, other.OtherType)
+	sum.PushRefused = cmp.Or(r.PushRefused, other.PushRefused)
 	if r.Trouble == nil {
 		sum.Trouble = other.Trouble
 	}

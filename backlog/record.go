@@ -26,6 +26,7 @@ type topicState struct {
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
 	uncounted      error     // why the last good answer has no counters; nil when it has them
+	pushRefused    error     // why brokers do not report messages; nil when they do, or nothing is known
 	// others are known while a subscription is missing.
 	others OtherSubscriptions
 	// relistRequested is true if a listing was requested since the topic was found missing.

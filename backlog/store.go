@@ -191,6 +191,15 @@ func (s *Store) Fail(topic Topic, reason error) {
 	}
 }
 
+// RecordPush records why brokers refuse to report messages of the topic; nil if they do not refuse.
+func (s *Store) RecordPush(topic Topic, refused error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.topics[topic]; state != nil {
+		state.pushRefused = refused
+	}
+}
+
 // NextRequest is what the next fetch of the topic should request, and records that it is requested.
 func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s := f.store

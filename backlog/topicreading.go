@@ -36,6 +36,9 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	r.consumers = s.consumers
 	r.countConsumers()
 	r.SteadyConsumers = s.consumers.steady(first.at)
+	if t.uses.quickest().Wakes() {
+		r.PushRefused = t.pushRefused
+	}
 	if t.uncounted != nil {
 		r = r.withoutCounters(t.uncounted)
 	}

@@ -78,6 +78,7 @@ const (
 // Reasons of condition BacklogKnown: why there is no reading.
 const (
 	ReasonMeasured             = "Measured"             // Pulsar answers for every input topic
+	ReasonPushRefused          = "PushRefused"          // as Measured, and brokers refuse to report the first message
 	ReasonStale                = "Stale"                // the last good answer is too old
 	ReasonNotTracked           = "NotTracked"           // the subscription is not polled yet
 	ReasonNoDataYet            = "NoDataYet"            // the first answer is under way

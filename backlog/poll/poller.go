@@ -120,11 +120,13 @@ func (p *Poller) Run(ctx context.Context) error {
 			p.updateSchedule(s, now)
 		case j := <-watching:
 			s.watching(j, true, time.Now())
+			p.recordPush(s.slots[j])
 		case result := <-done:
 			if result.err == nil {
 				s.follow(result.job, result.sample, time.Now())
 			}
 			s.finish(result.job, result.err, time.Now())
+			p.recordPush(s.slots[result.job])
 		}
 	}
 }

@@ -240,15 +240,19 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	switch {
 	case err == nil:
 		one.failures = 0
-	case j.Kind == backlog.WatchKind && isRefusal(err):
+	case j.Kind == backlog.WatchKind && refusal(err) != nil:
 		one.failures = refusals
 	case backlog.Authoritative(err) && j.Kind != backlog.WatchKind:
 		one.failures = 0 // Pulsar answers: fetch again at the usual pace
 	default:
 		one.failures++
 	}
-	if one.topic != nil && err == nil {
+	switch {
+	case one.topic == nil:
+	case err == nil:
 		s.watching(j, false, now)
+	default:
+		one.topic.watched[j] = watching{refused: refusal(err)}
 	}
 	again := one.rerun && err == nil
 	if one.due = s.next(one, now); again {

@@ -26,17 +26,34 @@ const (
 	refusals = 9
 )
 
-// watched are the jobs of a topic's partitions, and whether each sees new messages.
-type watched map[backlog.Job]bool
+// watched are the jobs of a topic's partitions.
+type watched map[backlog.Job]watching
+
+// watching is the state of a job that watches.
+type watching struct {
+	sees    bool  // new messages
+	refused error // why only a user can make it see them
+}
 
 // isComplete reports whether no message can be missed.
 func (w watched) isComplete() bool {
-	for _, sees := range w {
-		if !sees {
+	for _, one := range w {
+		if !one.sees {
 			return false
 		}
 	}
 	return len(w) > 0
+}
+
+// refused is why the first partition is not watched, by its name, that only a user can change; nil for none.
+func (w watched) refused() (err error) {
+	first := ""
+	for j, one := range w {
+		if one.refused != nil && (err == nil || j.Name < first) {
+			err, first = one.refused, j.Name
+		}
+	}
+	return err
 }
 
 // follow updates the jobs of a topic after an answer. Only partitions that the answer has are watched, so that no
@@ -52,7 +69,7 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	})
 	exist := watched{}
 	for _, p := range sample.Partitions {
-		exist[watchJob(one.job, p.Index)] = false
+		exist[watchJob(one.job, p.Index)] = watching{}
 	}
 	for j := range one.watched {
 		if _, exists := exist[j]; !exists && sample.Incomplete == nil {
@@ -66,7 +83,7 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	var changes []backlog.Change
 	for j := range exist {
 		if _, known := one.watched[j]; !known {
-			one.watched[j] = false
+			one.watched[j] = watching{}
 		}
 		changes = append(changes, backlog.Change{Job: j, Wanted: true, Soon: s.slots[j] == nil, Tenants: one.tenants})
 	}
@@ -90,7 +107,7 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	if one == nil || one.unwanted {
 		return
 	}
-	one.topic.watched[j] = sees
+	one.topic.watched[j] = watching{sees: sees}
 	if sees {
 		s.lines[laneOf(j)].recovered(one) // it keeps its place for minutes
 	}
@@ -107,14 +124,21 @@ func watchJob(topic backlog.Job, index int) backlog.Job {
 	return j
 }
 
-// isRefusal reports whether only a user can make watching succeed.
-func isRefusal(err error) bool {
+// recordPush records why brokers refuse to report messages of a topic, after a change of one of its jobs.
+func (p *Poller) recordPush(job *slot) {
+	if job != nil && job.topic != nil {
+		p.config.Store.RecordPush(job.topic.job.Topic(), job.topic.watched.refused())
+	}
+}
+
+// refusal is an error that only a user can end; nil for others.
+func refusal(err error) error {
 	for _, reason := range []error{
 		backlog.ErrForbidden, backlog.ErrUnauthenticated, backlog.ErrHostNotAllowed, backlog.ErrUnsupported,
 	} {
 		if errors.Is(err, reason) {
-			return true
+			return err
 		}
 	}
-	return false
+	return nil
 }

@@ -192,23 +192,33 @@ func TestRefusedWatchesPauseForLong(t *testing.T) {
 	tests := map[string]struct {
 		refuses  error
 		attempts int
+		// told is what the reading says.
+		told error
 	}{
-		"without the right":             {backlog.ErrForbidden, 2},
-		"for another host":              {backlog.ErrHostNotAllowed, 2},
-		"less of a broker that is down": {backlog.ErrUnreachable, 9},
+		"without the right":             {backlog.ErrForbidden, 2, backlog.ErrForbidden},
+		"for another host":              {backlog.ErrHostNotAllowed, 2, backlog.ErrHostNotAllowed},
+		"less of a broker that is down": {backlog.ErrUnreachable, 9, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, watcher := newStore(t), newFakeWatcher()
 				watcher.refuse(test.refuses)
-				store.Track("shop/a", atZero(backlog.Waking, orders))
+				subscription := atZero(backlog.Waking, orders)
+				store.Track("shop/a", subscription)
+				refused := func() error {
+					reading, err := store.Read(subscription, time.Now())
+					require.NoError(t, err)
+					return reading.PushRefused
+				}
 				watching(t, store, newFakeSource(), watcher, func() {
 					pass(9 * time.Minute)
 					require.Len(t, watcher.started(orders), test.attempts)
+					require.ErrorIs(t, refused(), test.told)
 					watcher.refuse(nil)
 					pass(10 * time.Minute)
 					require.Equal(t, []string{orders}, watcher.watched(), "once it is granted")
+					require.NoError(t, refused())
 				})
 			})
 		})

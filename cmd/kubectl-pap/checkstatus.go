@@ -152,6 +152,9 @@ func (c statusCheck) pulsar() []checked {
 	known := c.of("", v1alpha1.ConditionBacklogKnown, resultError)
 	if known.Result == resultOK {
 		list[checkTopics].Message = known.Message
+		if known.Reason == v1alpha1.ReasonPushRefused {
+			list[checkTopics].Result, list[checkTopics].Reason = resultWarning, known.Reason
+		}
 		return list
 	}
 	failed := pulsarCheck(known.Reason)

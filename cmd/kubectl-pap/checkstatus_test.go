@@ -47,6 +47,10 @@ func TestTheStatusSaysWhichCheckFails(t *testing.T) {
 			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "False", "TopicNotFound", "create it")},
 			map[string]string{"topics": "error", "subscription": "unknown"},
 		},
+		"brokers refuse to report the first message": {
+			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "True", "PushRefused", "grant consume")},
+			map[string]string{"topics": "warning"},
+		},
 		"the subscription is missing": {
 			[]func(*v1alpha1.AutoscalingPolicy){set("BacklogKnown", "False", "SubscriptionNotFound", "create it")},
 			map[string]string{"subscription": "error"},

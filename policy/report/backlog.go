@@ -68,6 +68,9 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 		return no(v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error())
 	case unsupported(o) != nil:
 		return no(v1alpha1.ReasonUnsupported, unsupported(o).Error())
+	case o.Unknown == nil && o.Reading != nil && o.Reading.PushRefused != nil:
+		return yes(v1alpha1.ReasonPushRefused, wholeAnswer(o.Target)+
+			"; brokers do not report its first message, for which it is polled: "+o.Reading.PushRefused.Error())
 	case o.Unknown == nil:
 		return yes(v1alpha1.ReasonMeasured, wholeAnswer(o.Target))
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):

@@ -67,6 +67,21 @@ func TestAStatusShowsMissingTopics(t *testing.T) {
 	require.True(t, report.Due(o, report.History{}, decideOn(o)), "missing topics are refreshed with the signals")
 }
 
+func TestARefusedPushLeavesTheBacklogKnown(t *testing.T) {
+	r := reading(0, 0)
+	r.PushRefused = backlog.Errorf(backlog.ErrForbidden, "grant consume on namespace public/default")
+	_, status := measured(r)
+	_, without := measured(reading(0, 0))
+	require.Equal(t, without.DesiredReplicas, status.DesiredReplicas)
+	require.Equal(t, meta.FindStatusCondition(without.Conditions, v1alpha1.ConditionReady),
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady))
+	known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown)
+	require.Equal(t, metav1.ConditionTrue, known.Status)
+	require.Equal(t, v1alpha1.ReasonPushRefused, known.Reason)
+	require.Equal(t, "Pulsar answers for every input topic; brokers do not report its first message, for which it is "+
+		"polled: permission missing: grant consume on namespace public/default", known.Message)
+}
+
 func TestAWholeReadingLeavesCoverageOut(t *testing.T) {
 	_, status := measured(reading(10, 10))
 	require.Nil(t, status.Signals.Coverage)

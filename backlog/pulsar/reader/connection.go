@@ -112,7 +112,7 @@ func (c *connection) authenticate(conn net.Conn, from *bufio.Reader) error {
 	case err != nil:
 		return c.unreachable(err)
 	case answer.kind == failure:
-		return answer.refused(c.broker.Host)
+		return answer.refused(c.broker.Host, "correct the credentials")
 	case answer.kind != connected:
 		return backlog.Errorf(backlog.ErrProtocol, "%s answers command %d to a connection", c.broker.Host, answer.kind)
 	}

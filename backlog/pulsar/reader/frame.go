@@ -6,6 +6,7 @@ package reader
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -148,16 +149,17 @@ func each(encoded []byte, do func(field protowire.Number, value uint64, bytes []
 	return nil
 }
 
-// refused is the error of a failure that a broker reports.
-func (c command) refused(topic string) error {
-	reason := backlog.ErrUnavailable
+// refused is the error of a failure that a broker reports, with the fix if it refuses the credentials.
+func (c command) refused(subject, fix string) error {
+	text := fmt.Sprintf("%s: the broker says %q", subject, backlog.Quote(c.text))
 	switch c.code {
 	case authenticationError:
-		reason = backlog.ErrUnauthenticated
+		return backlog.Errorf(backlog.ErrUnauthenticated, "%s: %s", text, fix)
 	case authorizationError:
-		reason = backlog.ErrForbidden
+		return backlog.Errorf(backlog.ErrForbidden, "%s: %s", text, fix)
 	case topicNotFound:
-		reason = backlog.ErrTopicNotFound
+		return backlog.Errorf(backlog.ErrTopicNotFound, "%s", text)
+	default:
+		return backlog.Errorf(backlog.ErrUnavailable, "%s", text)
 	}
-	return backlog.Errorf(reason, "%s: the broker says %q", topic, backlog.Quote(c.text))
 }

@@ -69,7 +69,8 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 	select {
 	case answer := <-events:
 		if answer.kind != success {
-			return answer.refused(topic)
+			return answer.refused(topic, "grant consume on namespace "+backlog.NamespaceOf(backlog.Cluster{}, topic).Name+
+				" to the role of the credentials")
 		}
 	case <-late.C:
 		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.Host, topic,

@@ -135,11 +135,12 @@ func TestAReaderSaysWhyItCannotRead(t *testing.T) {
 	}{
 		"wrong credentials": {
 			refuse(connect, authenticationError), backlog.ErrUnauthenticated,
-			`credentials refused: broker:6650: the broker says "it says why"`,
+			`credentials refused: broker:6650: the broker says "it says why": correct the credentials`,
 		},
 		"no right": {
 			refuse(subscribe, authorizationError), backlog.ErrForbidden,
-			"permission missing: " + orders + `: the broker says "it says why"`,
+			"permission missing: " + orders + `: the broker says "it says why": grant consume on namespace public/default ` +
+				"to the role of the credentials",
 		},
 		"no topic": {
 			refuse(subscribe, topicNotFound), backlog.ErrTopicNotFound,
