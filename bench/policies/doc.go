@@ -10,9 +10,9 @@
 //	go run ./bench/policies -contenders direct,direct_push -out bench/out/push.json    4 minutes
 //	go run ./bench/policies -contenders ours,ours_push,keda_pulsar -out bench/out/keda.json    on real KEDA, 18 minutes
 //
-// The API server, etcd, the HorizontalPodAutoscaler controller, the adapter, KEDA and Pulsar are real and run as shipped;
-// each Function has one topic. Package fake replaces Function Mesh: the status of a Function follows its spec at once,
-// and there are no pods, so that no message is processed.
+// The API server, etcd, the HorizontalPodAutoscaler controller, the adapter, KEDA and Pulsar are real and run as
+// shipped; each Function has one topic. Package fake replaces Function Mesh: the status of a Function follows its spec
+// at once, and there are no pods, so that no message is processed.
 //
 //	main.go       flags, the order of things
 //	contender.go  the objects of contenders, and when they are ready

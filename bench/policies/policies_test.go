@@ -73,15 +73,19 @@ func TestReport(t *testing.T) {
 	r := report{
 		Kubernetes: "v1.2.3", CPUs: 2, Policies: 300, AllHPAsGoalSeconds: allHPAsGoal.Seconds(),
 		Contenders: map[string]result{
-			ours: {Setting: setting(ours), CreatedSeconds: 1.5, FirstHPASeconds: new(0.25), AllHPAsSeconds: new(155.0),
+			ours: {
+				Setting: setting(ours), CreatedSeconds: 1.5, FirstHPASeconds: new(0.25), AllHPAsSeconds: new(155.0),
 				PublishedSeconds: 0.2, AdapterRSSMB: 80, wakes: wakes{
 					Woken: 300, RightSized: 290, WokenP50Seconds: new(7.0), WokenP99Seconds: new(14.2),
 					WokenMaxSeconds: new(14.5),
-				}},
-			directPush: {Setting: setting(directPush), CreatedSeconds: 1.5, PublishedSeconds: 0.2, Watched: 300,
+				},
+			},
+			directPush: {
+				Setting: setting(directPush), CreatedSeconds: 1.5, PublishedSeconds: 0.2, Watched: 300,
 				AdapterRSSMB: 84, wakes: wakes{
 					Woken: 300, WokenP50Seconds: new(0.41), WokenP99Seconds: new(0.98), WokenMaxSeconds: new(1.0),
-				}},
+				},
+			},
 			kedaPulsar: {Setting: setting(kedaPulsar), FirstHPASeconds: new(2.0), AllHPAsSeconds: new(148.0), wakes: wakes{
 				Woken: 299, WokenP50Seconds: new(14.8), WokenP99Seconds: new(29.8),
 			}},
