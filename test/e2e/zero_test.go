@@ -5,9 +5,11 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,8 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
 	scaleByHand(t, s, name, 0)
 	f.AwaitReplicas(t, 0, 0)
+	topics := topicsOf(t, s.Broker, name)
+	require.Contains(t, topics, broker.TopicName(name+"-in-partition-1"))
 	require.NoError(t, s.Adapter.Stop())
 	pushed, err := s.AddAdapter(t.Context(), name, "--wake-by-push", "--poll-interval=5m", "--stale-after=30m",
 		"--allowed-pulsar-hosts="+s.Broker.ServiceURL())
@@ -157,6 +161,7 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 		})
 	}
 	reads("2")
+	require.Equal(t, topics, topicsOf(t, s.Broker, name), "no topic is created")
 	require.NoError(t, f.PublishBurst(t.Context(), 10))
 	f.AwaitReplicas(t, 1, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
@@ -167,6 +172,20 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, string(answer), "public/default/"+name)
 	require.NotContains(t, string(answer), reader.SubscriptionPrefix, "no subscription is left")
+}
+
+// topicsOf are the persistent topics of public/default with this prefix, partitions included.
+func topicsOf(t *testing.T, b *broker.Broker, prefix string) (topics []string) {
+	t.Helper()
+	status, answer, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, json.Unmarshal(answer, &topics))
+	topics = slices.DeleteFunc(topics, func(topic string) bool {
+		return !strings.HasPrefix(topic, broker.TopicName(prefix))
+	})
+	slices.Sort(topics)
+	return topics
 }
 
 func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
