@@ -17,9 +17,9 @@ const (
 	// waitShare is the share of the objective that messages may wait before replicas are added: current replicas are used
 	// first.
 	waitShare = 0.3
-	// drainShare of the objective, but at least drainStarts of a start, is the time to drain the backlog. Messages
-	// published while replicas start are already near the objective.
-	drainShare, drainStarts = 0.4, 0.3
+	// drainShare of the objective, and spareShare of what the reaction leaves of it, is the time to drain the backlog, but
+	// at least drainStarts of a start: with a reaction as long as the objective, messages published meanwhile are late soon.
+	drainShare, spareShare, drainStarts = 0.4, 0.35, 0.3
 	// remainingShare of the excess counts whatever the current replicas drain.
 	remainingShare = 0.3
 	// nearlyFull is the share of the capacity that the arrivals of one Failover consumer may take.
@@ -126,7 +126,7 @@ func newLoad(in Input, state State, ready float64) load {
 		arriving: state.Arrivals.Rate, expected: ahead.rate(),
 		utilization: state.Arrivals.targetUtilization(planned, react, ahead.replaces()),
 		capacity:    state.Capacity.planned(), work: state.Floor.work(ready),
-		objective: objective, planned: planned, drain: max(drainShare*planned, drainStarts*start), react: react,
+		objective: objective, planned: planned, drain: drainTime(planned, start, react), react: react,
 		current: float64(state.Decided.or(in.CurrentReplicas)),
 		start:   start, restarts: state.Start.restarts(in), keyed: in.Reading.Type == backlog.KeyShared, failing: failing(in),
 	}
@@ -144,6 +144,11 @@ func newLoad(in Input, state State, ready float64) load {
 		l.excess = 0
 	}
 	return l
+}
+
+// drainTime is the time in seconds in which the backlog is drained.
+func drainTime(objective, start, react float64) float64 {
+	return max(drainShare*objective+spareShare*max(0, objective-react), drainStarts*start)
 }
 
 // fewest is the least number of the current replicas, from low on, that would remain.

@@ -108,7 +108,7 @@ func TestReplicasOfAFailoverSubscription(t *testing.T) {
 			}), 2},
 		"follows the type that the broker reports": {change(waiting(with(1, 100, 100), 0, 1e4), func(in *policy.Input) {
 			in.Reading.Type, in.Promised = backlog.Shared, backlog.Failover
-		}), 8},
+		}), 7},
 		"has one replica of an Exclusive subscription": {change(waiting(with(1, 100, 100), 0, 1e6),
 			func(in *policy.Input) { in.Reading.Type = backlog.Exclusive }), 1},
 		"scales down to one with an Exclusive subscription": {change(with(3, 90, 90),

@@ -209,7 +209,7 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 		replicas, equation = wakeReplicasToLearn(in, s.Start, work)
 	case s.Arrivals != nil:
 		arriving, each := min(s.Arrivals.Rate, work/wakeWindow.Seconds()), s.Capacity.MessagesPerSecond
-		drain := drainShare * LatencyObjective(in.Spec).Seconds()
+		drain := drainTime(LatencyObjective(in.Spec).Seconds(), s.Start.seconds(), s.Start.react(in))
 		needed := (arriving + work/drain) / each
 		replicas = replicasFor(needed)
 		equation = fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f",

@@ -18,7 +18,7 @@ import (
 )
 
 // drain is the time in seconds to drain the backlog of an objective of a minute.
-const drain = 24.0
+const drain = 27.5
 
 // idle is a policy with minReplicas 0 a number of seconds after noon, with nothing to do.
 func idle(current int32, seconds int) policy.Input {
