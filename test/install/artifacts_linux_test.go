@@ -30,8 +30,11 @@ func (a artifacts) image(program string) string {
 
 func (a artifacts) helm() string { return filepath.Join(a.programs(), "helm") }
 
-// programs is a directory with helm, kubectl, kubectl-pap and an image registry.
+// programs is a directory with helm, kubectl and an image registry.
 func (a artifacts) programs() string { return filepath.Join(a.dir, "bin") }
+
+// plugin is no program of a guide: one that needs it builds it.
+func (a artifacts) plugin() string { return filepath.Join(a.dir, "kubectl-pap") }
 
 // checkout is a copy of this checkout, in which commands may write.
 func (a artifacts) checkout() string { return filepath.Join(a.dir, "checkout") }
@@ -68,7 +71,7 @@ func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 	if err := copyCheckout(ctx, root, a.checkout()); err != nil {
 		return a, fmt.Errorf("copying the checkout: %w", err)
 	}
-	if _, err := run(ctx, root, "go", "build", "-o", a.programs(), "./cmd/kubectl-pap"); err != nil {
+	if _, err := run(ctx, root, "go", "build", "-o", a.plugin(), "./cmd/kubectl-pap"); err != nil {
 		return a, fmt.Errorf("building the plugin: %w", err)
 	}
 	release := filepath.Join(root, "tools", "release")

@@ -40,8 +40,8 @@ const removed = "Remove it"
 const mostChanges = 6
 
 // change is a command that changes something: it is no loop, no wait and no query.
-var change = regexp.MustCompile(`(?m)^ *(TOKEN=\$\()?(make|helm|pulsar|pulsar-admin|kubectl( -n \S+)? (apply|patch|delete)|` +
-	`kubectl pap migrate)\b`)
+var change = regexp.MustCompile(`(?m)^ *(TOKEN=\$\()?(make|go build|helm|pulsar|pulsar-admin|` +
+	`kubectl( -n \S+)? (apply|patch|delete|scale)|kubectl pap migrate)\b`)
 
 // walk is a guide that is followed. A section's function runs after its commands, with their output.
 type walk struct {
@@ -56,14 +56,18 @@ type walk struct {
 	optional []string
 }
 
-// TestTheGuidesWork runs the commands of the three guides from a cluster with Pulsar to a scaled target, and back: with
-// make, the real helm, kubectl and plugin, and images that the node pulls from a registry.
+// TestTheGuidesWork runs the commands of guides from a cluster with Pulsar to a scaled target, and back: with make, the
+// real helm, kubectl and plugin, and images that the node pulls from a registry. Three guides are always run.
 func TestTheGuidesWork(t *testing.T) {
 	s := open(t)
 	w := s.newWalker(t)
 	t.Run("Function Mesh", func(t *testing.T) { s.followFunctionMesh(t, w) })
 	t.Run("own worker with tokens", func(t *testing.T) { s.followTokens(t, w) })
 	t.Run("from KEDA", func(t *testing.T) { s.followFromKEDA(t, w) })
+	if runAll() {
+		t.Run("a Deployment", func(t *testing.T) { s.followDeployment(t, w) })
+		t.Run("KEDA beside it", func(t *testing.T) { s.followKEDA(t, w) })
+	}
 }
 
 // walker runs commands in a checkout.
@@ -155,8 +159,8 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 				require.Contains(t, output, "The images are pushed.")
 				require.Contains(t, output, `deployment "adapter" successfully rolled out`)
 				s.awaitMetricsAPI(t)
-				checked, err := exec.CommandContext(t.Context(), filepath.Join(s.built.programs(), "kubectl-pap"), "check",
-					"--install", "--kubeconfig", s.Cluster.Kubeconfig()).CombinedOutput()
+				checked, err := exec.CommandContext(t.Context(), s.built.plugin(), "check", "--install",
+					"--kubeconfig", s.Cluster.Kubeconfig()).CombinedOutput()
 				require.NoError(t, err, "%s", checked)
 				require.Contains(t, string(checked), "\nRESULT        ok 6, warning 0, error 0, unknown 0\n")
 				s.requireNamespacesGo(t, "after-install")
