@@ -173,15 +173,14 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if wanted >= current {
 		return current, after.Zero.tryIdle(in, tried)
 	}
+	if tried = tried.tryDown(in, after); tried.held != nil {
+		return current, tried
+	}
 	target, early := worthwhile(in, after, wanted)
 	if target < current && !fresh {
 		target, early = current, "only a new answer from Pulsar removes replicas"
 	}
-	tried = tried.tryDown(in, after, early)
-	if tried.held != nil && tried.held.Message != early {
-		return current, tried
-	}
-	return target, tried
+	return target, tried.try(guard{HoldStabilizing, early})
 }
 
 // fromZero returns the target without replicas. A pulse that is about to begin also ends the pause after a wake that

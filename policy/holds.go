@@ -38,11 +38,13 @@ func pass(passed []string, reason string) []string {
 // try tries guards in order, until one holds. A reason with several guards has passed with the last of them.
 func (t trial) try(guards ...guard) trial {
 	for i, g := range guards {
+		same := func(reason string) bool { return reason == g.reason }
+		t.passed = slices.DeleteFunc(t.passed, same)
 		if g.message != "" {
 			t.held = &Hold{g.reason, g.message}
 			return t
 		}
-		if !slices.ContainsFunc(guards[i+1:], func(later guard) bool { return later.reason == g.reason }) {
+		if !slices.ContainsFunc(guards[i+1:], func(later guard) bool { return same(later.reason) }) {
 			t.passed = pass(t.passed, g.reason)
 		}
 	}
@@ -96,8 +98,8 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 	return ""
 }
 
-// tryDown tries the reasons not to remove replicas, of which the last is that it is too early.
-func (t trial) tryDown(in Input, state State, early string) trial {
+// tryDown tries the reasons to remove no replica.
+func (t trial) tryDown(in Input, state State) trial {
 	old, unknown := guard{reason: HoldStabilizing}, guard{reason: HoldUnknown}
 	starting, updating := guard{reason: HoldStabilizing}, guard{reason: HoldStabilizing}
 	if age := in.Now.Sub(in.Reading.At); age > in.freshFor() {
@@ -113,7 +115,7 @@ func (t trial) tryDown(in Input, state State, early string) trial {
 		updating.message = "a rollout is replacing pods"
 	}
 	return t.try(old, guard{HoldPartial, missingParts(in)}, unknown,
-		guard{HoldContradicted, lasting(in, state.Contradiction)}, starting, updating, guard{HoldStabilizing, early})
+		guard{HoldContradicted, lasting(in, state.Contradiction)}, starting, updating)
 }
 
 // missingParts names the topics or partitions that are unknown; empty for none.
