@@ -17,9 +17,6 @@ const (
 	// waitShare is the share of the objective that messages may wait before replicas are added: current replicas are used
 	// first.
 	waitShare = 0.3
-	// drainShare of the objective, and spareShare of what the reaction leaves of it, is the time to drain the backlog, but
-	// at least drainStarts of a start: with a reaction as long as the objective, messages published meanwhile are late soon.
-	drainShare, spareShare, drainStarts = 0.4, 0.35, 0.3
 	// remainingShare of the excess counts whatever the current replicas drain.
 	remainingShare = 0.3
 	// nearlyFull is the share of the capacity that the arrivals of one Failover consumer may take.
@@ -144,11 +141,6 @@ func newLoad(in Input, state State, ready float64) load {
 		l.excess = 0
 	}
 	return l
-}
-
-// drainTime is the time in seconds in which the backlog is drained.
-func drainTime(objective, start, react float64) float64 {
-	return max(drainShare*objective+spareShare*max(0, objective-react), drainStarts*start)
 }
 
 // fewest is the least number of the current replicas, from low on, that would remain.
