@@ -154,7 +154,7 @@ func TestABudgetIsSpentWhileItIsLeft(t *testing.T) {
 		require.Greater(t, of(all), of(half), name)
 		require.Greater(t, of(half), of(strict), name)
 	}
-	require.InDelta(t, 0.4*120+0.35*(120-50), term(t, all, "drain"), 1e-9, "within twice the objective, after a reaction of 50 s")
+	require.InDelta(t, 0.4*120+0.35*(120-50), term(t, all, "drain"), 1e-9, "with a reaction of 50 s")
 	for _, one := range []policy.Decision{spent, unknown} {
 		require.Equal(t, strict.Terms, one.Terms)
 		require.Equal(t, strict.Replicas, one.Replicas)

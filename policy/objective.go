@@ -145,8 +145,8 @@ func waitOf(messages float64, r backlog.Reading, capacity *LearnedCapacity) back
 	return backlog.Known(seconds)
 }
 
-// drainShare of the objective, and spareShare of what the reaction leaves of it, is the time to drain the backlog, but at
-// least drainStarts of a start: with a reaction as long as the objective, messages published meanwhile are late soon.
+// drainShare of the objective, and spareShare of what the reaction leaves of it, is the time to drain the backlog, but
+// at least drainStarts of a start: with a reaction as long as the objective, messages published meanwhile are near it.
 const drainShare, spareShare, drainStarts = 0.4, 0.35, 0.3
 
 // drainTime is the time in seconds in which the backlog is drained.

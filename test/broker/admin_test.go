@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -20,7 +21,8 @@ func TestACallThatTheMetadataStoreEndedIsMadeAgain(t *testing.T) {
 		status int
 		body   string
 	}
-	failed, exists := response{http.StatusInternalServerError, locked}, response{http.StatusConflict, "exists"}
+	failed, full := response{http.StatusInternalServerError, locked}, response{http.StatusInternalServerError, "full"}
+	exists := response{http.StatusConflict, "exists"}
 	for name, test := range map[string]struct {
 		responses []response
 		calls     int
@@ -29,8 +31,8 @@ func TestACallThatTheMetadataStoreEndedIsMadeAgain(t *testing.T) {
 		"and succeeds":                                  {[]response{failed, {http.StatusNoContent, ""}}, 2, ""},
 		"and finds what it had created":                 {[]response{failed, exists}, 2, ""},
 		"but a topic that was there before is an error": {[]response{exists}, 1, "answered 409"},
-		"but not after another error":                   {[]response{{http.StatusInternalServerError, "full"}}, 1, "answered 500: full"},
-		"but not for ever":                              {[]response{failed, failed, failed, failed, failed}, 5, "answered 500"},
+		"but not after another error":                   {[]response{full}, 1, "answered 500: full"},
+		"but not for ever":                              {slices.Repeat([]response{failed}, 5), 5, "answered 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
