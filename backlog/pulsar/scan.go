@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -48,20 +47,11 @@ type scanner struct {
 	first int
 }
 
-// scanners are those that finished, with their buffers.
-//
-//nolint:gochecknoglobals // a pool that all clients share
-var scanners = sync.Pool{New: func() any {
-	return &scanner{json: new(jsontext.Decoder), input: new(input), names: make([]string, 0, openNames)}
-}}
-
 func newScanner(r io.Reader) *scanner {
-	s := scanners.Get().(*scanner) //nolint:forcetypeassert // the pool has no others
-	s.answer, _ = r.(*answer)
-	s.first, s.names = -1, s.names[:0]
-	*s.input = input{from: r, json: s.json}
-	s.json.Reset(s.input, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	return s
+	charged, _ := r.(*answer)
+	in := &input{from: r}
+	in.json = jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return &scanner{json: in.json, input: in, answer: charged, names: make([]string, 0, openNames), first: -1}
 }
 
 // input bounds what the decoder keeps.
@@ -117,7 +107,7 @@ func syntaxFault(err error) error {
 	}
 }
 
-// finish checks that nothing follows a value, which was read with this error. Afterwards the scanner must not be used.
+// finish checks that nothing follows a value, which was read with this error.
 func (s *scanner) finish(err error) error {
 	if err != nil {
 		return err
@@ -126,8 +116,6 @@ func (s *scanner) finish(err error) error {
 	case err == nil:
 		return errTwoValues
 	case errors.Is(err, io.EOF) && s.input.failed == nil:
-		*s.input, s.answer = input{}, nil // the pool keeps no connection
-		scanners.Put(s)
 		return nil
 	default:
 		return s.fault(err)
