@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
 )
 
 func TestThePageHasWhatTheChartsAndTheSummaryHave(t *testing.T) {
@@ -82,4 +84,13 @@ func TestAPageIsDrawnAgain(t *testing.T) {
 	require.Equal(t, want.String(), string(got))
 	require.Equal(t, exitFailed, run(t.Context(), []string{"-from", dir}, &out, &complaints))
 	require.Contains(t, complaints.String(), "demo: -from: ")
+}
+
+func TestThePictureShowsTheRecordedDemo(t *testing.T) {
+	dir := t.TempDir()
+	recorded := filepath.Join("testdata", "summary.json")
+	require.Zero(t, run(t.Context(), []string{"-from", recorded, "-out", dir}, io.Discard, io.Discard))
+	got, err := os.ReadFile(filepath.Join(dir, "demo.html"))
+	require.NoError(t, err)
+	picture.Shows(t, filepath.Join("..", "..", "docs", "demo.png"), got)
 }
