@@ -55,11 +55,9 @@ func (r Raises) limit(in Input, current, kept, target int32, tried trial) (Raise
 	after := r.after(rules, in.Now, kept, target)
 	switch {
 	case target < current && ScaleDownDisabled(in.Spec):
-		tried.held = &Hold{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"}
-		return after, current, tried
+		return after, current, tried.try(guard{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"})
 	case target > current && ScaleUpDisabled(in.Spec):
-		tried.held = &Hold{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"}
-		return after, current, tried
+		return after, current, tried.try(guard{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"})
 	case target <= kept:
 		return after, target, tried
 	}

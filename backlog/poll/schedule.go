@@ -237,10 +237,11 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 		delete(s.slots, j)
 		return
 	}
+	refused := refusal(err)
 	switch {
 	case err == nil:
 		one.failures = 0
-	case j.Kind == backlog.WatchKind && refusal(err) != nil:
+	case j.Kind == backlog.WatchKind && refused != nil:
 		one.failures = refusals
 	case backlog.Authoritative(err) && j.Kind != backlog.WatchKind:
 		one.failures = 0 // Pulsar answers: fetch again at the usual pace
@@ -252,7 +253,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	case err == nil:
 		s.watching(j, false, now)
 	default:
-		one.topic.watched[j] = watching{refused: refusal(err)}
+		one.topic.watched[j] = watching{refused: refused}
 	}
 	again := one.rerun && err == nil
 	if one.due = s.next(one, now); again {

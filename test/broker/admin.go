@@ -81,9 +81,9 @@ func (b *Broker) send(
 	return response.StatusCode, answer, nil
 }
 
-// Demand is Admin for a call that must succeed. A standalone's RocksDB gives up creating a ledger whose number waits a
-// second for a lock, as when many topics are created on a slow disk (apache/pulsar#15896): such a call is made again,
-// and what it created before it failed is no conflict.
+// Demand is Admin for a call that must succeed. A standalone's RocksDB creates no ledger if its number waits a second
+// for a lock, as when many topics are created on a slow disk (apache/pulsar#15896): such a call is made again, and what
+// it created before it failed is no conflict.
 func (b *Broker) Demand(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		status, answer, err := b.Admin(ctx, method, path, body)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,12 +116,7 @@ func benchLeftovers(t *testing.T) (left []string) {
 	for i := range namespaces.Items {
 		left = append(left, namespaces.Items[i].Name)
 	}
-	status, answer, err := scene.Broker.Admin(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default", nil)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
-	var topics []string
-	require.NoError(t, json.Unmarshal(answer, &topics))
-	for _, topic := range topics {
+	for _, topic := range topicsOf(t, scene.Broker, "") {
 		if strings.Contains(topic, "pap-bench-") {
 			left = append(left, topic)
 		}
