@@ -15,7 +15,7 @@ PARALLEL     ?= 6
 # Packages at once.
 PACKAGES     ?= 2
 POLICIES     ?= 1000
-SCENARIOS    ?= step keda wave
+SCENARIOS    ?= step keda wave cron pipeline
 TRACES       ?=
 CONTROLLER   ?= ^(keda-default10|keda-tuned|keda-expert|ds2-10|ds2-50|flink-tuned|simple|capacity)$$
 VERSION      ?=
@@ -206,7 +206,7 @@ bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SE
 	$(GO) run ./bench/sim -seed $(SEED) -ablate all -controller '^capacity$$' -out bench/out/ablate.json
 
 .PHONY: bench-replay
-bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench (SCENARIOS="<name of examples/bench> ...")
+bench-replay: ## Real runs beside simulated ones, 65 minutes and no part of bench (SCENARIOS="<name of examples/bench> ...")
 	@mkdir -p bench/out/replay
 	@for one in $(SCENARIOS); do \
 	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local -o json \

@@ -4,9 +4,9 @@
 // Command replay compares the simulator with reality. The real half is kubectl pap bench run --local: a real Pulsar
 // broker, a real control plane with its HPA controller, the adapter as it ships, KEDA, and replicas that are Pulsar
 // consumers. This command simulates each contender of those scenarios with the same messages, and compares
-// replica-hours and late messages.
+// replica-hours and late messages. Those of a pipeline are of all its stages.
 //
-//	make bench-replay                         three scenarios, about 30 minutes
+//	make bench-replay                         five scenarios, about 65 minutes
 //	go run ./bench/replay -results bench/out/replay -scenarios examples/bench/step.yaml
 //
 // When polls and syncs happen influences a run as much as the policy does, and a real run does not tell it. So each

@@ -114,6 +114,28 @@ func TestContendersScaleInTheSimulator(t *testing.T) {
 	require.Less(t, all["policy"].Sim.LatePct, all["tuned"].Sim.LatePct)
 }
 
+func TestAPipelineHasTheReplicasAndTheTimeOfItsStages(t *testing.T) {
+	args, _ := write(t, measured())
+	p, err := open(args[0][len("-scenarios="):], args[1][len("-results="):])
+	require.NoError(t, err)
+	arriving := p.arriving()
+	policy, fixed := p.scenario.Contenders[0], p.scenario.Contenders[2]
+	one := p.simulateOnce(fixed, arriving, 7)
+	p.scenario.Function.Stages = 2
+	two := p.simulateOnce(fixed, arriving, 7)
+	require.InDelta(t, 2*one.ReplicaHours, two.ReplicaHours, 1e-9)
+	require.Less(t, two.LatePct, one.LatePct-5, "the second stage adds no wait, and the objective is for both")
+	require.Greater(t, two.LatePct, 20.0, "1 of 3 messages waits for up to 90 s")
+	both := p.simulateOnce(policy, arriving, 7)
+	require.GreaterOrEqual(t, both.MaxReplicas, 6.0)
+	require.Less(t, both.LatePct, 5.0)
+
+	p.scenario.LatencyObjective.Duration = time.Second // 2 s for both
+	left := []float64{0, 0, 8, 4, 4, 4}
+	share := p.lateShare([]float64{10, 10, 0, 0, 0, 0}, func(second int) float64 { return left[second] })
+	require.InDelta(t, 0.5, share, 1e-9, "2 of the first second and 8 of the next")
+}
+
 func TestRunSaysWhatToChange(t *testing.T) {
 	good := measured()
 	other, unmeasured, fewer := good, good, good

@@ -69,25 +69,46 @@ func (p played) arriving() []float64 {
 	return all
 }
 
-// simulateOnce simulates a load that begins after so many seconds. These do not count.
+// simulateOnce simulates a load that begins after so many seconds. These do not count. Replicas are those of all stages
+// together.
 func (p played) simulateOnce(c scenario.Contender, arriving []float64, idle int) (r score) {
-	system := model.New(p.model(c, arriving, idle), uint64(idle)) //nolint:gosec // small
-	controller := p.controller(c)(system.Scenario())
-	for range system.Scenario().Seconds {
-		system.Step()
-		system.Scale(controller.Replicas(system))
+	one := p.model(c, arriving, idle)
+	replicas := make([]int32, len(arriving))
+	for stage := range p.scenario.Function.Stages {
+		next, score := baseline.After(one, one, p.controller(c), uint64(idle+stage)) //nolint:gosec // small
+		r.LatePct = 100 * score.LateShare()                                          // of the only one
+		for i, now := range score.Trace[idle:] {
+			replicas[i] += now
+		}
+		one = next
 	}
-	score := system.Score()
-	r.LatePct = 100 * score.LateShare()
-	lived := score.Trace[idle:]
-	for i, now := range lived {
-		if i > 0 && now != lived[i-1] {
+	if p.scenario.Function.Stages > 1 {
+		r.LatePct = 100 * p.lateShare(arriving, func(second int) float64 { return one.Rate(float64(idle + second)) })
+	}
+	for i, now := range replicas {
+		if i > 0 && now != replicas[i-1] {
 			r.Actions++
 		}
 		r.MaxReplicas = max(r.MaxReplicas, float64(now))
 		r.ReplicaHours += float64(now) / time.Hour.Seconds()
 	}
 	return r
+}
+
+// lateShare is the share of the messages that leave the last stage later than the objective, or never: in the order in
+// which they arrive.
+func (p played) lateShare(arriving []float64, left func(second int) float64) float64 {
+	objective := int(p.scenario.Objective().Seconds())
+	var arrived, late, done float64
+	next := 0 // done is what left before
+	for second, count := range arriving {
+		for ; next <= min(second+objective, len(arriving)-1); next++ {
+			done += left(next)
+		}
+		arrived += count
+		late += min(count, max(0, arrived-done))
+	}
+	return late / arrived
 }
 
 // model is the scenario for the simulator.

@@ -19,15 +19,30 @@ import (
 // readyTimeout covers an image pull and the start of an autoscaler.
 const readyTimeout = 5 * time.Minute
 
-// create creates topics, Function and autoscaler, and returns when replicas are ready and the autoscaler works.
+// create creates topics, and the Function and autoscaler of each stage, and returns when replicas are ready and the
+// autoscalers work.
 func (r *runner) create(ctx context.Context, e entrant) error {
+	topics := e.topics()
+	for i, topic := range topics {
+		partitions := e.scenario.Partitions
+		if i == len(topics)-1 {
+			partitions = 0 // the meter reads one topic
+		}
+		if err := r.admin.create(ctx, topic, partitions); err != nil {
+			return err
+		}
+	}
+	for _, stage := range e.stages() {
+		if err := r.createStage(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createStage creates Function and autoscaler of a stage.
+func (r *runner) createStage(ctx context.Context, e entrant) error {
 	r.tell("%s: creating %s %s: %s", e.Name, e.kind().Kind, e.function(), e.setting())
-	if err := r.admin.create(ctx, e.input(), e.scenario.Partitions); err != nil {
-		return err
-	}
-	if err := r.admin.create(ctx, e.output(), 0); err != nil {
-		return err
-	}
 	objects := []client.Object{e.workload()}
 	if !e.isDeployment() {
 		objects = []client.Object{e.connection(), e.workload()}

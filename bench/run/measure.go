@@ -35,24 +35,35 @@ type subject struct {
 	run string
 	// input gets the load. output has the results; empty if the wait of the policy counts.
 	input, output string
-	// subscription of the input; empty for a target, which may process messages without a result.
-	subscription string
 	// isTarget is true if the topics are the user's. Messages published before the run do not count.
 	isTarget bool
-	// scaled has the replicas, and policy scales it; policy is empty for contenders without one.
-	scaled    *unstructured.Unstructured
-	policy    client.ObjectKey
+	// stages are one Function after the other.
+	stages    []stage
 	objective time.Duration
+}
+
+// stage is a Function.
+type stage struct {
+	// input of its subscription, which is empty for a target: that may process messages without a result.
+	input, subscription string
+	// scaled has the replicas, and policy scales it; policy is empty for contenders without one.
+	scaled *unstructured.Unstructured
+	policy client.ObjectKey
 }
 
 // subject returns the workload of a contender.
 func (e entrant) subject() subject {
 	s := subject{
-		name: e.Name, setting: e.setting(), run: e.run + "-" + e.Name, input: e.input(), output: e.output(),
-		subscription: e.function(), scaled: e.workload(), objective: e.scenario.LatencyObjective.Duration,
+		name: e.Name, setting: e.setting(), run: e.run + "-" + e.Name, input: e.input(),
+		objective: e.scenario.Objective(),
 	}
-	if e.Policy != nil {
-		s.policy = client.ObjectKey{Namespace: e.namespace, Name: e.function()}
+	for _, one := range e.stages() {
+		s.output = one.output()
+		added := stage{input: one.input(), subscription: one.function(), scaled: one.workload()}
+		if e.Policy != nil {
+			added.policy = client.ObjectKey{Namespace: e.namespace, Name: one.function()}
+		}
+		s.stages = append(s.stages, added)
 	}
 	return s
 }
@@ -151,7 +162,7 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 			sample.Published = g.publisher.Published()
 			sample.Seconds = time.Since(begun).Seconds()
 			sample = g.read(sample)
-			if s.subscription != "" && c.Stalled == "" && stalls.isAt(sample) {
+			if !s.isTarget && c.Stalled == "" && stalls.isAt(sample) {
 				c.Stalled = r.stalled(ctx, s, sample, stalls.after)
 			}
 			return sample

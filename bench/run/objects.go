@@ -33,17 +33,51 @@ type entrant struct {
 
 	run, namespace string
 	scenario       scenario.Scenario
+	// stage of the pipeline, from 0 on.
+	stage int
+}
+
+// stages are the Functions of a contender, one after the other.
+func (e entrant) stages() (all []entrant) {
+	for e.stage = range e.scenario.Function.Stages {
+		all = append(all, e)
+	}
+	return all
+}
+
+// suffix tells the later stages from the first.
+func (e entrant) suffix() string {
+	if e.stage == 0 {
+		return ""
+	}
+	return "-" + strconv.Itoa(e.stage+1)
 }
 
 // function is the name of the Function, of its autoscaler and of its subscription.
-func (e entrant) function() string { return e.Name + "-" + e.run }
+func (e entrant) function() string { return e.Name + "-" + e.run + e.suffix() }
 
 func (e entrant) topic(end string) string {
 	return fmt.Sprintf("persistent://%s/pap-bench-%s-%s-%s", e.scenario.Pulsar.Namespace, e.run, e.Name, end)
 }
 
-func (e entrant) input() string  { return e.topic("in") }
-func (e entrant) output() string { return e.topic("out") }
+func (e entrant) input() string {
+	if e.stage == 0 {
+		return e.topic("in")
+	}
+	e.stage--
+	return e.output()
+}
+
+func (e entrant) output() string { return e.topic("out" + e.suffix()) }
+
+// topics are the inputs of all stages, and the output of the last.
+func (e entrant) topics() (all []string) {
+	stages := e.stages()
+	for _, stage := range stages {
+		all = append(all, stage.input())
+	}
+	return append(all, stages[len(stages)-1].output())
+}
 
 func (e entrant) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
@@ -162,11 +196,15 @@ func (e entrant) autoscaler() client.Object {
 // Scaling is what the policy of a contender says about its replicas.
 func Scaling(s scenario.Scenario, p scenario.Policy) v1alpha1.ScalingSpec {
 	cooldown := int32(s.CooldownPeriod.Seconds())
-	return v1alpha1.ScalingSpec{
+	scaling := v1alpha1.ScalingSpec{
 		MinReplicas: s.MinReplicas, MaxReplicas: s.MaxReplicas, LatencyObjective: s.LatencyObjective,
 		Actuator: v1alpha1.Actuator(p.Actuator),
 		Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
 	}
+	if p.Forecast != "" {
+		scaling.Forecast = &v1alpha1.Forecast{Mode: v1alpha1.ForecastMode(p.Forecast)}
+	}
+	return scaling
 }
 
 // policy has the subscription of a Deployment. That of a Function is in the Function.
@@ -217,8 +255,12 @@ func (e entrant) setting() string {
 	}
 	switch {
 	case e.Policy != nil:
-		return fmt.Sprintf("AutoscalingPolicy by %s, latencyObjective %s, %s", e.Policy.Actuator,
-			s.LatencyObjective.Duration, cooled)
+		forecast := ""
+		if e.Policy.Forecast != "" {
+			forecast = ", forecast " + e.Policy.Forecast
+		}
+		return fmt.Sprintf("AutoscalingPolicy by %s, latencyObjective %s, %s%s", e.Policy.Actuator,
+			s.LatencyObjective.Duration, cooled, forecast)
 	case e.KEDAPulsar != nil:
 		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d, %s", e.KEDAPulsar.Threshold, cooled)
 	case e.CPU != nil:

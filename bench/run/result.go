@@ -62,7 +62,7 @@ func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
 	}
 	return Result{
 		APIVersion: scenario.APIVersion, Kind: ResultKind, Scenario: s.Metadata.Name, Run: id,
-		LatencyObjectiveSeconds: s.LatencyObjective.Seconds(), LoadSeconds: schedule.End().Seconds(),
+		LatencyObjectiveSeconds: s.Objective().Seconds(), LoadSeconds: schedule.End().Seconds(),
 		WatchSeconds: s.WatchAfter.Seconds(), Differs: differs,
 	}
 }

@@ -153,7 +153,7 @@ func (r *runner) entrants() []entrant {
 func (r *runner) createNamespace(ctx context.Context) error {
 	var topics []string
 	for _, e := range r.entrants() {
-		topics = append(topics, e.input(), e.output())
+		topics = append(topics, e.topics()...)
 	}
 	r.tell("creating namespace %s", r.namespace)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
@@ -183,6 +184,30 @@ func TestContendersWithoutFunctionMeshScaleADeployment(t *testing.T) {
 		objects = append(objects, e.autoscaler())
 	}
 	golden.JSON(t, *update, "deployment.json", objects)
+}
+
+func TestAStageConsumesWhatTheOneBeforePublishes(t *testing.T) {
+	s := sampleScenario(t)
+	s.Function.Stages, s.Contenders[0].Policy.Forecast = 2, "Off"
+	r := newRunner(Config{Scenario: s})
+	r.id, r.namespace = "3f9a1c", "pap-bench-3f9a1c"
+	e := r.entrants()[0]
+	const topics = "persistent://public/default/pap-bench-3f9a1c-ours-"
+	require.Equal(t, []string{topics + "in", topics + "out", topics + "out-2"}, e.topics())
+	of := e.subject()
+	require.Equal(t, topics+"in", of.input)
+	require.Equal(t, topics+"out-2", of.output)
+	require.Equal(t, 2*time.Minute, of.objective)
+	require.Len(t, of.stages, 2)
+	for i, name := range []string{"ours-3f9a1c", "ours-3f9a1c-2"} {
+		one, at := e.stages()[i], of.stages[i]
+		require.Equal(t, []string{e.topics()[i], name, name, name},
+			[]string{at.input, at.subscription, at.policy.Name, at.scaled.GetName()})
+		spec := one.policy().Spec
+		require.Equal(t, name, spec.ScaleTargetRef.Name)
+		require.Equal(t, v1alpha1.ForecastOff, spec.Forecast.Mode)
+		require.Contains(t, one.setting(), ", forecast Off")
+	}
 }
 
 func TestFlagsThatDifferAreTold(t *testing.T) {

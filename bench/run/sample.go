@@ -99,9 +99,30 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// observe takes a sample. What it cannot read is unknown. Without a scaled object the status of the policy has the
-// replicas.
+// observe takes a sample of all stages together. What one of them does not tell is unknown.
 func observe(ctx context.Context, kube client.Client, of subject) Sample {
+	sum := observeStage(ctx, kube, of.stages[0])
+	for _, next := range of.stages[1:] {
+		one := observeStage(ctx, kube, next)
+		sum.SpecReplicas, sum.Pods = plus(sum.SpecReplicas, one.SpecReplicas), plus(sum.Pods, one.Pods)
+		sum.ReadyReplicas = plus(sum.ReadyReplicas, one.ReadyReplicas)
+		sum.DesiredReplicas, sum.Backlog = plus(sum.DesiredReplicas, one.DesiredReplicas), plus(sum.Backlog, one.Backlog)
+		sum.WaitSeconds = plus(sum.WaitSeconds, one.WaitSeconds)
+		sum.Problem = cmp.Or(sum.Problem, one.Problem)
+	}
+	return sum
+}
+
+func plus[T int | int64 | float64](a, b *T) *T {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
+}
+
+// observeStage takes a sample. What it cannot read is unknown. Without a scaled object the status of the policy has the
+// replicas.
+func observeStage(ctx context.Context, kube client.Client, of stage) Sample {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var s Sample

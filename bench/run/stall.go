@@ -6,6 +6,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -57,11 +58,15 @@ func (s subscriptionStats) text() string {
 func (r *runner) stalled(ctx context.Context, s subject, now Sample, after time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	stats, err := r.admin.subscription(ctx, s.input, s.subscription, r.Scenario.Partitions > 0)
-	if err != nil || len(stats.Consumers) == 0 {
-		return ""
+	var texts []string
+	for _, one := range s.stages {
+		stats, err := r.admin.subscription(ctx, one.input, one.subscription, r.Scenario.Partitions > 0)
+		if err != nil || len(stats.Consumers) == 0 {
+			return ""
+		}
+		texts = append(texts, stats.text())
 	}
 	return fmt.Sprintf("no result came for %s, with %d ready replicas and %d messages without a result; %s; "+
 		"look for a dispatch rate limit of the topic, or give the machine more CPU, and run it again",
-		after, *now.ReadyReplicas, now.Published-*now.Done, stats.text())
+		after, *now.ReadyReplicas, now.Published-*now.Done, strings.Join(texts, ", then "))
 }

@@ -57,15 +57,15 @@ func TestStallSaysWhereMessagesAre(t *testing.T) {
 	r := &runner{admin: adminAt(t, server.URL)}
 	now := Sample{ReadyReplicas: new(3), Published: 9000, Done: new(int64(1672))}
 
-	text := r.stalled(t.Context(), subject{input: topic, subscription: "f"}, now, 30*time.Second)
+	text := r.stalled(t.Context(), of("f"), now, 30*time.Second)
 	require.Equal(t, "no result came for 30s, with 3 ready replicas and 7328 messages without a result; "+
 		"2 of 3 consumers have 1600 unacknowledged messages, and consumers with permits but no messages: 1; "+
 		"look for a dispatch rate limit of the topic, or give the machine more CPU, and run it again", text)
 	require.Equal(t, adminPath(topic)+"/stats", <-seen)
 
 	r.Scenario.Partitions = 2
-	require.Empty(t, r.stalled(t.Context(), subject{input: topic, subscription: "starting"}, now, time.Second))
+	require.Empty(t, r.stalled(t.Context(), of("starting"), now, time.Second))
 	require.Equal(t, adminPath(topic)+"/partitioned-stats?perPartition=false", <-seen)
 	server.Close()
-	require.Empty(t, r.stalled(t.Context(), subject{input: topic, subscription: "f"}, now, time.Second), "unknown")
+	require.Empty(t, r.stalled(t.Context(), of("f"), now, time.Second), "unknown")
 }

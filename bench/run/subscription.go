@@ -47,14 +47,18 @@ func (a admin) subscription(ctx context.Context, topic, name string, isPartition
 // redelivered is how many messages Pulsar delivered again, such as those of replicas that were removed; nil if that is
 // unknown, such as for a target: its topic has other messages, and while some messages are not acknowledged.
 func (r *runner) redelivered(ctx context.Context, s subject) *int64 {
-	if s.subscription == "" {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	stats, err := r.admin.subscription(ctx, s.input, s.subscription, r.Scenario.Partitions > 0)
-	if err != nil || stats.MsgBacklog > 0 || stats.MsgOutCounter < stats.published {
-		return nil
+	sum := int64(0)
+	for _, one := range s.stages {
+		if one.subscription == "" {
+			return nil
+		}
+		stats, err := r.admin.subscription(ctx, one.input, one.subscription, r.Scenario.Partitions > 0)
+		if err != nil || stats.MsgBacklog > 0 || stats.MsgOutCounter < stats.published {
+			return nil
+		}
+		sum += stats.MsgOutCounter - stats.published
 	}
-	return new(stats.MsgOutCounter - stats.published)
+	return &sum
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// of is a subject with a subscription.
+func of(subscription string) subject {
+	return subject{stages: []stage{{input: topic, subscription: subscription}}}
+}
+
 func TestRedeliveredMessagesAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		published, delivered, backlog int64
@@ -34,7 +39,7 @@ func TestRedeliveredMessagesAreCounted(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			r := &runner{admin: adminAt(t, server.URL)}
-			require.Equal(t, test.want, r.redelivered(t.Context(), subject{input: topic, subscription: test.subscription}))
+			require.Equal(t, test.want, r.redelivered(t.Context(), of(test.subscription)))
 		})
 	}
 }

@@ -56,8 +56,8 @@ func (r *runner) target(ctx context.Context) (subject, error) {
 	}
 	objective := decide.LatencyObjective(policy.Spec)
 	s := subject{
-		name: plan.ShortName(policy.Spec), run: r.id, input: topic, isTarget: true, scaled: scaledBy(policy),
-		policy: client.ObjectKeyFromObject(policy), objective: objective,
+		name: plan.ShortName(policy.Spec), run: r.id, input: topic, isTarget: true, objective: objective,
+		stages: []stage{{input: topic, scaled: scaledBy(policy), policy: client.ObjectKeyFromObject(policy)}},
 		setting: fmt.Sprintf("AutoscalingPolicy %s in mode %s, latencyObjective %s, %d to %d replicas, input %s", policy.Name,
 			policy.Spec.Mode, objective, ptr.Deref(policy.Spec.MinReplicas, 1), policy.Spec.MaxReplicas, topic),
 	}

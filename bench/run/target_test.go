@@ -177,17 +177,25 @@ func TestReplicasOfAWorkersFunctionAreThoseOfItsPolicy(t *testing.T) {
 	kube := targetCluster(t)
 	policy, err := Target{Namespace: "media", Name: "function:public/default/thumb"}.policy(t.Context(), kube)
 	require.NoError(t, err)
-	of := subject{policy: client.ObjectKeyFromObject(policy), scaled: scaledBy(policy)}
+	of := stage{policy: client.ObjectKeyFromObject(policy), scaled: scaledBy(policy)}
 	require.Nil(t, of.scaled)
-	s := observe(t.Context(), kube, of)
+	s := observeStage(t.Context(), kube, of)
 	require.Nil(t, s.Pods)
 	require.Equal(t, "the policy's status has no specReplicas", s.Problem)
 
 	policy.Status.SpecReplicas, policy.Status.RunningReplicas = new(int32(3)), new(int32(2))
 	require.NoError(t, kube.Update(t.Context(), policy))
-	s = observe(t.Context(), kube, of)
+	s = observeStage(t.Context(), kube, of)
 	require.Equal(t, []int{3, 3, 2}, []int{*s.SpecReplicas, *s.Pods, *s.ReadyReplicas})
 	require.Empty(t, s.Problem)
+
+	two := subject{stages: []stage{of, of}}
+	s = observe(t.Context(), kube, two)
+	require.Equal(t, []int{6, 6, 4}, []int{*s.SpecReplicas, *s.Pods, *s.ReadyReplicas})
+	two.stages[1].policy.Name = "gone"
+	s = observe(t.Context(), kube, two)
+	require.Nil(t, s.SpecReplicas, "without those of the second stage")
+	require.Contains(t, s.Problem, "not found")
 }
 
 func TestMessagesHaveTheWaitOfThePolicyWhenTheyWerePublished(t *testing.T) {

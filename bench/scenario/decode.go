@@ -89,6 +89,7 @@ func (s *Scenario) setDefaults() {
 	s.WatchAfter.Duration = cmp.Or(s.WatchAfter.Duration, time.Minute)
 	s.CooldownPeriod.Duration = cmp.Or(s.CooldownPeriod.Duration, 5*time.Minute)
 	s.Function.Kind = cmp.Or(s.Function.Kind, KindFunction)
+	s.Function.Stages = cmp.Or(s.Function.Stages, 1)
 	s.Function.ClassName = cmp.Or(s.Function.ClassName, "pulsarautoscaler.WorkFunction")
 	s.Function.Jar = cmp.Or(s.Function.Jar, "/pulsar/example-functions-1.jar")
 	s.Function.CPU = cmp.Or(s.Function.CPU, "200m")
@@ -110,6 +111,11 @@ func (c *Contender) setDefaults() {
 	if c.CPU != nil {
 		c.CPU.Percentage = cmp.Or(c.CPU.Percentage, percentage)
 	}
+}
+
+// Objective is the latency objective of all stages together.
+func (s Scenario) Objective() time.Duration {
+	return time.Duration(s.Function.Stages) * s.LatencyObjective.Duration
 }
 
 // NeedsKEDA reports whether KEDA scales a contender.

@@ -86,6 +86,9 @@ type Function struct {
 	Jar       string `json:"jar,omitempty"`
 	// ServiceTime is the time to process a message.
 	ServiceTime metav1.Duration `json:"serviceTime,omitzero"`
+	// Stages is how many such Functions follow each other, each with what the one before publishes, and with an
+	// autoscaler of its own. Results are late after as many times LatencyObjective. Absent: 1.
+	Stages int `json:"stages,omitempty"`
 	// ReceiverQueueSize is how many messages a replica prefetches. Absent: 1000, as Pulsar's clients do.
 	ReceiverQueueSize int `json:"receiverQueueSize,omitempty" unit:"messages"`
 	// CPU and Memory are requested for each replica. Absent: 200m and 256Mi.
@@ -125,6 +128,8 @@ type Contender struct {
 type Policy struct {
 	// Actuator is HPA (the default) or KEDA.
 	Actuator string `json:"actuator,omitempty"`
+	// Forecast is the mode of spec.forecast. Absent: that of policies, Auto.
+	Forecast string `json:"forecast,omitempty"`
 }
 
 // KEDAPulsar is a trigger with KEDA's defaults otherwise.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 	maxPartitions = 1000
 	maxContenders = 10
 	maxQueue      = 1_000_000
+	maxStages     = 10
 	maxName       = 20 // Pulsar and Kubernetes get longer names of it
 	maxWatch      = 24 * time.Hour
 )
@@ -123,6 +125,9 @@ func (f Function) validate() error {
 	if f.Kind != KindFunction && f.Kind != KindDeployment {
 		return fmt.Errorf("function.kind is %q: it must be %s or %s", f.Kind, KindFunction, KindDeployment)
 	}
+	if f.Stages < 1 || f.Stages > maxStages {
+		return fmt.Errorf("function.stages is %d: it must be from 1 to %d", f.Stages, maxStages)
+	}
 	if f.ReceiverQueueSize < 0 || f.ReceiverQueueSize > maxQueue {
 		return fmt.Errorf("function.receiverQueueSize is %d: it must be from 1 to %d", f.ReceiverQueueSize, maxQueue)
 	}
@@ -183,9 +188,12 @@ func (c Contender) validate(most, least int32) error {
 // validateBacklog checks the kinds that scale by the backlog.
 func (c Contender) validateBacklog() error {
 	const maxThreshold = 1_000_000_000
+	modes := []string{"", "Auto", "Observe", "Off"}
 	switch {
 	case c.Policy != nil && c.Policy.Actuator != ActuatorHPA && c.Policy.Actuator != ActuatorKEDA:
 		return fmt.Errorf("policy.actuator is %q: it must be %s or %s", c.Policy.Actuator, ActuatorHPA, ActuatorKEDA)
+	case c.Policy != nil && !slices.Contains(modes, c.Policy.Forecast):
+		return fmt.Errorf("policy.forecast is %q: it must be 'Auto', 'Observe' or 'Off'", c.Policy.Forecast)
 	case c.KEDAPulsar != nil && (c.KEDAPulsar.Threshold < 1 || c.KEDAPulsar.Threshold > maxThreshold):
 		return fmt.Errorf("kedaPulsar.threshold is %d: it must be from 1 to %d", c.KEDAPulsar.Threshold, maxThreshold)
 	}

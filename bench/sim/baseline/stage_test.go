@@ -24,7 +24,8 @@ func TestAStageGetsWhatTheOneBeforeProcesses(t *testing.T) {
 			return 500
 		},
 	}
-	stage := After(first, model.Scenario{Noise: 0.3, Capacity: model.Constant(80)}, 3)
+	stage, score := After(first, model.Scenario{Noise: 0.3, Capacity: model.Constant(80)}, Without(), 3)
+	require.Len(t, score.Trace, 2*step)
 	arrived, rises := 0.0, 0
 	for second := range stage.Seconds {
 		arrived += stage.Rate(float64(second))
@@ -40,4 +41,7 @@ func TestAStageGetsWhatTheOneBeforeProcesses(t *testing.T) {
 	end := stage.Upstream(stage.Seconds - 1)
 	require.NotNil(t, end)
 	require.InEpsilon(t, 500, end.Processed, 0.2)
+
+	stage, _ = After(first, model.Scenario{Capacity: model.Constant(80)}, Fixed(10), 3)
+	require.Nil(t, stage.Upstream(step), "fixed replicas say nothing")
 }
