@@ -114,6 +114,21 @@ func TestContendersScaleInTheSimulator(t *testing.T) {
 	require.Less(t, all["policy"].Sim.LatePct, all["tuned"].Sim.LatePct)
 }
 
+func TestKEDACoolsDownAsTheScenarioSays(t *testing.T) {
+	args, _ := write(t, measured())
+	p, err := open(args[0][len("-scenarios="):], args[1][len("-results="):])
+	require.NoError(t, err)
+	p.scenario.MinReplicas = new(int32(0))
+	arriving := make([]float64, 300)
+	arriving[30] = 100
+	hours := map[time.Duration]float64{}
+	for _, cooldown := range []time.Duration{time.Minute, 5 * time.Minute} {
+		p.scenario.CooldownPeriod.Duration = cooldown
+		hours[cooldown] = p.simulateOnce(p.scenario.Contenders[1], arriving, 7).ReplicaHours
+	}
+	require.Less(t, hours[time.Minute], hours[5*time.Minute]/2)
+}
+
 func TestAPipelineHasTheReplicasAndTheTimeOfItsStages(t *testing.T) {
 	args, _ := write(t, measured())
 	p, err := open(args[0][len("-scenarios="):], args[1][len("-results="):])

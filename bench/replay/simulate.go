@@ -142,7 +142,7 @@ func (p played) controller(c scenario.Contender) baseline.New {
 	case c.Policy != nil:
 		return baseline.Policy(v1alpha1.AutoscalingPolicySpec{ScalingSpec: bench.Scaling(p.scenario, *c.Policy)})
 	case c.KEDAPulsar != nil:
-		return baseline.KEDA(float64(c.KEDAPulsar.Threshold))
+		return baseline.KEDA(float64(c.KEDAPulsar.Threshold), p.scenario.CooldownPeriod.Duration)
 	case c.CPU != nil:
 		return baseline.CPU
 	default:

@@ -4,6 +4,7 @@
 package baseline
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -22,6 +23,8 @@ const (
 type keda struct {
 	hpa       hpa
 	threshold float64
+	// cooldown in seconds; 0 is KEDA's default.
+	cooldown int
 	// entries that its trigger sees; nil for all.
 	entries func(model.Rough) float64
 	// more is the recommendation of other triggers; the largest wins.
@@ -48,12 +51,14 @@ func DefaultKEDA(model.Scenario) Controller {
 
 // newTunedKEDA has the best threshold and an HPA with the default behavior, which does not follow expired
 // recommendations.
-func newTunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s))(s) }
+func newTunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s), 0)(s) }
 
-// KEDA is a ScaledObject with a threshold and an HPA with the default behavior.
-func KEDA(threshold float64) New {
+// KEDA is a ScaledObject with a threshold, a cooldownPeriod (0 is the default) and an HPA with the default behavior.
+func KEDA(threshold float64, cooldown time.Duration) New {
 	return func(model.Scenario) Controller {
-		return &keda{hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: threshold}
+		return &keda{
+			hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: threshold, cooldown: int(cooldown.Seconds()),
+		}
 	}
 }
 
@@ -95,7 +100,7 @@ func (k *keda) Replicas(system *model.System) int {
 		switch {
 		case current == 0 && seen.Entries > 0:
 			return 1
-		case current > 0 && system.Second()-k.lastActive > kedaCooldown:
+		case current > 0 && system.Second()-k.lastActive > cmp.Or(k.cooldown, kedaCooldown):
 			return 0
 		}
 	}

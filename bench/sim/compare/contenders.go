@@ -42,7 +42,7 @@ func (c Config) contenders() []contender {
 		{name: KEDA, setting: "msgBacklogThreshold 10, the default", new: baseline.DefaultKEDA},
 		{
 			name: TunedKEDA, setting: fmt.Sprintf("msgBacklogThreshold %.0f = capacity * objective / 2", threshold),
-			new: baseline.KEDA(threshold),
+			new: baseline.KEDA(threshold, 0),
 		},
 		{name: CPU, setting: "average CPU utilization of 80%", new: baseline.CPU},
 		{
