@@ -80,7 +80,7 @@ const (
 	// plateauDeviations of the number of finished messages are less than the gain that a verdict misses.
 	plateauDeviations = 2
 	// slowedShare: replicas became slower themselves if all of them process less than this share of what they did.
-	slowedShare = 0.85
+	slowedShare = 0.9
 	// unverifiedGrowth of the first request at most before replicas are verified: the first reading saw only a part of the
 	// load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
@@ -187,8 +187,7 @@ func (p Plateau) slowedDown(in Input) Plateau {
 	if !known || p.Stage != Verifying {
 		return p
 	}
-	noise := plateauDeviations * (math.Sqrt(now.Processed) + math.Sqrt(p.Most.Processed)) /
-		math.Sqrt(in.Reading.Window.Seconds())
+	noise := plateauDeviations * math.Sqrt((now.Processed+p.Most.Processed)/in.Reading.Window.Seconds())
 	switch {
 	case now.Replicas > p.Reference.Replicas && now.Replicas >= p.Most.Replicas &&
 		now.Processed+noise < slowedShare*p.Most.Processed:
