@@ -249,7 +249,7 @@ pictures: ## Draw all pictures of docs again: charts of their pages with the bro
 	  -plot '^(oracle|keda-default10|capacity)$$' -plots $(drawn)/step
 	$(GO) run ./bench/sim -seed 7 -seeds 1 -patterns 2 -held-out 0 -scenario '^cron-10m-01' -controller '^capacity$$' \
 	  -ablate pulses -plot '^(oracle|capacity)' -plots $(drawn)/forecast
-	$(GO) run ./bench/demo -from bench/demo/testdata/summary.json -out $(drawn)
+	$(GO) run ./bench/demo -from bench/demo/testdata/result.json -out $(drawn)
 	$(GO) run ./test/picture/draw $(drawn)/simulate.html docs/page.png
 	$(GO) run ./test/picture/draw $(drawn)/demo.html docs/demo.png
 	$(GO) run ./test/picture/draw $(drawn)/step/*.html docs/algorithm.png

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -47,14 +48,14 @@ func newDemo(o options, out io.Writer, terminal bool) *demo {
 }
 
 // run runs the demo. When it returns, everything has stopped.
-func (d *demo) run(ctx context.Context) (summary, error) {
+func (d *demo) run(ctx context.Context) (r run.Result, err error) {
 	bins, err := binaries.BuildControlPlane(ctx, d.out)
 	if err != nil {
-		return summary{}, err
+		return r, err
 	}
 	scene, end, err := d.open(ctx)
 	if err != nil {
-		return summary{}, err
+		return r, err
 	}
 	defer func() {
 		d.screen.end()
@@ -63,25 +64,27 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	}()
 	f, err := d.prepare(ctx, scene)
 	if err != nil {
-		return summary{}, err
+		return r, err
 	}
-	played, err := d.play(ctx, scene, f)
+	p, err := d.play(ctx, scene, f)
 	if err != nil {
-		return summary{}, err
+		return r, err
 	}
-	played.kubernetes = bins.KubernetesVersion
-	s := summarize(played)
-	if err := d.report(s); err != nil {
-		return s, err
+	p.kubernetes = bins.KubernetesVersion
+	if r, err = p.result(); err != nil {
+		return r, err
 	}
-	if err := s.verdict(); err != nil {
+	if err := d.report(r); err != nil {
+		return r, err
+	}
+	if err := failed(r.Verdict); err != nil {
 		output.Printf(d.out, "\nThe last lines of the adapter:\n%s\n", scene.Adapter.LogTail())
-		return s, err
+		return r, err
 	}
 	if d.options.keep {
-		return s, d.keep(ctx, scene, f)
+		return r, d.keep(ctx, scene, f)
 	}
-	return s, nil
+	return r, nil
 }
 
 // open starts the stage. It lasts until end.
@@ -117,63 +120,56 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err := scene.Client.Create(ctx, policy); err != nil {
 		return nil, fmt.Errorf("creating the policy: %w", err)
 	}
-	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n%s\n%s\n",
-		s.low, s.high, clock(s.calm), clock(s.fall()), s.low, s.pace(), legend)
+	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n",
+		s.low, s.high, clock(s.calm), clock(s.fall()), s.low)
+	for _, flag := range s.differs() {
+		output.Printf(d.out, "Differs from the default: %s\n", flag)
+	}
+	output.Printf(d.out, "%s\n", legend)
 	return f, nil
 }
 
 // play publishes the load and samples the replicas.
-func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (outcome, error) {
-	o := outcome{scenario: d.scenario, pulsar: scene.Broker.Version(), begun: time.Now()}
-	paid := scene.Mesh.ReplicaSeconds(stage.Namespace, functionName)
+func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (played, error) {
+	p := played{scenario: d.scenario, pulsar: scene.Broker.Version(), begun: time.Now()}
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return f.Publish(loading, d.scenario.load()) })
-	err := d.watch(ctx, scene, f, o.begun, func(one sample) (enough bool) {
-		o.samples = append(o.samples, one)
-		return d.scenario.over(o.samples)
+	err := d.watch(ctx, scene, f, p.begun, func(one sample) (enough bool) {
+		p.samples = append(p.samples, one)
+		return d.scenario.over(p.samples)
 	})
 	stop()
 	if err := errors.Join(err, group.Wait()); err != nil {
-		return o, err
+		return p, err
 	}
-	o.ended = time.Now()
-	o.replicaTime = scene.Mesh.ReplicaSeconds(stage.Namespace, functionName) - paid
-	o.timeline = scene.Mesh.Timeline(stage.Namespace, functionName)
-	if err := testbed.Drain(ctx, f, drainTimeout); err != nil {
-		return o, err
-	}
-	o.published = f.Published()
-	o.done, o.late = f.Score.Totals()
-	waits := f.Score.Waits()
-	o.p50, o.p99, o.waitKnown = waits.P50, waits.P99, waits.Count > 0
-	return o, nil
+	err = testbed.Drain(ctx, f, drainTimeout)
+	p.messages = f.Messages()
+	return p, err
 }
 
-// report prints the summary, and writes it and the page.
-func (d *demo) report(s summary) error {
+// report prints the result, and writes it and the page.
+func (d *demo) report(r run.Result) error {
 	d.screen.end()
-	s.print(d.out)
-	path := filepath.Join(d.options.out, "summary.json")
-	err := output.JSON(path, s)
+	output.Printf(d.out, "\n%s", r.Text(width))
+	path := filepath.Join(d.options.out, "result.json")
+	if err := output.JSON(path, r); err != nil {
+		return err
+	}
+	html, err := d.draw(r)
 	if err != nil {
 		return err
 	}
-	html, err := d.draw(s)
-	if err != nil {
-		return err
-	}
-	output.Printf(d.out, "  files      %s, %s\n", path, html)
-	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts.\n", html)
+	output.Printf(d.out, "\nOpen %s in a browser to read and zoom the charts; %s has all numbers.\n", html, path)
 	output.Printf(d.out, "Next, on your own cluster: docs/guides/first-cluster.md, or docs/guides if it has a Pulsar.\n")
 	return nil
 }
 
 // draw writes the page.
-func (d *demo) draw(s summary) (html string, err error) {
+func (d *demo) draw(r run.Result) (html string, err error) {
 	html = filepath.Join(d.options.out, "demo.html")
-	return html, s.page(d.scenario).File(html)
+	return html, r.Page().File(html)
 }
 
 // redraw writes the page of a run that was recorded.
@@ -182,10 +178,13 @@ func (d *demo) redraw() error {
 	if err != nil {
 		return fmt.Errorf("-from: %w", err)
 	}
-	var s summary
-	if err := json.Unmarshal(text, &s); err != nil {
+	var r run.Result
+	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("-from %s: %w", d.options.from, err)
 	}
-	_, err = d.draw(s)
+	if len(r.Contenders) == 0 {
+		return fmt.Errorf("-from %s: it is no result of a demo", d.options.from)
+	}
+	_, err = d.draw(r)
 	return err
 }

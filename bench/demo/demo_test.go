@@ -10,10 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
 func TestTheDemoOnRealParts(t *testing.T) {
@@ -27,50 +31,49 @@ func TestTheDemoOnRealParts(t *testing.T) {
 	returned, err := d.run(t.Context())
 	require.NoError(t, err, out.String())
 
-	text, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	require.NoError(t, err)
-	var s summary
+	var r run.Result
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	require.NoError(t, decoder.Decode(&s))
-	require.Equal(t, returned, s)
-	requireFollowed(t, d.scenario, s)
+	require.NoError(t, decoder.Decode(&r))
+	require.Equal(t, returned, r)
+	requireFollowed(t, d.scenario, r)
 
 	text, err = os.ReadFile(filepath.Join(dir, "demo.html"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<!doctype html>")
-	for _, part := range []string{d.scenario.manifest(), header(), "none lost", "Summary"} {
+	for _, part := range []string{d.scenario.manifest(), header(), "Verdict: all limits are met"} {
 		require.Contains(t, out.String(), part)
 	}
 }
 
 // requireFollowed checks what follows from the load alone, on a machine of any speed.
-func requireFollowed(t *testing.T, s scenario, got summary) {
+func requireFollowed(t *testing.T, s scenario, r run.Result) {
 	t.Helper()
+	got, length := r.Contenders[0], r.LoadSeconds+r.WatchSeconds
+	messages, usage := got.Messages, got.Usage
 	one := 1 / s.serviceTime.Seconds() // the capacity of a replica
 	busy := s.high * s.busy.Seconds()
-	require.Greater(t, got.DurationSeconds, s.fall().Seconds())
-	require.GreaterOrEqual(t, float64(got.MessagesPublished), s.low*s.calm.Seconds()+busy)
-	require.LessOrEqual(t, float64(got.MessagesPublished), s.low*got.DurationSeconds+busy+1)
-	require.Equal(t, got.MessagesPublished, got.MessagesDone)
-	require.LessOrEqual(t, got.MessagesLate, got.MessagesDone)
-	require.InDelta(t, s.objective.Seconds(), got.ObjectiveSeconds, 0)
+	require.Greater(t, length, s.fall().Seconds())
+	require.GreaterOrEqual(t, float64(messages.Published), s.low*s.calm.Seconds()+busy)
+	last := got.Samples[len(got.Samples)-1]
+	require.LessOrEqual(t, float64(last.Published), s.low*length+busy+1)
+	require.Equal(t, messages.Published, messages.Done)
+	require.LessOrEqual(t, messages.Late, messages.Done)
+	require.InDelta(t, s.objective.Seconds(), r.LatencyObjectiveSeconds, 0)
+	require.Equal(t, run.Met, r.Verdict.Outcome)
 
-	require.Greater(t, float64(got.ReplicasMax)*one, s.high, "fewer replicas never drain the backlog")
-	require.LessOrEqual(t, got.ReplicasMax, s.maxReplicas)
-	require.Equal(t, 1, got.ReplicasLast)
-	require.Greater(t, got.ReplicaSeconds, float64(got.MessagesDone)*s.serviceTime.Seconds(),
+	require.Greater(t, float64(usage.MostReplicas)*one, s.high, "fewer replicas never drain the backlog")
+	require.LessOrEqual(t, usage.MostReplicas, s.maxReplicas)
+	require.Equal(t, 1, *last.SpecReplicas)
+	require.Greater(t, usage.ReplicaHours*time.Hour.Seconds(), float64(messages.Done)*s.serviceTime.Seconds(),
 		"a replica works on one message at a time")
-	require.Less(t, got.ReplicaSeconds, float64(got.ReplicasMax)*got.DurationSeconds)
-	require.NotNil(t, got.ReactionSeconds)
-	require.Greater(t, *got.ReactionSeconds, 0.0)
+	require.Less(t, usage.ReplicaHours*time.Hour.Seconds(), float64(usage.MostReplicas)*length)
 
-	require.NotNil(t, got.WaitP50Seconds)
-	require.NotNil(t, got.WaitP99Seconds)
-	const clocks = 0.002 // both times have whole milliseconds
-	require.GreaterOrEqual(t, *got.WaitP50Seconds, s.serviceTime.Seconds()-clocks,
+	const clocks = 2 * time.Millisecond // both times have whole milliseconds
+	require.GreaterOrEqual(t, messages.Latencies.P50, s.serviceTime-clocks,
 		"no message is done before its processing ends")
-	require.GreaterOrEqual(t, *got.WaitP99Seconds, *got.WaitP50Seconds)
-	require.NotEmpty(t, got.PulsarVersion)
-	require.Regexp(t, `^v1\.\d+\.\d+$`, got.KubernetesVersion)
+	require.GreaterOrEqual(t, messages.Latencies.P99, messages.Latencies.P50)
+	require.Regexp(t, `Pulsar \S+, Kubernetes v1\.\d+\.\d+$`, got.Setting)
 }

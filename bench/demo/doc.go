@@ -4,7 +4,7 @@
 // Command demo runs the product on this machine: a real Pulsar broker, a real Kubernetes control plane with its
 // HorizontalPodAutoscaler controller, the adapter as a process with the permissions of its manifests, and a Function of
 // Pulsar's own Java function instances. A load steps up and down. A table shows replicas and backlog every few seconds;
-// a summary and an HTML page with charts follow at the end.
+// the result and an HTML page with charts follow at the end.
 //
 // Usage: go run ./bench/demo [-keep] [-out DIR] [-short-run]
 //

@@ -27,11 +27,11 @@ const (
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the Function Mesh of the tests would log into the table
 	ctx, _ := command.Context()    // it ends with the process
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(program(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit code.
-func run(ctx context.Context, args []string, out, complaints io.Writer) int {
+// program returns the exit code.
+func program(ctx context.Context, args []string, out, complaints io.Writer) int {
 	options, err := parseOptions(args, complaints)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

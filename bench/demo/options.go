@@ -13,25 +13,25 @@ import (
 
 // options are the command line.
 type options struct {
-	// keep continues after the summary, until Ctrl-C.
+	// keep continues after the result, until Ctrl-C.
 	keep bool
 	// short is a run of about a minute.
 	short bool
-	// out is the directory of summary.json and demo.html.
+	// out is the directory of result.json and demo.html.
 	out string
-	// from is a summary.json to draw again, instead of a run; empty for a run.
+	// from is a result.json to draw again, instead of a run; empty for a run.
 	from string
 }
 
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	flags := command.Flags("demo", help)
-	flags.BoolVar(&o.keep, "keep", false, "after the summary leave everything running until Ctrl-C")
+	flags.BoolVar(&o.keep, "keep", false, "after the result leave everything running until Ctrl-C")
 	flags.BoolVar(&o.short, "short-run", false,
 		"less load for a shorter time, on consumers instead of Java instances: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"),
-		"`directory` of summary.json and demo.html")
-	flags.StringVar(&o.from, "from", "", "`summary.json` of an earlier run: only draw its demo.html again")
+		"`directory` of result.json and demo.html")
+	flags.StringVar(&o.from, "from", "", "`result.json` of an earlier run: only draw its demo.html again")
 	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
 	}

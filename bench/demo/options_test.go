@@ -44,9 +44,9 @@ func TestParseOptions(t *testing.T) {
 
 func TestARunSaysWhatIsWrongWithItsFlagsAndStartsNothing(t *testing.T) {
 	var out, complaints strings.Builder
-	require.Equal(t, exitUsage, run(t.Context(), []string{"-out="}, &out, &complaints))
+	require.Equal(t, exitUsage, program(t.Context(), []string{"-out="}, &out, &complaints))
 	require.Contains(t, complaints.String(), "demo: -out is empty: it must name a directory\n")
-	require.Zero(t, run(t.Context(), []string{"-help"}, &out, &complaints))
-	require.Contains(t, complaints.String(), "after the summary leave everything running until Ctrl-C")
+	require.Zero(t, program(t.Context(), []string{"-help"}, &out, &complaints))
+	require.Contains(t, complaints.String(), "after the result leave everything running until Ctrl-C")
 	require.Empty(t, out.String())
 }

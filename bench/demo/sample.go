@@ -4,6 +4,8 @@
 package main
 
 import (
+	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -11,68 +13,58 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// observation is the state at one time.
-type observation struct {
-	at time.Duration // since the start of the load
-	// published and done are messages since the start of the load; wait is the median latency of those processed since the
-	// previous observation, if any.
-	published, done int64
-	wait            time.Duration
-	anyDone         bool
-	// policy and replicas are from the API server, or each has the error of the request.
-	policy      *v1alpha1.AutoscalingPolicy
-	policyErr   error
-	replicas    stage.Replicas
-	replicasErr error
-	// running replicas consume.
-	running int
-}
-
-// count is a whole number that may be unknown.
-type count struct {
-	value int64
-	known bool
-}
-
-func known(value int64) count { return count{value: value, known: true} }
-
-// sample is a row of the table and a point of the plot.
+// sample is a row of the table and a point of the charts. Of the replicas, those desired are the policy's decision, and
+// those that are ready consume.
 type sample struct {
-	at              time.Duration
-	published, done int64
-	// in and out are messages per second since the previous sample.
-	in, out float64
-	// wait is unknown, false, if no message was processed.
-	wait      time.Duration
-	waitKnown bool
-	// desired is the policy's decision, current the Function's spec.replicas.
-	desired, current count
-	running          int
-	why              string
+	run.Sample
+
+	// in is messages per second since the previous sample, and why the reason of the decision.
+	in  float64
+	why string
 }
+
+// observe takes a sample. Values are unknown without the API server.
+func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time) sample {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	s := sample{Sample: run.Sample{ReadyReplicas: new(scene.Mesh.Running(stage.Namespace, f.Name))}}
+	p, err := f.Policy(ctx)
+	if s.why = why(p, err); err == nil && p.Status.DesiredReplicas != nil {
+		s.DesiredReplicas = new(int(*p.Status.DesiredReplicas))
+	}
+	if replicas, err := f.Replicas(ctx); err != nil {
+		s.Problem = err.Error()
+	} else {
+		s.SpecReplicas, s.Pods = new(int(replicas.Spec)), new(int(replicas.Started))
+	}
+	if recent := f.Score.Recent(); recent.Count > 0 {
+		s.P50Seconds = new(rounded(recent.P50.Seconds()))
+	}
+	done, _ := f.Score.Totals()
+	s.Published, s.Done, s.Seconds = f.Published(), new(int64(done)), rounded(time.Since(begun).Seconds())
+	return s
+}
+
+// rounded is to milliseconds.
+func rounded(seconds float64) float64 { return math.Round(1000*seconds) / 1000 }
 
 // backlog is the number of published messages that are not processed. A replica may report before the publisher.
-func (s sample) backlog() int64 { return max(0, s.published-s.done) }
+func (s sample) backlog() int64 { return max(0, s.Published-*s.Done) }
 
-// next makes a sample of an observation; rates need the previous sample.
-func next(before sample, o observation) sample {
-	s := sample{
-		at: o.at, published: o.published, done: o.done, wait: o.wait, waitKnown: o.anyDone,
-		running: o.running, why: why(o.policy, o.policyErr),
-	}
-	if seconds := (o.at - before.at).Seconds(); seconds > 0 {
-		s.in = float64(o.published-before.published) / seconds
-		s.out = float64(o.done-before.done) / seconds
-	}
-	if o.policyErr == nil && o.policy.Status.DesiredReplicas != nil {
-		s.desired = known(int64(*o.policy.Status.DesiredReplicas))
-	}
-	if o.replicasErr == nil {
-		s.current = known(o.replicas.Spec)
+// isOne reports whether one replica is wanted and runs.
+func (s sample) isOne() bool {
+	return s.SpecReplicas != nil && *s.SpecReplicas == 1 && *s.ReadyReplicas == 1
+}
+
+// follows sets what needs the previous sample.
+func (s sample) follows(before sample) sample {
+	if seconds := s.Seconds - before.Seconds; seconds > 0 {
+		s.in = float64(s.Published-before.Published) / seconds
 	}
 	return s
 }

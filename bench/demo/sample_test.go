@@ -4,16 +4,16 @@
 package main
 
 import (
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 func decided(replicas int32, decision v1alpha1.Decision) *v1alpha1.AutoscalingPolicy {
@@ -22,36 +22,14 @@ func decided(replicas int32, decision v1alpha1.Decision) *v1alpha1.AutoscalingPo
 	}}
 }
 
-func TestNext(t *testing.T) {
-	before := sample{at: 10 * time.Second, published: 200, done: 150}
-	seen := observation{
-		at: 12 * time.Second, published: 500, done: 250, wait: 3 * time.Second, anyDone: true,
-		policy: decided(5, v1alpha1.Decision{Equation: "why"}), replicas: stage.Replicas{Spec: 4, Status: 3}, running: 2,
+func TestRatesAndBacklogs(t *testing.T) {
+	at := func(seconds float64, published, done int64) sample {
+		return sample{Sample: run.Sample{Seconds: seconds, Published: published, Done: &done}}
 	}
-	want := sample{
-		at: 12 * time.Second, published: 500, done: 250, in: 150, out: 50, wait: 3 * time.Second, waitKnown: true,
-		desired: known(5), current: known(4), running: 2, why: "why",
-	}
-	require.Equal(t, want, next(before, seen))
-	require.Equal(t, int64(250), want.backlog())
-
-	t.Run("values are unknown without the API server", func(t *testing.T) {
-		silent := seen
-		silent.policy, silent.policyErr = nil, errors.New("reading the policy: timed out")
-		silent.replicas, silent.replicasErr = stage.Replicas{}, errors.New("timed out")
-		got := next(before, silent)
-		require.Equal(t, count{}, got.desired)
-		require.Equal(t, count{}, got.current)
-		require.Equal(t, "reading the policy: timed out", got.why)
-	})
-	t.Run("a policy without a decision wants nothing yet", func(t *testing.T) {
-		early := seen
-		early.policy = &v1alpha1.AutoscalingPolicy{}
-		require.Equal(t, count{}, next(before, early).desired)
-	})
-	t.Run("the backlog is never negative", func(t *testing.T) {
-		require.Zero(t, sample{published: 9, done: 10}.backlog())
-	})
+	require.InDelta(t, 150, at(12, 500, 250).follows(at(10, 200, 150)).in, 0)
+	require.Zero(t, at(10, 500, 250).follows(at(10, 200, 150)).in, "in no time")
+	require.Equal(t, int64(250), at(12, 500, 250).backlog())
+	require.Zero(t, at(12, 9, 10).backlog(), "a replica may report first")
 }
 
 func TestWhy(t *testing.T) {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -73,16 +72,16 @@ func (s scenario) over(samples []sample) bool {
 	if len(samples) == 0 {
 		return false
 	}
-	now := samples[len(samples)-1].at
-	if now >= s.fall()+patience {
+	now := samples[len(samples)-1].Seconds
+	if now >= (s.fall() + patience).Seconds() {
 		return true
 	}
 	for i := len(samples) - 1; i >= 0; i-- {
 		one := samples[i]
-		if one.at < s.fall() || one.current != known(1) || one.running != 1 || float64(one.backlog()) > 2*s.low {
+		if one.Seconds < s.fall().Seconds() || !one.isOne() || float64(one.backlog()) > 2*s.low {
 			return false
 		}
-		if now-one.at >= s.tail {
+		if now-one.Seconds >= s.tail.Seconds() {
 			return true
 		}
 	}
@@ -106,13 +105,15 @@ spec:
 	return manifest
 }
 
-// pace describes the intervals of the adapter and the HPA.
-func (s scenario) pace() string {
-	if s.sync == 0 {
-		return "The adapter polls every 10 s and the HPA syncs every 15 s, as shipped."
+// differs are the intervals that are not the shipped ones.
+func (s scenario) differs() (flags []string) {
+	if s.sync > 0 {
+		flags = append(flags, "kube-controller-manager --horizontal-pod-autoscaler-sync-period="+s.sync.String())
 	}
-	return fmt.Sprintf("Faster than shipped: the HPA syncs every %s, and the adapter has %s.", s.sync,
-		strings.Join(s.flags, " "))
+	for _, flag := range s.flags {
+		flags = append(flags, "adapter "+flag)
+	}
+	return flags
 }
 
 // policy decodes the manifest, so that the created object is the shown one.

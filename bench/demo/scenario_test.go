@@ -51,11 +51,11 @@ func TestOver(t *testing.T) {
 	back := func(longer time.Duration) []sample {
 		var samples []sample
 		for at := time.Duration(0); at <= s.fall()+10*time.Second+longer; at += time.Second {
-			one := sample{at: at, current: known(1), running: 1}
+			replicas := 1
 			if at > s.calm && at < s.fall()+10*time.Second {
-				one.current, one.running = known(5), 5
+				replicas = 5
 			}
-			samples = append(samples, one)
+			samples = append(samples, of(at.Seconds(), replicas, replicas))
 		}
 		return samples
 	}
@@ -72,11 +72,11 @@ func TestOver(t *testing.T) {
 		"not at once after the scale-down": {back(0), false},
 		"not just before the tail":         {back(s.tail - time.Second), false},
 		"after the tail":                   {back(s.tail), true},
-		"not while replicas are unknown":   {last(back(s.tail), func(one *sample) { one.current = count{} }), false},
-		"not while a second replica runs":  {last(back(s.tail), func(one *sample) { one.running = 2 }), false},
-		"not while there is backlog":       {last(back(s.tail), func(one *sample) { one.published = 1000 }), false},
+		"not while replicas are unknown":   {last(back(s.tail), func(one *sample) { one.SpecReplicas = nil }), false},
+		"not while a second replica runs":  {last(back(s.tail), func(one *sample) { one.ReadyReplicas = new(2) }), false},
+		"not while there is backlog":       {last(back(s.tail), func(one *sample) { one.Published = 1000 }), false},
 		"after patience, with any replicas": {
-			[]sample{{at: s.fall() + patience, current: known(5), running: 5}}, true,
+			[]sample{of((s.fall() + patience).Seconds(), 5, 5)}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, s.over(test.samples)) })

@@ -54,8 +54,7 @@ func (s *screen) show(one sample) {
 	if every == 0 {
 		every = keepEvery
 	}
-	stays := !s.begun || one.at-s.kept.at >= every || one.current != s.kept.current || one.running != s.kept.running ||
-		one.desired != s.kept.desired
+	stays := !s.begun || one.Seconds-s.kept.Seconds >= every.Seconds() || replicas(one) != replicas(s.kept)
 	if !s.begun {
 		output.Printf(s.out, "%s\n", header())
 		s.begun = true
@@ -85,31 +84,28 @@ func header() string {
 }
 
 func row(one sample) string {
-	line := fmt.Sprintf(rowFormat, clock(one.at), strconv.FormatFloat(one.in, 'f', 0, 64),
-		strconv.FormatInt(one.backlog(), 10),
-		waited(one), one.desired, one.current, strconv.Itoa(one.running), one.why)
+	numbers := replicas(one)
+	wait := output.Number(one.P50Seconds, 1)
+	if one.P50Seconds != nil {
+		wait += "s"
+	}
+	line := fmt.Sprintf(rowFormat, clock(time.Duration(one.Seconds*float64(time.Second))),
+		strconv.FormatFloat(one.in, 'f', 0, 64), strconv.FormatInt(one.backlog(), 10), wait, numbers[0], numbers[1],
+		numbers[2], one.why)
 	return strings.TrimRight(cut(line, width), " ")
+}
+
+// replicas are those desired, those of the spec, and those that run.
+func replicas(one sample) [3]string {
+	return [...]string{
+		output.Whole(one.DesiredReplicas), output.Whole(one.SpecReplicas), output.Whole(one.ReadyReplicas),
+	}
 }
 
 // clock formats minutes and seconds.
 func clock(at time.Duration) string {
 	seconds := int(at.Seconds())
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
-}
-
-func waited(one sample) string {
-	if !one.waitKnown {
-		return "-"
-	}
-	return strconv.FormatFloat(one.wait.Seconds(), 'f', 1, 64) + "s"
-}
-
-// String is "-" if the count is unknown.
-func (c count) String() string {
-	if !c.known {
-		return "-"
-	}
-	return strconv.FormatInt(c.value, 10)
 }
 
 // cut shortens text to the number of characters, in one line.

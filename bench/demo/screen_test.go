@@ -6,30 +6,32 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 )
 
 func TestRow(t *testing.T) {
+	one := run.Sample{Seconds: 1, Done: new(int64(0)), ReadyReplicas: new(0)}
 	for name, test := range map[string]struct {
 		sample sample
 		want   string
 	}{
 		"everything is known": {
-			sample{
-				at: 65 * time.Second, in: 149.6, published: 3000, done: 1000, wait: 8149 * time.Millisecond, waitKnown: true,
-				desired: known(5), current: known(4), running: 3, why: "150/s / (0.7 x 49.8/s) = 4.31",
-			},
+			sample{in: 149.6, why: "150/s / (0.7 x 49.8/s) = 4.31", Sample: run.Sample{
+				Seconds: 65, Published: 3000, Done: new(int64(1000)), P50Seconds: new(8.149),
+				DesiredReplicas: new(5), SpecReplicas: new(4), ReadyReplicas: new(3),
+			}},
 			" 1:05     150     2000    8.1s        5        4        3  150/s / (0.7 x 49.8/s) = 4.31",
 		},
 		"an unknown value is a dash, not a zero": {
-			sample{at: time.Second},
+			sample{Sample: one},
 			" 0:01       0        0       -        -        -        0",
 		},
 		"a long reason is cut to one line of the table's width": {
-			sample{at: time.Second, why: "calling the broker:\n" + strings.Repeat("é", 100)},
+			sample{Sample: one, why: "calling the broker:\n" + strings.Repeat("é", 100)},
 			" 0:01       0        0       -        -        -        0  calling the broker: " + strings.Repeat("é", 18) + "...",
 		},
 	} {
@@ -42,14 +44,21 @@ func TestRow(t *testing.T) {
 	require.Equal(t, " time    in/s  backlog    wait  desired  current  running  why", header())
 }
 
+// of is a sample without messages.
+func of(seconds float64, spec, ready int) sample {
+	return sample{Sample: run.Sample{
+		Seconds: seconds, SpecReplicas: &spec, Pods: &spec, ReadyReplicas: &ready, Done: new(int64(0)),
+	}}
+}
+
 // shown is the output of a minute with a sample a second, in which replicas change at 0:31.
 func shown(live bool) string {
 	var out strings.Builder
 	s := screen{out: &out, live: live}
 	for second := 1; second <= 60; second++ {
-		one := sample{at: time.Duration(second)*time.Second + 30*time.Millisecond, current: known(1), running: 1}
+		one := of(float64(second)+0.03, 1, 1)
 		if second > 30 {
-			one.current = known(5)
+			one.SpecReplicas = new(5)
 		}
 		s.show(one)
 	}
@@ -75,11 +84,11 @@ func TestWithoutATerminalLinesAreOnlyAppended(t *testing.T) {
 func TestARowStaysWhenReplicasChange(t *testing.T) {
 	var out strings.Builder
 	s := screen{out: &out}
-	s.show(sample{at: 1 * time.Second, current: known(1), running: 1})
-	s.show(sample{at: 2 * time.Second, current: known(1), running: 1})
-	s.show(sample{at: 3 * time.Second, current: known(5), running: 1})
-	s.show(sample{at: 4 * time.Second, current: known(5), running: 2})
-	s.show(sample{at: 5 * time.Second, current: known(5), running: 2})
+	s.show(of(1, 1, 1))
+	s.show(of(2, 1, 1))
+	s.show(of(3, 5, 1))
+	s.show(of(4, 5, 2))
+	s.show(of(5, 5, 2))
 	require.Equal(t, 4, strings.Count(out.String(), "\n"), "a header and three rows:\n%s", out.String())
 }
 

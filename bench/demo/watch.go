@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -17,8 +18,7 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 ) error {
 	timer := time.NewTimer(lookEvery) // not a ticker, which ticks twice after a stall of the machine
 	defer timer.Stop()
-	done, _ := f.Score.Totals()
-	last := sample{published: f.Published(), done: int64(done)}
+	last := sample{Sample: run.Sample{Published: f.Published()}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -28,24 +28,11 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 		if err := testbed.Crashed(scene); err != nil {
 			return err
 		}
-		last = next(last, observe(ctx, scene, f, begun))
+		last = observe(ctx, scene, f, begun).follows(last)
 		timer.Reset(lookEvery)
 		d.screen.show(last)
 		if enough(last) {
 			return nil
 		}
 	}
-}
-
-// observe takes one sample.
-func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time) observation {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	o := observation{running: scene.Mesh.Running(stage.Namespace, f.Name)}
-	o.policy, o.policyErr = f.Policy(ctx)
-	o.replicas, o.replicasErr = f.Replicas(ctx)
-	o.wait, _, o.anyDone = f.Score.Recent()
-	done, _ := f.Score.Totals()
-	o.published, o.done, o.at = f.Published(), int64(done), time.Since(begun)
-	return o
 }

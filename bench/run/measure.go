@@ -26,6 +26,8 @@ const (
 	Output LatencySource = "Output"
 	// PolicyWait: each message has the wait in the status of the policy when it was published.
 	PolicyWait LatencySource = "PolicyWait"
+	// Processing: each message until its processing ended, as the replicas of the demo report it.
+	Processing LatencySource = "Processing"
 )
 
 // subject is the measured workload: the Function of a contender, or a target.
@@ -180,7 +182,7 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 	}
 	c = g.latencies(r.due(), c, s.isTarget)
 	c.Begun, c.Redelivered = begun.UTC(), r.redelivered(ctx, s)
-	if c.Usage, err = usageOf(c.Samples, length.Seconds()); err != nil {
+	if c.Usage, err = UsageOf(c.Samples, length.Seconds()); err != nil {
 		return Contender{}, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return c, nil

@@ -4,6 +4,8 @@
 package run
 
 import (
+	"strconv"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/page"
 )
@@ -34,14 +36,15 @@ func (r Result) Page() page.Page {
 	return p
 }
 
-// title is the verdict, beside the second contender.
+// title is the verdict, beside the second contender, or else beside the most replicas all the time.
 func (r Result) title() string {
 	if r.Verdict.Outcome == NotMeasured {
 		return "Nothing was measured: " + r.Verdict.Reason
 	}
+	const hour = 3600
 	ours := r.Contenders[0]
-	var others float64
-	var than string
+	others := float64(ours.Usage.MostReplicas) * (r.LoadSeconds + r.WatchSeconds) / hour
+	than := strconv.Itoa(ours.Usage.MostReplicas) + " replicas all the time"
 	if len(r.Contenders) > 1 {
 		others, than = r.Contenders[1].Usage.ReplicaHours, r.Contenders[1].Name
 	}

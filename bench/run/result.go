@@ -76,9 +76,9 @@ type row struct {
 func rows() []row {
 	return []row{
 		{"late messages, %", func(c Contender) string { return percent(c.Messages.LateRatio) }},
-		{"latency p50, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P50) }},
-		{"latency p99, s", func(c Contender) string { return latency(c, c.Messages.Latencies.P99) }},
-		{"latency max, s", func(c Contender) string { return latency(c, c.Messages.Latencies.Max) }},
+		{"latency p50, s", func(c Contender) string { return latency(c.Messages.Latencies.P50) }},
+		{"latency p99, s", func(c Contender) string { return latency(c.Messages.Latencies.P99) }},
+		{"latency max, s", func(c Contender) string { return latency(c.Messages.Latencies.Max) }},
 		{"wakes from zero, s", func(c Contender) string { return wakesText(c.Usage.WakeSeconds) }},
 		{"replica-hours", func(c Contender) string { return decimals(c.Usage.ReplicaHours, 3) }},
 		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
@@ -105,9 +105,9 @@ func wholeOrUnknown(value *int64) string {
 	return whole(*value)
 }
 
-// latency is unknown if no message was processed.
-func latency(c Contender, value time.Duration) string {
-	if c.Messages.Done == 0 {
+// latency is unknown if no message was processed, or if it was not recorded.
+func latency(value time.Duration) string {
+	if value == 0 {
 		return output.Unknown
 	}
 	return decimals(value.Seconds(), 3)
@@ -178,7 +178,10 @@ func isEstimated(c Contender) bool { return c.LatencyFrom == PolicyWait }
 // notes explain how to read the figures.
 func (r Result) notes() []string {
 	var notes []string
-	if !slices.ContainsFunc(r.Contenders, isEstimated) {
+	switch {
+	case r.Contenders[0].LatencyFrom == Processing:
+		notes = append(notes, "Latency counts from the publication of a message until its processing ended.")
+	case !slices.ContainsFunc(r.Contenders, isEstimated):
 		notes = append(notes, "Latency counts from the scheduled time of a message, even if it was published late, "+
 			"until its result was published. Late messages took longer than the objective, or had no result when the watch "+
 			"ended.")

@@ -94,22 +94,29 @@ func TestResultIsWrittenAsTableJSONAndPage(t *testing.T) {
 	require.Contains(t, html.String(), "Scenario step, run ")
 }
 
+func TestThePageOfOneContenderComparesWithItsMostReplicas(t *testing.T) {
+	r := sampleResult(t)
+	r.Contenders, r.LoadSeconds, r.WatchSeconds = r.Contenders[:1], 100, 80
+	require.Equal(t, "60 s objective met for 97.5% of messages, with 38% fewer replica-hours than 4 replicas all the time",
+		r.Page().Title)
+}
+
 func TestUsageCountsPodsFromSampleToSample(t *testing.T) {
 	known := slices.Delete(samples(), 2, 3)
 	for i := range known {
 		known[i].Seconds /= 4
 	}
-	usage, err := usageOf(known, 10)
+	usage, err := UsageOf(known, 10)
 	require.NoError(t, err)
 	require.InDelta(t, (2.5*1+5*1+2.5*4)/3600.0, usage.ReplicaHours, 1e-9)
 	usage.ReplicaHours = 0
 	require.Equal(t, Usage{ScaleChanges: 1, MostReplicas: 4}, usage)
 
-	_, err = usageOf(samples(), 40)
+	_, err = UsageOf(samples(), 40)
 	require.ErrorContains(t, err, "unknown for more than 10 s after 10 s: timeout")
-	_, err = usageOf(samples()[:2], 40)
+	_, err = UsageOf(samples()[:2], 40)
 	require.ErrorContains(t, err, "after 10 s", "at the end")
-	_, err = usageOf(nil, 40)
+	_, err = UsageOf(nil, 40)
 	require.Error(t, err)
 }
 

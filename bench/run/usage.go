@@ -22,8 +22,8 @@ type Usage struct {
 	WakeSeconds []float64 `json:"wakeSeconds,omitempty"`
 }
 
-// usageOf sums up samples until end, in seconds. A value holds until the next known one.
-func usageOf(samples []Sample, end float64) (Usage, error) {
+// UsageOf sums up samples until end, in seconds. A value holds until the next known one.
+func UsageOf(samples []Sample, end float64) (Usage, error) {
 	const hour = 3600
 	var u Usage
 	var last *Sample

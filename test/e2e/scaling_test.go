@@ -158,7 +158,7 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 			sample.Started, sample.Ready)
 	}
 	done, late := f.Score.Totals()
-	waits := f.Score.Waits()
+	waits := f.Messages().Latencies
 	t.Logf("published %d, done %d, late %d, wait p50 %s p99 %s, replica time %s, capacity %s/s from %d observations",
 		f.Published(), done, late, waits.P50, waits.P99, scene.Mesh.ReplicaSeconds(stage.Namespace, f.Name),
 		&p.Status.Capacity.MessagesPerSecond, p.Status.Capacity.Observations)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -218,6 +219,11 @@ func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
 
 // Published is the number of messages that Pulsar has stored.
 func (f *Function) Published() int64 { return f.publisher.Published() }
+
+// Messages are the published ones with the times from their publication to the end of their processing.
+func (f *Function) Messages() bench.Result {
+	return bench.NewEstimate(f.Published(), f.publisher.Publisher, f.Score.tally)
+}
 
 // Remove deletes the Function, its policy and its topic, and returns when no replica is left.
 func (f *Function) Remove(ctx context.Context) error {

@@ -24,12 +24,5 @@ func (s *Score) Totals() (done, late int) {
 	return int(counts.Done), int(counts.Late)
 }
 
-// Waits are the times from publication to the end of processing, of all messages.
-func (s *Score) Waits() load.Latencies { return s.tally.Latencies() }
-
-// Recent is the median time from publication to the end of processing since the last call, and the number of messages;
-// false without any.
-func (s *Score) Recent() (median time.Duration, done int, ok bool) {
-	recent := s.tally.Recent()
-	return recent.P50, int(recent.Count), recent.Count > 0
-}
+// Recent are the times from publication to the end of processing of the messages since the last call.
+func (s *Score) Recent() load.Latencies { return s.tally.Recent() }
