@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -96,5 +95,4 @@ func (r *fakeReplica) gracefully() bool {
 	return r.stopped
 }
 
-func (r *fakeReplica) MetricsURL() string           { return "" }
-func (r *fakeReplica) SetServiceTime(time.Duration) {}
+func (r *fakeReplica) MetricsURL() string { return "" }

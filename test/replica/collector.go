@@ -16,8 +16,6 @@ import (
 	"time"
 )
 
-const orderTimeout = 2 * time.Second
-
 // collector receives the reports of functions of Java replicas, over one connection each. The first line is the token
 // of the replica.
 type collector struct {
@@ -25,7 +23,7 @@ type collector struct {
 	running  sync.WaitGroup
 
 	mu       sync.Mutex // guards expected and conns
-	expected map[string]func(net.Conn) (report func(Completion))
+	expected map[string]func() (report func(Completion))
 	conns    map[net.Conn]struct{}
 }
 
@@ -36,7 +34,7 @@ func newCollector(ctx context.Context) (*collector, error) {
 	}
 	c := &collector{
 		listener: listener,
-		expected: map[string]func(net.Conn) func(Completion){},
+		expected: map[string]func() func(Completion){},
 		conns:    map[net.Conn]struct{}{},
 	}
 	c.running.Go(c.accept)
@@ -46,7 +44,7 @@ func newCollector(ctx context.Context) (*collector, error) {
 func (c *collector) addr() string { return c.listener.Addr().String() }
 
 // expect calls connected once the function with that token has connected, and then report for every message.
-func (c *collector) expect(token string, connected func(net.Conn) (report func(Completion))) {
+func (c *collector) expect(token string, connected func() (report func(Completion))) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expected[token] = connected
@@ -101,7 +99,7 @@ func (c *collector) read(conn net.Conn) {
 	if connected == nil {
 		return
 	}
-	report := connected(conn)
+	report := connected()
 	for lines.Scan() {
 		done, err := parse(lines.Text())
 		if err != nil {

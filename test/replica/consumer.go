@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -29,13 +28,11 @@ type Consumer struct {
 	ready      chan struct{}
 	done       chan struct{}
 	kill, stop context.CancelFunc
-	service    atomic.Int64    // time.Duration
 	pace       pacer           // used by run only
 	output     pulsar.Producer // used by run only; nil without an output
 
-	mu   sync.Mutex // guards hung and err
-	hung chan struct{}
-	err  error
+	mu  sync.Mutex // guards err
+	err error
 }
 
 var _ Replica = (*Consumer)(nil)
@@ -49,11 +46,7 @@ func (c *Consumer) Done() <-chan struct{} { return c.done }
 // MetricsURL is where the metrics are served, from Start on.
 func (c *Consumer) MetricsURL() string { return c.server.url }
 
-// SetServiceTime changes the cost of the messages after the one in process; negative is 0.
-func (c *Consumer) SetServiceTime(cost time.Duration) { c.service.Store(int64(max(0, cost))) }
-
-// Stop finishes and acknowledges the message in process, then disconnects. When ctx ends first it does as Kill, and so
-// it ends a consumer that hangs.
+// Stop finishes and acknowledges the message in process, then disconnects. When ctx ends first it does as Kill.
 func (c *Consumer) Stop(ctx context.Context) error {
 	c.stop()
 	select {
@@ -69,25 +62,6 @@ func (c *Consumer) Kill() error {
 	c.kill()
 	<-c.done
 	return nil
-}
-
-// Hang stops processing and acknowledging until Unhang. The connection stays open.
-func (c *Consumer) Hang() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hung == nil {
-		c.hung = make(chan struct{})
-	}
-}
-
-// Unhang ends Hang.
-func (c *Consumer) Unhang() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hung != nil {
-		close(c.hung)
-		c.hung = nil
-	}
 }
 
 // Err is the error of the last attempt to subscribe, nil once the replica is ready.
@@ -128,7 +102,7 @@ func (c *Consumer) run(killed, stopping context.Context) {
 		case <-stopping.Done():
 			return
 		case message := <-messages:
-			if !c.process(killed, stopping, asked, n, message) {
+			if !c.process(killed, asked, n, message) {
 				return
 			}
 		}
@@ -136,15 +110,10 @@ func (c *Consumer) run(killed, stopping context.Context) {
 }
 
 // process handles the n-th message. It returns false when the replica ends.
-func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n int64,
-	message pulsar.ConsumerMessage,
-) bool {
+func (c *Consumer) process(killed context.Context, asked time.Time, n int64, message pulsar.ConsumerMessage) bool {
 	begun := time.Now()
 	c.metrics.begin(begun)
-	if c.hang(stopping) != nil {
-		return false
-	}
-	due := c.pace.due(asked, begun, time.Duration(c.service.Load()))
+	due := c.pace.due(asked, begun, c.in.ServiceTime)
 	if answered := c.downstream.answers(begun); answered.After(due) {
 		due = answered
 	}
@@ -185,22 +154,6 @@ func (c *Consumer) forward(ctx context.Context, message pulsar.ConsumerMessage) 
 		Payload: message.Payload(), Key: message.Key(), Properties: message.Properties(),
 	})
 	return err == nil
-}
-
-// hang blocks until Unhang.
-func (c *Consumer) hang(ctx context.Context) error {
-	c.mu.Lock()
-	hung := c.hung
-	c.mu.Unlock()
-	if hung == nil {
-		return nil
-	}
-	select {
-	case <-hung:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // subscribe retries until it has subscribed or ctx ends.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // details is the part of Pulsar's FunctionDetails (Function.proto) that our instances need, in protobuf's JSON.
@@ -105,9 +104,4 @@ func describe(in Instance, class, config string) (string, error) {
 		return "", fmt.Errorf("writing the details of %s: %w", in.FQFN(), err)
 	}
 	return string(text), nil
-}
-
-// order is a line that sets the service time of a function.
-func order(serviceTime time.Duration) string {
-	return "serviceMicros " + strconv.FormatInt(max(0, serviceTime).Microseconds(), 10) + "\n"
 }

@@ -7,5 +7,4 @@
 //
 // Layer 3, used by the tests with real parts, by bench and by the demo. The caller decides how many replicas run.
 // Create topics before replicas: a broker with auto-creation creates a missing topic without partitions.
-// makes a missing one by itself, without partitions.
 package replica

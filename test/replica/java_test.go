@@ -30,15 +30,13 @@ func java(t *testing.T) (*Java, *completions) {
 func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	b := sharedBroker.Need(t)
 	in := instance(t, b, "java")
-	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Hour, 20, 100*time.Millisecond
+	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Millisecond, 20, 100*time.Millisecond
 	publish(t, b, in.Topics[0], 100) // a producer without a schema comes first
 
 	runner, got := java(t)
 	first := start[*Process](t, runner, in)
 	in.ID, in.FailEvery = 1, 0
 	second := start[*Process](t, runner, in)
-	first.SetServiceTime(time.Millisecond) // set before Ready, and it replaces the hour
-	second.SetServiceTime(time.Millisecond)
 	ready(t, first)
 	ready(t, second)
 
@@ -65,8 +63,6 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	require.NoError(t, second.Kill())
 	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 	require.Eventually(t, func() bool { return len(observe(t, b, in).Consumers) == 1 }, patience, often)
-	require.NoError(t, first.Pause())
-	require.NoError(t, first.Resume())
 	require.NoError(t, first.Stop(t.Context()))
 	require.NoError(t, first.Err())
 	require.Empty(t, observe(t, b, in).Consumers)
@@ -103,7 +99,6 @@ func TestJavaStopsInItsStartDelay(t *testing.T) {
 	r := start[*Process](t, runner, in)
 	_, ok := r.Pid()
 	require.False(t, ok)
-	require.ErrorContains(t, r.Pause(), "not started yet")
 	require.NoError(t, r.Stop(t.Context()))
 	<-r.Done()
 	_, ok = r.Pid()
@@ -140,7 +135,6 @@ func TestAsynchronousJavaWorksOnSeveralMessagesAtOnce(t *testing.T) {
 		return values[received] > 4
 	}, patience, often)
 	require.Zero(t, values[processed])
-	r.SetServiceTime(0)
 	require.NoError(t, r.Kill())
 
 	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Millisecond, 5, 100*time.Millisecond

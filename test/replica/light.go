@@ -44,7 +44,7 @@ func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
 	return l
 }
 
-// Start starts a consumer; the Replica is a *Consumer, which can also hang. Errors are about in or about a port for the
+// Start starts a consumer; the Replica is a *Consumer. Errors are about in or about a port for the
 // metrics. The consumer retries while it cannot subscribe, see Consumer.Err.
 func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	in = in.withDefaults()
@@ -70,7 +70,6 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 		in: in, client: client, completed: l.completed, downstream: l.downstream, metrics: m, server: s,
 		ready: make(chan struct{}), done: make(chan struct{}), kill: kill, stop: stop,
 	}
-	c.service.Store(int64(in.ServiceTime))
 	l.running.Go(func() { c.run(ctx, stopping) })
 	return c, nil
 }

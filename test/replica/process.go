@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -26,14 +25,13 @@ type Process struct {
 	completed func(Completion)
 	url       string
 	ready     chan struct{}
+	once      sync.Once // closes ready
 	done      chan struct{}
 	cancel    context.CancelFunc // ends the delay before the start
 
 	mu      sync.Mutex // guards the fields below
 	stopped bool
 	process *proc.Process // nil until the delay is over
-	conn    net.Conn      // nil until ready
-	service time.Duration
 	err     error
 }
 
@@ -41,7 +39,7 @@ var _ Replica = (*Process)(nil)
 
 func newProcess(in Instance, completed func(Completion), url string) *Process {
 	return &Process{
-		in: in, completed: completed, url: url, service: in.ServiceTime,
+		in: in, completed: completed, url: url,
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -82,37 +80,9 @@ func (p *Process) LogTail(n int) string {
 	return p.process.LogTail(n)
 }
 
-// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready;
-// negative is 0.
-func (p *Process) SetServiceTime(cost time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.service = max(0, cost)
-	if p.conn != nil {
-		p.order()
-	}
-}
-
-// order sends the service time to the function. Callers hold mu, which keeps the order of the lines. It does not block
-// for long: the function reads all the time. An error means that the function has ended.
-func (p *Process) order() {
-	if p.conn.SetWriteDeadline(time.Now().Add(orderTimeout)) == nil {
-		_, _ = p.conn.Write([]byte(order(p.service)))
-	}
-}
-
 // connected is called by the collector when the function is initialized.
-func (p *Process) connected(conn net.Conn) (report func(Completion)) {
-	p.mu.Lock()
-	first := p.conn == nil
-	p.conn = conn
-	if p.service != p.in.ServiceTime {
-		p.order()
-	}
-	p.mu.Unlock()
-	if first {
-		close(p.ready)
-	}
+func (p *Process) connected() (report func(Completion)) {
+	p.once.Do(func() { close(p.ready) })
 	return func(done Completion) {
 		done.Instance = p.in.ID
 		p.completed(done)
@@ -179,19 +149,4 @@ func (p *Process) Kill() error {
 	}
 	<-p.done
 	return nil
-}
-
-// Pause freezes the process until Resume. Its consumer stays connected and keeps its prefetched messages.
-func (p *Process) Pause() error { return p.signal((*proc.Process).Pause) }
-
-// Resume continues a paused process.
-func (p *Process) Resume() error { return p.signal((*proc.Process).Resume) }
-
-func (p *Process) signal(send func(*proc.Process) error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.process == nil {
-		return fmt.Errorf("signalling function %s:%d: it was not started yet", p.in.FQFN(), p.in.ID)
-	}
-	return send(p.process)
 }

@@ -145,8 +145,6 @@ type Replica interface {
 	Kill() error
 	// MetricsURL serves pulsar_function_* once the replica is Ready, e.g. "http://127.0.0.1:19094/metrics".
 	MetricsURL() string
-	// SetServiceTime changes the cost of the messages after the one in process.
-	SetServiceTime(cost time.Duration)
 }
 
 // Runner starts replicas. Start returns at once; the replica lives until Stop, Kill or the end of ctx.

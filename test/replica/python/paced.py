@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """The example function with a cost per message that is known. As the Java ones it tells a collector on localhost when each message was
-published and done, and is told there what its cost is and when to fail.
+published and done.
 
 Environment: PACED_CONFIG, a JSON object with collector ("host:port"), token, serviceMicros, failEvery, and
 PACED_METRICS_PORT, where this instance will serve its metrics. Not the user configuration: a function sees that with its
@@ -28,7 +28,7 @@ class PacedFunction(WorkFunction):
         self.calls = 0
         self.socket = None
         self.connected = threading.Event()
-        threading.Thread(target=self.obey, args=(config,), daemon=True).start()
+        threading.Thread(target=self.connect, args=(config,), daemon=True).start()
 
     def process(self, input, context):
         self.connected.wait()
@@ -49,8 +49,8 @@ class PacedFunction(WorkFunction):
     def send(self, line):
         self.socket.sendall((line + "\n").encode())
 
-    def obey(self, config):
-        """Connects once the metrics are served, which is the last thing that an instance starts, and reads orders."""
+    def connect(self, config):
+        """Connects once the metrics are served, which is the last thing that an instance starts."""
         port = int(os.environ["PACED_METRICS_PORT"])
         while not listens(port):
             time.sleep(0.02)
@@ -60,10 +60,6 @@ class PacedFunction(WorkFunction):
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.send(config["token"])
         self.connected.set()
-        for line in self.socket.makefile():
-            key, value = line.split()
-            if key == "serviceMicros":
-                self.service = int(value) / 1e6
 
 
 def listens(port):

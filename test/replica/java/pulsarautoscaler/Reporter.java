@@ -3,9 +3,7 @@
 
 package pulsarautoscaler;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -15,8 +13,7 @@ import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.functions.api.Context;
 
 /**
- * Tells a collector on localhost when each message was published and done and what it took, and is told there what the cost of a message is
- * and when to fail.
+ * Tells a collector on localhost when each message was published and done and what it took.
  *
  * <p>User configuration: collector ("host:port"), token (the first line to the collector), serviceMicros, failEvery.
  */
@@ -25,8 +22,8 @@ final class Reporter {
 
     private final Socket socket = new Socket();
     private final OutputStream out;
-    private volatile long serviceNanos;
-    private volatile long failEvery;
+    private final long serviceNanos;
+    private final long failEvery;
 
     /** Connects. The collector knows from the connection that the instance consumes. */
     Reporter(Context context) throws IOException {
@@ -37,20 +34,16 @@ final class Reporter {
         socket.setTcpNoDelay(true);
         out = socket.getOutputStream();
         send(setting(context, "token"));
-        Thread orders = new Thread(this::obey, "orders");
-        orders.setDaemon(true);
-        orders.start();
     }
 
-    /** What a message costs now. */
+    /** What a message costs. */
     long serviceNanos() {
         return serviceNanos;
     }
 
     /** Says whether the call of this number has to fail, from 1. */
     boolean fails(long call) {
-        long every = failEvery;
-        return every > 0 && call % every == 0;
+        return failEvery > 0 && call % failEvery == 0;
     }
 
     /** Why it failed. */
@@ -78,22 +71,5 @@ final class Reporter {
 
     private synchronized void send(String line) throws IOException {
         out.write((line + "\n").getBytes(StandardCharsets.US_ASCII));
-    }
-
-    /** Reads "serviceMicros N" and "failEvery N" until the connection ends. */
-    private void obey() {
-        try {
-            BufferedReader in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                String[] order = line.split(" ");
-                switch (order[0]) {
-                    case "serviceMicros" -> serviceNanos = Long.parseLong(order[1]) * 1_000;
-                    case "failEvery" -> failEvery = Long.parseLong(order[1]);
-                    default -> throw new IllegalArgumentException("unknown order: " + line);
-                }
-            }
-        } catch (IOException e) {
-            // The harness or this instance has closed the connection.
-        }
     }
 }
