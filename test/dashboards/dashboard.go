@@ -60,7 +60,6 @@ type Override struct {
 
 // Target is a query of a panel.
 type Target struct {
-	RefID        string `json:"refId"`
 	Expression   string `json:"expr"`
 	LegendFormat string `json:"legendFormat"`
 	Instant      bool   `json:"instant"`
@@ -78,10 +77,8 @@ type Variable struct {
 
 // Annotation is a query for marks in all panels.
 type Annotation struct {
-	Name        string `json:"name"`
-	Expression  string `json:"expr"`
-	TitleFormat string `json:"titleFormat"`
-	IconColor   string `json:"iconColor"`
+	Name       string `json:"name"`
+	Expression string `json:"expr"`
 }
 
 // Read reads all dashboards of a folder, by the names of their files without the extension.

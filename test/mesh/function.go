@@ -23,8 +23,8 @@ type FunctionConfig struct {
 	MinReplicas, MaxReplicas int32
 	// SubscriptionName is empty for the default, tenant/namespace/name.
 	SubscriptionName string
-	// RetainOrdering makes the subscription Failover, RetainKeyOrdering Key_Shared.
-	RetainOrdering, RetainKeyOrdering bool
+	// RetainKeyOrdering makes the subscription Key_Shared.
+	RetainKeyOrdering bool
 	// ServiceTime, FailEvery and StartDelay configure the replicas, see replica.Instance; times are in whole milliseconds.
 	ServiceTime time.Duration
 	FailEvery   int
@@ -63,9 +63,6 @@ func Function(namespace, name string, config FunctionConfig) *unstructured.Unstr
 	}
 	if config.SubscriptionName != "" {
 		fields["subscriptionName"] = config.SubscriptionName
-	}
-	if config.RetainOrdering {
-		fields["retainOrdering"] = true
 	}
 	if config.RetainKeyOrdering {
 		fields["retainKeyOrdering"] = true

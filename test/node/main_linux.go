@@ -18,8 +18,7 @@ const (
 	// Gateway is the node's address for pods.
 	Gateway = "10.244.0.1"
 
-	bridge     = "pods0"
-	podNetwork = "10.244.0.0/16"
+	bridge = "pods0"
 	// serviceNetwork is that of test/cluster.
 	serviceNetwork = "10.0.0.0/24"
 

@@ -25,7 +25,7 @@ import (
 const (
 	// lookEvery is the interval at which Services are read.
 	lookEvery = 200 * time.Millisecond
-	// firstAddress is the first of pods in podNetwork; those before are the node's.
+	// firstAddress is the first of pods; those before are the node's.
 	firstAddress = 10
 	// mostPods keeps addresses within one byte.
 	mostPods = 240
