@@ -117,7 +117,7 @@ func (o outcome) missedReason(trouble *metav1.Condition, limited metav1.Conditio
 
 // limit is what keeps messages from meeting the objective while the autoscaler does its job.
 func (o outcome) limit(limited metav1.Condition) (reason, message string) {
-	d, why := o.decision, starved(o)
+	d, queues := o.decision, lateInQueues(o)
 	held := ""
 	if d.Hold != nil {
 		held = d.Hold.Reason
@@ -131,8 +131,8 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 		return v1alpha1.ReasonMessagesFail, "replicas do not process what they receive: look at their logs"
 	case unconnected(o):
 		return v1alpha1.ReasonMissingConsumers, "running replicas have too few consumers, see condition SubscriptionVerified"
-	case why != "":
-		return v1alpha1.ReasonReplicasStarved, why
+	case queues.starve():
+		return v1alpha1.ReasonReplicasStarved, queues.starvedMessage()
 	case o.atLimit(limited):
 		return limited.Reason, limited.Message
 	case o.starting():
@@ -140,7 +140,7 @@ func (o outcome) limit(limited metav1.Condition) (reason, message string) {
 	case holdsBack(held):
 		return v1alpha1.ReasonReplicasHeld, "the replicas are held (" + held + "), see status.decision.hold"
 	default:
-		return v1alpha1.ReasonCatchingUp, "replicas drain the backlog"
+		return v1alpha1.ReasonCatchingUp, queues.drained()
 	}
 }
 

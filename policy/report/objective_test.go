@@ -100,6 +100,18 @@ func TestAMissedObjectiveHasTheReasonThatIsKnown(t *testing.T) {
 			"9 of 12 replicas have no messages, since 3 hold 2914 in their receive queues: set " +
 				"spec.input.sourceSpecs.<topic>.receiverQueueSize to 40, which is 2 s of a replica's work",
 		},
+		"the queues of all replicas hold it": {
+			func(s *story) {
+				s.d.Reading.Type, s.d.Reading.Consumers, s.d.Reading.Holding = backlog.Shared, backlog.Known(3), backlog.Known(3)
+				s.d.Reading.Ready, s.d.Reading.Undispatched = backlog.Known(2914), backlog.Known(0)
+				s.d.Reading.Partitions, s.d.Decision.Wait = 1, backlog.Known(2914.0/(3*20))
+				s.o.Policy.Spec.LatencyObjective.Duration = 30 * time.Second
+				s.o.Policy.Spec.ScaleTargetRef.Kind = "FunctionMesh"
+			}, "CatchingUp", "True/Scaling",
+			"replicas drain the backlog: their receive queues hold 2914 messages, 48s of work that added replicas cannot " +
+				"take. For the next backlog, set input.sourceSpecs.<topic>.receiverQueueSize of the entry to 40, which is 2 s " +
+				"of a replica's work",
+		},
 		"no other reason": {func(*story) {}, "CatchingUp", "True/Scaling", "drain"},
 		"mode is Recommend": {
 			func(s *story) { s.o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, "Recommending", "True/Recommending",
