@@ -19,6 +19,9 @@ import (
 // ResultKind is the kind of a Result.
 const ResultKind = "Result"
 
+// pulsarsQueue is receiverQueueSize where it is not set.
+const pulsarsQueue = 1000
+
 // Result is what a run measured. Its JSON follows docs/bench.schema.json.
 type Result struct {
 	APIVersion string `json:"apiVersion"`
@@ -57,8 +60,8 @@ type Contender struct {
 
 func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
 	var differs []string
-	if size := s.Function.ReceiverQueueSize; size > 0 {
-		differs = append(differs, fmt.Sprintf("receiverQueueSize=%d of the Function, where Pulsar has 1000", size))
+	if size := s.Function.ReceiverQueueSize; size > 0 && size != pulsarsQueue {
+		differs = append(differs, fmt.Sprintf("receiverQueueSize=%d of the Function, where Pulsar has %d", size, pulsarsQueue))
 	}
 	return Result{
 		APIVersion: scenario.APIVersion, Kind: ResultKind, Scenario: s.Metadata.Name, Run: id,

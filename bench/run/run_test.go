@@ -228,6 +228,14 @@ func TestFlagsThatDifferAreTold(t *testing.T) {
 	require.Empty(t, differs)
 }
 
+func TestAReceiveQueueThatIsNotPulsarsIsTold(t *testing.T) {
+	for size, differs := range map[int]int{0: 0, 1000: 0, 40: 1} {
+		s := sampleScenario(t)
+		s.Function.ReceiverQueueSize = size
+		require.Len(t, newResult(s, load.Schedule{}, "3f9a1c").Differs, differs, size)
+	}
+}
+
 func TestAnOutageBeginsAndEndsAtItsTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
