@@ -61,7 +61,8 @@ type Contender struct {
 func newResult(s scenario.Scenario, schedule load.Schedule, id string) Result {
 	var differs []string
 	if size := s.Function.ReceiverQueueSize; size > 0 && size != pulsarsQueue {
-		differs = append(differs, fmt.Sprintf("receiverQueueSize=%d of the Function, where Pulsar has %d", size, pulsarsQueue))
+		differs = append(differs,
+			fmt.Sprintf("receiverQueueSize=%d of the Function, where Pulsar has %d", size, pulsarsQueue))
 	}
 	return Result{
 		APIVersion: scenario.APIVersion, Kind: ResultKind, Scenario: s.Metadata.Name, Run: id,

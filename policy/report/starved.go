@@ -25,7 +25,7 @@ const (
 	longestWork = 1e9
 )
 
-// queued is a backlog that is nearly all in receive queues, which take longer for it than the latency objective. Pulsar
+// queued is a backlog that is nearly all in receive queues, and more work than the latency objective allows. Pulsar
 // sends a consumer up to receiverQueueSize messages of each partition, and others, added ones too, cannot get these: they
 // are late whatever is done.
 type queued struct {
