@@ -26,8 +26,8 @@ const (
 )
 
 // queued is a backlog that is nearly all in receive queues, and more work than the latency objective allows. Pulsar
-// sends a consumer up to receiverQueueSize messages of each partition, and others, added ones too, cannot get these: they
-// are late whatever is done.
+// sends a consumer up to receiverQueueSize messages of each partition. Others, also added ones, cannot get them:
+// they are late whatever is done.
 type queued struct {
 	consumers, holding, messages float64
 	// work is how long the replicas that hold messages take for them.
