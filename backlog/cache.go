@@ -43,8 +43,8 @@ func (c *Cache[K, V]) Get(key K, now time.Time) (value V, ok bool) {
 	return c.entry(element).value, true
 }
 
-// Put adds the value. It returns the values that expired or exceeded the limit, except the value that it replaces.
-func (c *Cache[K, V]) Put(key K, value V, now time.Time) (dropped []V) {
+// Put adds the value, and drops those that have expired or exceed the limit.
+func (c *Cache[K, V]) Put(key K, value V, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if element, ok := c.entries[key]; ok {
@@ -54,9 +54,8 @@ func (c *Cache[K, V]) Put(key K, value V, now time.Time) (dropped []V) {
 	for {
 		oldest := c.order.Front()
 		if oldest == nil || (len(c.entries) <= c.limit && !c.expired(oldest, now)) {
-			return dropped
+			return
 		}
-		dropped = append(dropped, c.entry(oldest).value)
 		c.drop(oldest)
 	}
 }

@@ -39,16 +39,13 @@ func TestCache(t *testing.T) {
 			want: map[string]int{"a": 3},
 		},
 		"drops the oldest beyond the limit": {
-			use: func(t *testing.T, c *Cache[string, int]) {
-				t.Helper()
-				require.Equal(t, []int{1}, c.Put("c", 3, after(2)))
-			},
+			use: func(_ *testing.T, c *Cache[string, int]) { c.Put("c", 3, after(2)) },
 			now: after(2), want: map[string]int{"b": 2, "c": 3},
 		},
 		"drops expired values on a put": {
 			use: func(t *testing.T, c *Cache[string, int]) {
 				t.Helper()
-				require.Equal(t, []int{1, 2}, c.Put("c", 3, after(20)))
+				c.Put("c", 3, after(20))
 				require.Equal(t, []int{3}, c.Values())
 			},
 			now: after(20), want: map[string]int{"c": 3},
@@ -64,8 +61,8 @@ func TestCache(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := NewCache[string, int](10*time.Second, 2)
-			require.Empty(t, c.Put("a", 1, start))
-			require.Empty(t, c.Put("b", 2, after(1)))
+			c.Put("a", 1, start)
+			c.Put("b", 2, after(1))
 			tt.use(t, c)
 			require.Equal(t, tt.want, held(c, tt.now))
 		})

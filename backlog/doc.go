@@ -40,7 +40,7 @@
 // counts as unknown by default; Measurement.LowerBound returns it for code that adds replicas. If an answer lacks a
 // partition, its topic is such a part. The positions of the partition's counters stay, so that messages in the gap
 // count over the whole gap. A rate needs two answers about a partition: a partition that was loaded again keeps its
-// last rate for one answer, one without messages is quiet, and a new one is a lower bound (pairs.go).
+// last rate for one answer, one without messages is quiet, and a new one is a lower bound (window.go).
 //
 // Layer 0: it uses only the standard library. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
 // number, and has no clock and no goroutine: package poll has both.

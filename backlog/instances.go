@@ -171,3 +171,167 @@ func (s *instancesSum) reading() InstancesReading {
 	}
 	return r
 }
+
+// instanceHistory is the recent history of one instance's counters.
+type instanceHistory struct {
+	at   time.Time
+	last InstanceSample
+	// points are running totals that survive restarts of the instance, oldest first.
+	points []instancePoint
+	// credited is the busy time that the current call got before it ended and was counted.
+	credited time.Duration
+	// call is the mean time of the calls that ended last.
+	call time.Duration
+	// sawCallEnd is true if a call ended since the instance was first seen. The first call may have started before.
+	sawCallEnd bool
+}
+
+// instancePoint has running totals over the valid pairs of answers, as flow has.
+type instancePoint struct {
+	at time.Time
+	instanceTotals
+}
+
+type instanceTotals struct {
+	observed                 time.Duration
+	received, processed      int64
+	userFailed, systemFailed int64
+	// calls that ended and were timed, and their total time. untimed calls failed in a runtime that only times success.
+	calls, untimed int64
+	called         time.Duration
+	// busy is called, with the part of a long call credited to the time in which it was seen to run.
+	busy time.Duration
+}
+
+func (t instanceTotals) minus(o instanceTotals) instanceTotals {
+	return instanceTotals{
+		observed: t.observed - o.observed,
+		received: t.received - o.received, processed: t.processed - o.processed,
+		userFailed: t.userFailed - o.userFailed, systemFailed: t.systemFailed - o.systemFailed,
+		calls: t.calls - o.calls, untimed: t.untimed - o.untimed, called: t.called - o.called, busy: t.busy - o.busy,
+	}
+}
+
+// add adds an answer. A counter that fell means a restart: the pair around it does not count.
+func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Duration) {
+	next := instancePoint{at: at}
+	interval := at.Sub(h.at)
+	switch {
+	case len(h.points) == 0:
+	case restarted(h.last, now) || interval > longestInstanceWindow:
+		next.instanceTotals = h.points[len(h.points)-1].instanceTotals
+		h.sawCallEnd, h.credited = false, 0
+	default:
+		next.instanceTotals = h.since(now, at)
+	}
+	h.at, h.last = at, now
+	h.points = append(h.points, next)
+	if total := h.overWindow(); total.calls > 0 {
+		h.call = total.called / time.Duration(total.calls)
+	}
+	h.points = dropBefore(h.points, at.Add(-h.width(window)), func(p instancePoint) time.Time { return p.at })
+}
+
+// since adds the changes since the last answer to the totals.
+func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals {
+	t, before := h.points[len(h.points)-1].instanceTotals, h.last
+	interval := at.Sub(h.at)
+	t.observed += interval
+	t.received += now.Received - before.Received
+	t.processed += now.Processed - before.Processed
+	t.userFailed += now.UserExceptions - before.UserExceptions
+	t.systemFailed += now.SystemExceptions - before.SystemExceptions
+	if !timed(now) || !timed(before) {
+		return t
+	}
+	calls, called := *now.Calls-*before.Calls, *now.BusyTime-*before.BusyTime
+	t.calls += calls
+	t.called += called
+	if !now.FailedCallsCounted {
+		t.untimed += now.UserExceptions - before.UserExceptions
+	}
+	t.busy += h.busyFor(interval, called, now)
+	return t
+}
+
+// busyFor is the time in calls during an interval in which ended calls took called in total.
+//
+// A call counts when it ends, so 2 s calls that are read each second would read as 0, 2, 0, 2. Therefore the interval
+// is credited with the part of a running call, which is subtracted when the call is counted: the sum stays correct. The
+// start of a call within the interval is not known. After other calls it is assumed to have started when they ended, as
+// under full load; other calls are assumed to have started in the middle, or half a mean call time ago if later.
+func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
+	working, was := inCall(now) > 0, inCall(h.last) > 0
+	if ended(now) == ended(h.last) {
+		var busy time.Duration
+		switch {
+		case working && was:
+			busy = interval
+		case working:
+			busy = min(interval, h.call) / 2
+		}
+		h.credited += busy
+		return busy
+	}
+	busy := called - h.credited
+	if !h.sawCallEnd {
+		busy = min(busy, interval) // the rest was before the instance was first seen
+	}
+	if !now.FailedCallsCounted && now.UserExceptions > h.last.UserExceptions {
+		busy = max(0, busy) // a failed call keeps its credit, since it is never counted
+	}
+	h.credited, h.sawCallEnd = 0, true
+	if working {
+		h.credited = max(0, min(interval-busy, h.call))
+	}
+	return busy + h.credited
+}
+
+// width is how far back the totals are compared: the window, or several calls if calls are long.
+func (h *instanceHistory) width(window time.Duration) time.Duration {
+	return max(window, min(severalCalls*max(h.call, h.credited), longestInstanceWindow))
+}
+
+func (h *instanceHistory) overWindow() instanceTotals {
+	if len(h.points) == 0 {
+		return instanceTotals{}
+	}
+	return h.points[len(h.points)-1].minus(h.points[0].instanceTotals)
+}
+
+func timed(s InstanceSample) bool { return s.Calls != nil && s.BusyTime != nil }
+
+// ended is the number of calls that ended, successfully or not.
+func ended(s InstanceSample) int64 {
+	if s.FailedCallsCounted {
+		return *s.Calls
+	}
+	return *s.Calls + s.UserExceptions
+}
+
+// inCall is above 0 while the instance is in a call: it received more messages than calls ended. This also holds for
+// asynchronous functions, where calls end before their messages do. System exceptions may occur without a call.
+func inCall(s InstanceSample) int64 {
+	if !timed(s) {
+		return 0
+	}
+	return s.Received - ended(s) - s.SystemExceptions
+}
+
+// restarted reports whether a counter fell.
+func restarted(before, now InstanceSample) bool {
+	return now.Received < before.Received || now.Processed < before.Processed ||
+		now.UserExceptions < before.UserExceptions || now.SystemExceptions < before.SystemExceptions ||
+		timed(before) && timed(now) && (*now.Calls < *before.Calls || *now.BusyTime < *before.BusyTime)
+}
+
+// InstanceAddress is the metrics endpoint of one instance of a workload.
+type InstanceAddress struct {
+	// ID distinguishes the instances of a workload, such as the name of the pod.
+	ID string
+	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
+	HostPort string
+	// Component is tenant/namespace/name of the function, sink or source if several share a process and its metrics, as on
+	// a function worker; empty if there is only one.
+	Component string
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 func TestDesiredReplicas(t *testing.T) {
@@ -147,13 +147,13 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 }
 
 func TestEachReasonHasAStatus(t *testing.T) {
-	codes := map[answer.Reason]int32{
-		answer.NotFound: 404, answer.Invalid: 400, answer.Unsupported: 503, answer.Unknown: 503, answer.TooSlow: 503,
-		answer.Busy: 503, answer.Canceled: 503, answer.Internal: 500,
+	codes := map[response.Reason]int32{
+		response.NotFound: 404, response.Invalid: 400, response.Unsupported: 503, response.Unknown: 503,
+		response.TooSlow: 503, response.Busy: 503, response.Canceled: 503, response.Internal: 500,
 	}
-	require.Len(t, codes, len(answer.Reasons()))
+	require.Len(t, codes, len(response.Reasons()))
 	for reason, code := range codes {
-		requireStatus(t, statusError(answer.Errorf(reason, "why")), code, "why")
+		requireStatus(t, statusError(response.Errorf(reason, "why")), code, "why")
 	}
 	requireStatus(t, statusError(errors.New("a bug")), 500, "a bug")
 }

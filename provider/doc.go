@@ -23,11 +23,11 @@
 //
 // External metrics are the same numbers, for the object that the selector names.
 //
-// A response takes at most 250 ms (package answer): the HorizontalPodAutoscaler controller requests with 5 workers for
-// the whole cluster and no timeout of its own, so a slow response delays all autoscalers.
+// A response takes at most 250 ms (package response): the HorizontalPodAutoscaler controller requests with 5 workers
+// for the whole cluster and no timeout of its own, so a slow response delays all autoscalers.
 //
 // The text of an error is user interface: the HorizontalPodAutoscaler's condition and event quote it. No error has
-// Retry-After, because the HorizontalPodAutoscaler's client would sleep; see errors.go.
+// Retry-After, because the HorizontalPodAutoscaler's client would sleep; see statusError.
 //
 // Served numbers are from 0 to 9e12, the largest with thousandths that a float64 represents exactly: a
 // HorizontalPodAutoscaler reads thousandths as int64, overflows silently above, and takes a negative number for

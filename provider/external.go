@@ -14,7 +14,7 @@ import (
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 // Labels of the selector of an external metric. Topics and subscriptions are not possible: a label value has no slash.
@@ -30,9 +30,9 @@ type ExternalMetrics struct{ custom *CustomMetrics }
 // External serves the same metrics as external metrics.
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
-// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of errors.go. The selector is
-// policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value
-// at most: a HorizontalPodAutoscaler would use the sum.
+// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError. The selector is policy=<name>,
+// or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value at most: a
+// HorizontalPodAutoscaler would use the sum.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {
@@ -89,14 +89,14 @@ func selected(selector labels.Selector) (kind described, name string, err error)
 			}
 			kinds = append(kinds, kind.kind)
 		}
-		return described{}, "", answer.Errorf(answer.Invalid, "kind %q has no metrics: select one of %s, or policy=<name>",
-			wanted[labelKind], strings.Join(kinds, ", "))
+		return described{}, "", response.Errorf(response.Invalid,
+			"kind %q has no metrics: select one of %s, or policy=<name>", wanted[labelKind], strings.Join(kinds, ", "))
 	}
 	text := ""
 	if selector != nil {
 		text = selector.String()
 	}
-	return described{}, "", answer.Errorf(answer.Invalid,
+	return described{}, "", response.Errorf(response.Invalid,
 		"selector %q does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>", text)
 }
 

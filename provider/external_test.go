@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
@@ -133,7 +134,7 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 		},
 		"an unknown value": {
 			"shop", "policy=orders", backlogMetric,
-			fakeSignals(func(Object) (backlog.Reading, error) {
+			fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) {
 				return backlog.Reading{},
 					backlog.ErrStale
 			}), 503, backlog.ErrStale.Error(),

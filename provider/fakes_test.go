@@ -32,10 +32,12 @@ func (f fakePolicies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPol
 }
 
 // fakeSignals is a function in place of Signals.
-type fakeSignals func(Object) (backlog.Reading, error)
+type fakeSignals func(resource schema.GroupResource, name string) (backlog.Reading, error)
 
-func (f fakeSignals) Read(object Object, _ backlog.Detail, _ time.Time) (backlog.Reading, error) {
-	return f(object)
+func (f fakeSignals) Read(resource schema.GroupResource, key types.NamespacedName, _ backlog.Detail,
+	_ time.Time,
+) (backlog.Reading, error) {
+	return f(resource, key.Name)
 }
 
 // fakeDecisionMaker is dead with the error, or alive.
@@ -114,9 +116,9 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 		config.Policies = fakePolicies{"orders": decidedPolicy(nil)}
 	}
 	if config.Signals == nil {
-		config.Signals = fakeSignals(func(object Object) (backlog.Reading, error) {
-			if object.Name != "orders" {
-				return backlog.Reading{}, apierrors.NewNotFound(object.GroupResource, object.Name)
+		config.Signals = fakeSignals(func(resource schema.GroupResource, name string) (backlog.Reading, error) {
+			if name != "orders" {
+				return backlog.Reading{}, apierrors.NewNotFound(resource, name)
 			}
 			return reading(), nil
 		})
@@ -130,9 +132,7 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 	if config.Registerer == nil {
 		config.Registerer = prometheus.NewRegistry()
 	}
-	c, err := New(config)
-	require.NoError(t, err)
-	return c
+	return New(config)
 }
 
 func functions() schema.GroupResource {
@@ -159,20 +159,4 @@ func requireStatus(t testing.TB, err error, code int32, text string) {
 	require.Nil(t, status.ErrStatus.Details)
 	_, waits := apierrors.SuggestsClientDelay(err)
 	require.False(t, waits)
-}
-
-func TestNewNamesMissingFields(t *testing.T) {
-	_, err := New(Config{})
-	require.EqualError(t, err, "provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
-}
-
-func TestNewFailsWhenItsMetricsAreTaken(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	newTestProvider(t, Config{Registerer: registry})
-	_, err := New(Config{
-		Policies: fakePolicies{}, Signals: fakeSignals(nil), DecisionMaker: fakeDecisionMaker{}, Now: fakeNow,
-		Registerer: registry,
-	})
-	var registered prometheus.AlreadyRegisteredError
-	require.ErrorAs(t, err, &registered)
 }

@@ -134,7 +134,9 @@ func TestTheAutoscalersClientReadsSeveralObjects(t *testing.T) {
 }
 
 func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
-	stale := fakeSignals(func(Object) (backlog.Reading, error) { return backlog.Reading{}, backlog.ErrStale })
+	stale := fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) {
+		return backlog.Reading{}, backlog.ErrStale
+	})
 	tests := map[string]struct {
 		name, metric, selector string
 		is                     func(error) bool

@@ -4,13 +4,18 @@
 package provider
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 // unit is the format of a served number.
@@ -91,3 +96,192 @@ func describedResources() string {
 
 // serves reports whether the kind has the metric.
 func (d described) serves(m metric) bool { return d.isPolicy || !m.policyOnly() }
+
+// quantity returns the number in its served format.
+func quantity(value float64, u unit) (resource.Quantity, error) {
+	value, err := response.Number(value)
+	if err != nil {
+		return resource.Quantity{}, err
+	}
+	if u != whole {
+		return *resource.NewMilliQuantity(int64(math.Round(value*1000)), resource.DecimalSI), nil
+	}
+	return *resource.NewQuantity(int64(math.Round(value)), resource.DecimalSI), nil
+}
+
+// servedMetrics returns all served metrics. The list is constant: it has no entry per object, because listing clients
+// read it whole.
+func servedMetrics() []metric {
+	decision := metric{
+		name: served.MetricDesiredReplicas, unit: whole,
+		help: "Desired replicas, within the policy's minReplicas and maxReplicas.",
+	}
+	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())
+}
+
+// backlogMetrics are metrics of the backlog.
+func backlogMetrics() []metric {
+	return []metric{
+		{
+			name: "pulsar_function_backlog_messages", unit: whole,
+			help:    "Messages not acknowledged: ready, delayed and dispatched ones.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Total },
+		},
+		{
+			name: "pulsar_function_backlog_ready_messages", unit: whole,
+			help:    "Backlog without delayed messages.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
+		},
+		{
+			name: "pulsar_function_backlog_undispatched_messages", unit: whole,
+			help:    "Ready messages that no replica has received yet; for Shared and Key_Shared.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Undispatched },
+		},
+		{
+			name: "pulsar_function_backlog_bytes", unit: whole, detail: backlog.Bytes,
+			help:    "Bytes of the backlog; measured only while requested, because it takes a lock of the broker.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Bytes },
+		},
+		{
+			name: "pulsar_function_delayed_messages", unit: whole,
+			help:    "Delayed messages that are not due yet.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
+		},
+		{
+			name: "pulsar_function_unacked_messages", unit: whole,
+			help:    "Messages that replicas have received and not acknowledged; for Shared and Key_Shared.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Unacked },
+		},
+		{
+			name: "pulsar_function_in_replay_messages", unit: whole,
+			help:    "Messages pending redelivery to a replica with room, including negatively acknowledged ones.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.InReplay },
+		},
+		{
+			name: "pulsar_function_oldest_unacked_message_age_seconds", unit: fraction,
+			help:    "Age of the oldest message in the backlog, 0 without one; measured less often than the rest.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.OldestAge },
+			taken:   func(r backlog.Reading) (time.Time, time.Duration) { return r.OldestAt, 0 },
+		},
+	}
+}
+
+// rateMetrics are message rates.
+func rateMetrics() []metric {
+	return []metric{
+		{
+			name: "pulsar_function_publish_rate", unit: perSecond,
+			help:    "Messages published per second.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
+		},
+		{
+			name: "pulsar_function_delivery_rate", unit: perSecond,
+			help:    "Messages delivered to replicas per second, including redeliveries.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate },
+		},
+		{
+			name: "pulsar_function_process_rate", unit: perSecond,
+			help:    "Messages processed per second.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
+		},
+	}
+}
+
+// consumerMetrics are metrics of the replicas as the broker reports them.
+func consumerMetrics() []metric {
+	return []metric{
+		{
+			name: "pulsar_function_consumers", unit: whole,
+			help:    "Replicas that are connected and consuming.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Consumers },
+		},
+		{
+			name: "pulsar_function_unread_partitions", unit: whole,
+			help:    "Partitions with backlog and without a consumer, while others have one.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.UnreadPartitions },
+		},
+		{
+			name: "pulsar_function_unread_messages", unit: whole,
+			help:    "Ready messages of such partitions.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.UnreadMessages },
+		},
+		{
+			name: "pulsar_function_blocked", unit: whole,
+			help:    "1 while dispatch has stopped because too many messages are not acknowledged, else 0.",
+			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked) },
+		},
+		{
+			name: "pulsar_function_throttled", unit: whole,
+			help:    "1 while a rate limit throttles dispatch, so that more replicas would get no more, else 0.",
+			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) },
+		},
+		{
+			name: "pulsar_function_draining", unit: whole,
+			help:    "1 while keys wait for their former consumer after a replica came or went, else 0; for Key_Shared.",
+			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining) },
+		},
+	}
+}
+
+// instanceMetrics are from the instances' own counters.
+func instanceMetrics() []metric {
+	metrics := []metric{
+		{
+			name: "pulsar_function_busy_ratio", unit: fraction,
+			help:    "Share of the time that replicas spend in the function's calls, from 0 to about 1; for functions.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Busy },
+		},
+		{
+			name: "pulsar_function_service_time_seconds", unit: fraction,
+			help:    "Mean time of a call of the function.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.ServiceTime },
+		},
+		{
+			name: "pulsar_function_exception_rate", unit: perSecond,
+			help: "Exceptions per second, of the function's code and of the system around it.",
+			measure: func(r backlog.Reading) backlog.Measurement {
+				return sum(r.Instances.UserExceptionRate, r.Instances.SystemExceptionRate)
+			},
+		},
+		{
+			name: "pulsar_function_in_flight_messages", unit: whole,
+			help:    "Messages that replicas have received and not processed yet.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.InFlight },
+		},
+		{
+			name: "pulsar_function_silent_instances", unit: whole,
+			help:    "Replicas that did not return their counters.",
+			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent },
+		},
+	}
+	for i := range metrics {
+		isInstant := metrics[i].unit == whole
+		metrics[i].taken = func(r backlog.Reading) (time.Time, time.Duration) {
+			if isInstant {
+				return r.Instances.At, 0
+			}
+			return r.Instances.At, r.Instances.Window
+		}
+	}
+	return metrics
+}
+
+func oneIf(holds bool) backlog.Measurement {
+	if holds {
+		return backlog.Known(1)
+	}
+	return backlog.Known(0)
+}
+
+// sum is known if both are.
+func sum(a, b backlog.Measurement) backlog.Measurement {
+	x, err := a.Value()
+	if err != nil {
+		return a
+	}
+	y, err := b.Value()
+	if err != nil {
+		return b
+	}
+	return backlog.Known(x + y)
+}

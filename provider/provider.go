@@ -5,12 +5,13 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,14 +21,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
-
-// Object is the object of a signal.
-type Object struct {
-	GroupResource   schema.GroupResource
-	Namespace, Name string
-}
 
 // Signals reads measurements from the cache.
 type Signals interface {
@@ -35,7 +30,9 @@ type Signals interface {
 	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
 	// response. A missing object is an API server's NotFound; any other error is why the signal is unknown, as a text for
 	// the user.
-	Read(object Object, detail backlog.Detail, now time.Time) (backlog.Reading, error)
+	Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail, now time.Time) (backlog.Reading,
+		error,
+	)
 }
 
 // Lister finds objects in the cache.
@@ -44,12 +41,12 @@ type Lister interface {
 	Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error)
 }
 
-// Config configures New; all fields but Lister are required.
+// Config configures New; all fields are required.
 type Config struct {
-	Policies      answer.Policies
+	Policies      response.Policies
 	Signals       Signals
-	DecisionMaker answer.DecisionMaker
-	// Lister serves requests for several objects by their labels, which fail without it.
+	DecisionMaker response.DecisionMaker
+	// Lister serves requests for several objects by their labels.
 	Lister Lister
 	// Now returns the time, such as time.Now.
 	Now func() time.Time
@@ -60,32 +57,25 @@ type Config struct {
 // CustomMetrics serves custom metrics. It is safe for concurrent use.
 type CustomMetrics struct {
 	config   Config
-	requests *answer.Metrics
+	requests *response.Metrics
 	metrics  map[string]metric
 	kinds    map[schema.GroupResource]described
-	limiter  *answer.Limiter
+	limiter  *response.Limiter
 }
 
-// New validates the configuration and registers the metrics.
-func New(config Config) (*CustomMetrics, error) {
-	if config.Policies == nil || config.Signals == nil || config.DecisionMaker == nil || config.Now == nil ||
-		config.Registerer == nil {
-		return nil, errors.New("provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
-	}
-	requests, err := answer.NewMetrics(config.Registerer, answer.MetricsConfig{
+// New registers the metrics.
+func New(config Config) *CustomMetrics {
+	requests := response.NewMetrics(config.Registerer, response.MetricsConfig{
 		Subsystem:    "provider",
 		RequestsHelp: "Requests for custom and external metrics, by result.",
 		DurationHelp: "Time from a request for a metric to its response.",
 		Result:       "result",
 	})
-	if err != nil {
-		return nil, fmt.Errorf("provider: %w", err)
-	}
-	for _, reason := range answer.Reasons() {
+	for _, reason := range response.Reasons() {
 		requests.Requests(string(reason))
 	}
 	c := &CustomMetrics{
-		config: config, requests: requests, limiter: answer.NewLimiter("adapter"),
+		config: config, requests: requests, limiter: response.NewLimiter("adapter"),
 		metrics: map[string]metric{}, kinds: map[schema.GroupResource]described{},
 	}
 	for _, m := range servedMetrics() {
@@ -94,10 +84,10 @@ func New(config Config) (*CustomMetrics, error) {
 	for _, kind := range describedKinds() {
 		c.kinds[kind.resource] = kind
 	}
-	return c, nil
+	return c
 }
 
-// GetMetricByName returns one metric of one object, or a *StatusError of errors.go.
+// GetMetricByName returns one metric of one object, or a *StatusError of statusError.
 func (c *CustomMetrics) GetMetricByName(ctx context.Context, name types.NamespacedName, info cma.CustomMetricInfo,
 	metricSelector labels.Selector,
 ) (*custom_metrics.MetricValue, error) {
@@ -140,10 +130,10 @@ func (c *CustomMetrics) ListAllMetrics() []cma.CustomMetricInfo {
 // respond runs a request within the time limit, counts it, and maps its error.
 func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Context) (*T, error)) (*T, error) {
 	start := time.Now()
-	value, err := answer.Do(ctx, c.limiter, work)
+	value, err := response.Do(ctx, c.limiter, work)
 	result := "ok"
 	if err != nil {
-		result = string(answer.ReasonOf(err))
+		result = string(response.ReasonOf(err))
 	}
 	c.requests.Answered(time.Since(start), result)
 	if err != nil {
@@ -170,26 +160,27 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 	kind, ok := c.kinds[info.GroupResource]
 	if !ok {
 		return query{},
-			answer.Errorf(answer.NotFound, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
+			response.Errorf(response.NotFound, "no metrics are served for %s, only for %s", info.GroupResource,
+				describedResources())
 	}
 	m, ok := c.metrics[info.Metric]
 	if !ok || !kind.serves(m) {
-		return query{}, answer.Errorf(answer.NotFound, "no metric %q is served for %s", info.Metric, kind.resource)
+		return query{}, response.Errorf(response.NotFound, "no metric %q is served for %s", info.Metric, kind.resource)
 	}
 	if namespace == "" {
-		return query{}, answer.Errorf(answer.Invalid, "%s live in a namespace: name it", kind.resource)
+		return query{}, response.Errorf(response.Invalid, "%s live in a namespace: name it", kind.resource)
 	}
 	q := query{kind: kind, metric: m, namespace: namespace}
 	if selector == nil || selector.Empty() {
 		return q, nil
 	}
 	if !selector.Matches(labels.Set{}) {
-		return query{}, answer.Errorf(answer.NotFound,
+		return query{}, response.Errorf(response.NotFound,
 			"metric %s has no labels, so the selector %q matches nothing: remove it", m.name, selector)
 	}
 	var err error
 	if q.selector, err = metav1.ParseToLabelSelector(selector.String()); err != nil {
-		return query{}, answer.Errorf(answer.Invalid, "parsing selector %q: %s", selector, err)
+		return query{}, response.Errorf(response.Invalid, "parsing selector %q: %s", selector, err)
 	}
 	return q, nil
 }
@@ -198,12 +189,9 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
 	error,
 ) {
-	if c.config.Lister == nil {
-		return nil, answer.Errorf(answer.Invalid, "%s are served one by one: name one instead of *", q.kind.resource)
-	}
 	names, err := c.config.Lister.Names(q.kind.resource, q.namespace, selector)
 	if err != nil {
-		return nil, answer.Errorf(answer.Unknown, "%s", err)
+		return nil, response.Errorf(response.Unknown, "%s", err)
 	}
 	list := &custom_metrics.MetricValueList{Items: []custom_metrics.MetricValue{}}
 	var first error
@@ -256,28 +244,28 @@ type measured struct {
 func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured, error) {
 	p, err := c.config.Policies.Policy(types.NamespacedName{Namespace: q.namespace, Name: name})
 	if err != nil {
-		return measured{}, answer.Unread(q.describe(name), err)
+		return measured{}, response.Unread(q.describe(name), err)
 	}
 	if err := c.config.DecisionMaker.Current(p, now); err != nil {
-		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
+		return measured{}, response.Errorf(response.Unknown, "%s", err)
 	}
 	desired, err := served.Desired(p)
 	if err != nil {
-		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
+		return measured{}, response.Errorf(response.Unknown, "%s", err)
 	}
 	return measured{number: float64(desired.Replicas), at: desired.MeasuredAt}, nil
 }
 
 // signal reads a measurement.
 func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, error) {
-	object := Object{GroupResource: q.kind.resource, Namespace: q.namespace, Name: name}
-	reading, err := c.config.Signals.Read(object, q.metric.detail, now)
+	key := types.NamespacedName{Namespace: q.namespace, Name: name}
+	reading, err := c.config.Signals.Read(q.kind.resource, key, q.metric.detail, now)
 	if err != nil {
-		return measured{}, answer.Unread(q.describe(name), err)
+		return measured{}, response.Unread(q.describe(name), err)
 	}
 	number, err := q.metric.measure(reading).Value()
 	if err != nil {
-		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
+		return measured{}, response.Errorf(response.Unknown, "%s", err)
 	}
 	at, window := q.metric.when(reading)
 	m := measured{number: number, at: at}
@@ -285,4 +273,29 @@ func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, e
 		m.windowSeconds = new(max(1, int64(math.Round(window.Seconds()))))
 	}
 	return m, nil
+}
+
+// statusError is the status for an error. Unknown is a 503: the HorizontalPodAutoscaler keeps its replicas and requests
+// again at its next sync, 15 s later. client-go repeats a 429 or 5xx only if the response has a Retry-After header,
+// which the API server sets from details.retryAfterSeconds: no status here has details.
+//
+// Source: client-go rest/with_retry.go (checkWait), apiserver responsewriters/writers.go (ErrorNegotiated).
+func statusError(err error) *apierrors.StatusError {
+	code, reason := statusOf(response.ReasonOf(err))
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: response.Text(err),
+	}}
+}
+
+func statusOf(reason response.Reason) (int32, metav1.StatusReason) {
+	switch reason {
+	case response.NotFound:
+		return http.StatusNotFound, metav1.StatusReasonNotFound
+	case response.Invalid:
+		return http.StatusBadRequest, metav1.StatusReasonBadRequest
+	case response.Internal:
+		return http.StatusInternalServerError, metav1.StatusReasonInternalError
+	default:
+		return http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable
+	}
 }

@@ -76,7 +76,7 @@ func TestSignals(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	const ready = "pulsar_function_backlog_ready_messages"
 	reads := func(r backlog.Reading, err error) Signals {
-		return fakeSignals(func(Object) (backlog.Reading, error) { return r, err })
+		return fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) { return r, err })
 	}
 	tests := map[string]struct {
 		signals  Signals
@@ -180,10 +180,6 @@ func TestBySelector(t *testing.T) {
 		"fails with the reason when nothing is known": {
 			lister: fakeLister{"gone"}, code: 404,
 			text: `functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
-		},
-		"refuses when objects cannot be listed at all": {
-			code: 400,
-			text: "functions.compute.functionmesh.io are served one by one: name one instead of *",
 		},
 		"fails with the lister's words when that fails": {
 			lister: brokenLister{}, code: 503,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 // FuzzQuantity checks, for any number, what a HorizontalPodAutoscaler relies on.
@@ -28,7 +28,7 @@ func FuzzQuantity(f *testing.F) {
 		}
 		q, err := quantity(value, u)
 		if math.IsNaN(value) || math.IsInf(value, 0) {
-			require.Equal(t, answer.Unknown, answer.ReasonOf(err))
+			require.Equal(t, response.Unknown, response.ReasonOf(err))
 			return
 		}
 		require.NoError(t, err)

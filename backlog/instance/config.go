@@ -4,19 +4,18 @@
 package instance
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 const (
-	// DefaultRequestTimeout is 100 times the response time of an instance that is not busy.
-	DefaultRequestTimeout = 2 * time.Second
+	// requestTimeout bounds one request, from connecting to the last byte: 100 times the response time of an instance that
+	// is not busy.
+	requestTimeout = 2 * time.Second
 	// maxAnswerBytes bounds one answer: 200 times that of a Java instance, the rest is for user metrics. It bounds time,
 	// not memory: lines are discarded as they are read.
 	maxAnswerBytes = 16 << 20
@@ -25,53 +24,48 @@ const (
 	atOnce = 4
 )
 
-// Config configures the Scraper. Zero values mean the defaults.
-type Config struct {
-	// Registerer registers the metrics; required.
-	Registerer prometheus.Registerer
-	// Addresses returns the instances; required.
-	Addresses Addresses
-	// RequestTimeout bounds one request, from connecting to the last byte; 10 ms to 1 min, default 2 s.
-	RequestTimeout time.Duration
-}
-
-// New returns a Scraper, or an error that names the wrong key, its value and its bound.
-func New(config Config) (*Scraper, error) {
-	config.RequestTimeout = cmp.Or(config.RequestTimeout, DefaultRequestTimeout)
-	if err := config.check(); err != nil {
-		return nil, err
-	}
-	m, err := newMetrics(config.Registerer)
-	if err != nil {
-		return nil, err
-	}
+// New returns a Scraper of the instances at these addresses, and registers its metrics.
+func New(registerer prometheus.Registerer, addresses Addresses) *Scraper {
 	return &Scraper{
-		addresses: config.Addresses,
+		addresses: addresses,
 		client: &http.Client{
 			// No proxy: instances are inside the cluster. No compression: it would use their CPU time.
 			Transport: &http.Transport{
-				DialContext:            (&net.Dialer{Timeout: config.RequestTimeout}).DialContext,
+				DialContext:            (&net.Dialer{Timeout: requestTimeout}).DialContext,
 				DisableKeepAlives:      true,
 				DisableCompression:     true,
 				MaxResponseHeaderBytes: 16 << 10,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		metrics:  m,
-		timeout:  config.RequestTimeout,
+		metrics:  newMetrics(registerer),
+		timeout:  requestTimeout,
 		maxBytes: maxAnswerBytes,
 		silent:   newSilences(),
-	}, nil
+	}
 }
 
-func (c *Config) check() error {
-	switch {
-	case c.Registerer == nil:
-		return errors.New("registerer is missing: metrics need one")
-	case c.Addresses == nil:
-		return errors.New("addresses is missing: it must know the instances of a workload")
-	case c.RequestTimeout < 10*time.Millisecond || c.RequestTimeout > time.Minute:
-		return fmt.Errorf("requestTimeout is %s: it must be from 10ms to 1m", c.RequestTimeout)
+type metrics struct {
+	scrapes  *prometheus.CounterVec
+	duration prometheus.Histogram
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	factory := promauto.With(registerer)
+	return &metrics{
+		scrapes: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_instance_scrapes_total",
+			Help: "Requests to function instances for their metrics, by result.",
+		}, []string{"result"}),
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_instance_scrape_duration_seconds",
+			Help:    "Time from connecting to a function instance to its decoded metrics.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}),
 	}
-	return nil
+}
+
+func (m *metrics) observe(took time.Duration, err error) {
+	m.scrapes.WithLabelValues(resultLabel(err)).Inc()
+	m.duration.Observe(took.Seconds())
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -194,4 +195,136 @@ func isHost(host string) bool {
 		}
 	}
 	return host != ""
+}
+
+const (
+	// firstSilence is how long an instance is not scraped after two timeouts in a row. It doubles with each further one,
+	// up to longestSilence: a port that a network policy closes stays closed, and each request holds its place until it
+	// times out.
+	firstSilence, longestSilence = 20 * time.Second, 5 * time.Minute
+	// maxSilences bounds the remembered instances.
+	maxSilences = 100_000
+)
+
+// silences are the instances that did not answer in time.
+type silences struct {
+	of *backlog.Cache[backlog.InstanceAddress, silence]
+}
+
+// silence is of one instance: the timeouts in a row, and until when it is not scraped.
+type silence struct {
+	timeouts int
+	until    time.Time
+	why      error
+}
+
+func newSilences() silences {
+	return silences{backlog.NewCache[backlog.InstanceAddress, silence](2*longestSilence, maxSilences)}
+}
+
+// reason is why an instance is not scraped now; nil if it may be.
+func (s silences) reason(address backlog.InstanceAddress, now time.Time) error {
+	if one, known := s.of.Get(address, now); known && now.Before(one.until) {
+		return one.why
+	}
+	return nil
+}
+
+// record records the result of a scrape. A refused connection costs nothing, and an instance that starts refuses.
+func (s silences) record(address backlog.InstanceAddress, err error, now time.Time) {
+	if !backlog.TimedOut(err) {
+		s.of.Delete(address)
+		return
+	}
+	one, _ := s.of.Get(address, now)
+	one.timeouts, one.why = one.timeouts+1, err
+	if one.timeouts > 1 {
+		doublings := min(one.timeouts-2, 4)
+		one.until = now.Add(min(firstSilence<<doublings, longestSilence))
+	}
+	s.of.Put(address, one, now)
+}
+
+// seemsAsynchronous reports whether an instance seems to have more messages in flight than a synchronous one can.
+//
+// The difference may be only apparent, since an instance reads its counters one after the other while it answers, in
+// random order. If the received counter is read last, messages that were received meanwhile count as in flight: up to
+// 442 for a synchronous function with 4000 messages/s on an overloaded machine (Pulsar 5.0.0-M1), 9 if only our series
+// are requested, and 4 for a Python one with 12 messages/s.
+func seemsAsynchronous(s backlog.InstanceSample) bool {
+	return s.InFlight() > backlog.MostSynchronous
+}
+
+// receivedFirst returns the second answer with the received counter of the first. Nothing in it was received after the
+// finished counters were read, so its messages in flight are a lower bound: each finished message was received.
+func receivedFirst(first, second []backlog.InstanceSample) []backlog.InstanceSample {
+	before := make(map[string]int64, len(first))
+	for _, s := range first {
+		before[s.ID] = s.Received
+	}
+	for i, s := range second {
+		if received, ok := before[s.ID]; ok && received <= s.Received { // more was received before a restart
+			second[i].Received = max(received, s.Finished())
+		}
+	}
+	return second
+}
+
+// The table from what happened to the reason:
+//
+//	no connection, no whole answer in time   ErrUnreachable   noAnswer
+//	401, 403                                 ErrForbidden     statusFault: instances authenticate no client
+//	429, 5xx                                 ErrUnavailable   statusFault
+//	any other status, redirects among them   ErrProtocol      statusFault
+//	200, too long, cut off, no instance's    ErrProtocol      Scraper.scrape
+//	an address that cannot be                ErrProtocol      Scraper.scrape; nothing was sent
+
+func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
+	fault := backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort),
+		backlog.Quote(words))
+	fault.Cause = cause
+	return fault
+}
+
+func statusFault(address backlog.InstanceAddress, status int) error {
+	answered := fmt.Sprintf("it answered %d", status)
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return newFault(backlog.ErrForbidden, address, nil,
+			answered+", which instances never do: does a service mesh in between refuse it?")
+	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		return newFault(backlog.ErrUnavailable, address, nil, answered+": retried soon")
+	default:
+		return newFault(backlog.ErrProtocol, address, nil, answered+": is that the metrics port of an instance?")
+	}
+}
+
+// noAnswer is the fault for a request without a complete answer.
+func (s *Scraper) noAnswer(ctx context.Context, address backlog.InstanceAddress, err error) error {
+	limit := s.timeout
+	if ctx.Err() != nil {
+		limit = 0 // the time of the caller was over before
+	}
+	words := backlog.ConnectionCause(err, limit)
+	switch {
+	case errors.Is(err, context.Canceled):
+		words = "canceled"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		words += ": is it still starting?"
+	case limit > 0 && backlog.TimedOut(err):
+		words += ": does a network policy close its metrics port?"
+	}
+	return newFault(backlog.ErrUnreachable, address, err, words)
+}
+
+// resultLabel is the label of the result in the metrics.
+func resultLabel(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	default:
+		return backlog.ReasonLabel(err)
+	}
 }

@@ -58,12 +58,8 @@ func refused(t *testing.T, id string) backlog.InstanceAddress {
 	return backlog.InstanceAddress{ID: id, HostPort: listener.Addr().String()}
 }
 
-func scraper(t *testing.T, config Config, addresses ...backlog.InstanceAddress) *Scraper {
-	t.Helper()
-	config.Registerer, config.Addresses = prometheus.NewPedanticRegistry(), book{addresses: addresses}
-	s, err := New(config)
-	require.NoError(t, err)
-	return s
+func scraper(addresses ...backlog.InstanceAddress) *Scraper {
+	return New(prometheus.NewPedanticRegistry(), book{addresses: addresses})
 }
 
 func TestFetchScrapesEveryInstance(t *testing.T) {
@@ -72,7 +68,7 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 		requested.Store(r)
 		says(functionText())(w, r)
 	})
-	s := scraper(t, Config{}, first, serve(t, "pod-1", says(functionText())))
+	s := scraper(first, serve(t, "pod-1", says(functionText())))
 	before := time.Now()
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
@@ -118,7 +114,7 @@ func TestFetchScrapesTwiceIfMessagesSeemInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := test.answers
-			s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
+			s := scraper(serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
 				says(left[0])(w, r)
 				left = left[1:]
 			}))
@@ -134,7 +130,7 @@ func TestFetchScrapesTwiceIfMessagesSeemInFlight(t *testing.T) {
 
 func TestFetchCountsAnInstanceAsSilentAfterItsSecondScrape(t *testing.T) {
 	var requested atomic.Int64
-	s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
+	s := scraper(serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
 		if requested.Add(1) > 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -146,7 +142,7 @@ func TestFetchCountsAnInstanceAsSilentAfterItsSecondScrape(t *testing.T) {
 }
 
 func TestFetchCountsSilentInstances(t *testing.T) {
-	s := scraper(t, Config{}, refused(t, "dead"), serve(t, "alive", says(functionText())),
+	s := scraper(refused(t, "dead"), serve(t, "alive", says(functionText())),
 		serve(t, "wrong", says("up 1\n")))
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
@@ -159,7 +155,7 @@ func TestFetchCountsSilentInstances(t *testing.T) {
 }
 
 func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
-	got, err := scraper(t, Config{}).FetchInstances(t.Context(), "w")
+	got, err := scraper().FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
 	require.Empty(t, got.Instances)
 	require.Zero(t, got.Silent)
@@ -167,7 +163,7 @@ func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
 }
 
 func TestFetchReportsUnknownAddresses(t *testing.T) {
-	s := scraper(t, Config{})
+	s := scraper()
 	s.addresses = book{err: fmt.Errorf("%w: pods are not listed yet", backlog.ErrNoData)}
 	_, err := s.FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrNoData)
@@ -212,7 +208,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scraper(t, Config{}, serve(t, "pod-0", test.handler))
+			s := scraper(serve(t, "pod-0", test.handler))
 			s.maxBytes = 1 << 10
 			got, err := s.FetchInstances(t.Context(), "w")
 			require.ErrorIs(t, err, test.reason)
@@ -223,7 +219,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 		})
 	}
 
-	_, err := scraper(t, Config{}, refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), "w")
+	_, err := scraper(refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.ErrorContains(t, err, "none of the 2 instances of w answers; the first: unreachable: a at 127.0.0.1:")
 	require.ErrorContains(t, err, "connection refused: is it still starting?")
@@ -232,7 +228,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 func TestFetchFollowsNoRedirect(t *testing.T) {
 	var called atomic.Bool
 	other := serve(t, "other", func(http.ResponseWriter, *http.Request) { called.Store(true) })
-	s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
+	s := scraper(serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+other.HostPort+"/metrics", http.StatusFound)
 	}))
 	_, err := s.FetchInstances(t.Context(), "w")
@@ -246,7 +242,7 @@ func TestFetchUsesNoProxy(t *testing.T) {
 	proxy := serve(t, "proxy", func(http.ResponseWriter, *http.Request) { called.Store(true) })
 	t.Setenv("HTTP_PROXY", "http://"+proxy.HostPort)
 	// Go never uses a proxy for a loopback address, so the test needs a name that does not exist.
-	s := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
+	s := scraper(backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
 	_, err := s.FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.False(t, called.Load())
@@ -262,8 +258,8 @@ func TestFetchTimesOutOnSlowInstances(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}
-	s := scraper(t, Config{RequestTimeout: 50 * time.Millisecond}, serve(t, "drips", drip),
-		serve(t, "alive", says(functionText())))
+	s := scraper(serve(t, "drips", drip), serve(t, "alive", says(functionText())))
+	s.timeout = 50 * time.Millisecond
 	t.Cleanup(func() { close(release) })
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
@@ -282,7 +278,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 		requested <- struct{}{}
 		<-r.Context().Done()
 	})
-	s := scraper(t, Config{RequestTimeout: time.Minute}, hang)
+	s := scraper(hang)
+	s.timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-requested; cancel() }()
 	_, err := s.FetchInstances(ctx, "w")
@@ -304,7 +301,7 @@ func TestFetchBoundsConcurrentRequests(t *testing.T) {
 	for i := range addresses {
 		addresses[i] = serve(t, fmt.Sprint("pod-", i), count)
 	}
-	s := scraper(t, Config{}, addresses...)
+	s := scraper(addresses...)
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
 	require.Len(t, got.Instances, len(addresses))
@@ -317,7 +314,7 @@ func TestFetchScrapesOnlyPlainAddresses(t *testing.T) {
 		"host/path:80",
 		"host?x:80", "ho st:80", "host#x:80", "http://host:80", "::1:9094",
 	} {
-		_, err := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(),
+		_, err := scraper(backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(),
 			"w")
 		require.ErrorIs(t, err, backlog.ErrProtocol, hostPort)
 		require.ErrorContains(t, err, "its address must look like 10.2.0.17:9094", hostPort)
@@ -329,28 +326,5 @@ func TestFetchScrapesOnlyPlainAddresses(t *testing.T) {
 		got, err := metricsURL(hostPort)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(got, want), got)
-	}
-}
-
-func TestNewNamesWhatIsWrong(t *testing.T) {
-	for name, test := range map[string]struct {
-		spoil func(*Config)
-		want  string
-	}{
-		"no registerer": {func(c *Config) { c.Registerer = nil }, "registerer is missing"},
-		"no addresses":  {func(c *Config) { c.Addresses = nil }, "addresses is missing"},
-		"no time": {
-			func(c *Config) { c.RequestTimeout = time.Nanosecond },
-			"requestTimeout is 1ns: it must be from 10ms to 1m",
-		},
-		"a timeout that is too long": {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
-		"metrics of the same":        {func(c *Config) { _, _ = New(*c) }, "registering metrics: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := Config{Registerer: prometheus.NewRegistry(), Addresses: book{}}
-			test.spoil(&config)
-			_, err := New(config)
-			require.ErrorContains(t, err, test.want)
-		})
 	}
 }

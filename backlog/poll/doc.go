@@ -11,5 +11,5 @@
 // for them take turns, see line.go: a topic that two of them need is fetched in the turn that comes first.
 //
 // Layer 0, and the only package there with a context, a clock and goroutines. It uses package backlog, the standard
-// library and errgroup, and fetches through the interfaces of source.go. The Store interprets the answers.
+// library and errgroup, and fetches through the interfaces of its Config. The Store interprets the answers.
 package poll

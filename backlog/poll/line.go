@@ -3,11 +3,6 @@
 
 package poll
 
-import (
-	"container/heap"
-	"slices"
-)
-
 // failingShare is the share of a line's places that jobs which failed the last time may hold: topics that never answer
 // keep a place until their timeouts.
 const failingShare = 4
@@ -16,9 +11,8 @@ const failingShare = 4
 // several to the one that had no turn for longest. So a tenant with one job waits for one place at most, whatever the
 // others ask for.
 type line struct {
+	// tenants with jobs or places. A turn looks at all of them: they are the namespaces of Kubernetes that wait.
 	tenants map[string]*tenant
-	// good have jobs that answered the last time or are new, failing have jobs that failed; a tenant may be in both.
-	good, failing turns
 	// inFlight and failingInFlight are the places in use; turn counts those given away.
 	inFlight, failingInFlight int
 	turn                      int
@@ -29,9 +23,8 @@ type tenant struct {
 	name     string
 	inFlight int
 	lastTurn int
-	// queues are of good and of failing jobs, in the order in which they became due, and positions those in turns, from 1.
-	queues    [2][]ticket
-	positions [2]int
+	// queues are of good and of failing jobs, in the order in which they became due.
+	queues [2][]ticket
 }
 
 // ticket is a slot's place in a queue. It is void once the slot was started in the queue of another tenant.
@@ -42,22 +35,13 @@ type ticket struct {
 
 func (t ticket) void() bool { return t.slot.state != queued || t.slot.ticket != t.number }
 
-// kinds of jobs in a line.
+// Kinds of jobs in a line: good ones answered the last time or are new, and failing ones failed.
 const (
 	goodJobs = iota
 	failingJobs
 )
 
-func newLine() *line {
-	return &line{tenants: map[string]*tenant{}, good: turns{of: goodJobs}, failing: turns{of: failingJobs}}
-}
-
-func (l *line) turns(of int) *turns {
-	if of == goodJobs {
-		return &l.good
-	}
-	return &l.failing
-}
+func newLine() *line { return &line{tenants: map[string]*tenant{}} }
 
 // add queues a job for each of its tenants; one without any has a line for itself.
 func (l *line) add(one *slot) {
@@ -77,24 +61,17 @@ func (l *line) add(one *slot) {
 			l.tenants[name] = t
 		}
 		t.queues[of] = append(t.queues[of], ticket{one, one.ticket})
-		if t.positions[of] == 0 {
-			heap.Push(l.turns(of), t)
-		}
 	}
 }
 
 // next returns the job that gets a place; nil if none may. Jobs that are no longer wanted are dropped.
 func (l *line) next(places int, dropped func(*slot)) *slot {
 	for l.inFlight < places {
-		of := l.choose(places)
-		if of < 0 {
+		t, of := l.first(places)
+		if t == nil {
 			return nil
 		}
-		t := l.turns(of).tenants[0]
 		one := t.pop(of)
-		if len(t.queues[of]) == 0 {
-			heap.Pop(l.turns(of))
-		}
 		switch {
 		case one == nil:
 			l.leave(t)
@@ -109,19 +86,20 @@ func (l *line) next(places int, dropped func(*slot)) *slot {
 	return nil
 }
 
-// choose returns the kind of job that is next; -1 for none.
-func (l *line) choose(places int) int {
-	mayFail := len(l.failing.tenants) > 0 && l.failingInFlight < max(1, places/failingShare)
-	switch {
-	case len(l.good.tenants) == 0 && !mayFail:
-		return -1
-	case len(l.good.tenants) == 0:
-		return failingJobs
-	case mayFail && l.failing.tenants[0].before(l.good.tenants[0]):
-		return failingJobs
-	default:
-		return goodJobs
+// first returns the tenant with the next turn, and the kind of its job; nil for none. A good job of a tenant is before
+// its failing ones.
+func (l *line) first(places int) (first *tenant, of int) {
+	mayFail := l.failingInFlight < max(1, places/failingShare)
+	for _, t := range l.tenants {
+		switch {
+		case first != nil && !t.before(first):
+		case len(t.queues[goodJobs]) > 0:
+			first, of = t, goodJobs
+		case mayFail && len(t.queues[failingJobs]) > 0:
+			first, of = t, failingJobs
+		}
 	}
+	return first, of
 }
 
 // occupy gives a place to a job in the turn of a tenant.
@@ -134,7 +112,6 @@ func (l *line) occupy(t *tenant, one *slot) {
 		l.failingInFlight++
 	}
 	one.turn = t
-	l.moved(t)
 }
 
 // recovered makes the place of a job that runs one of those that did not fail.
@@ -154,22 +131,12 @@ func (l *line) release(one *slot) {
 	if one.failing {
 		l.failingInFlight--
 	}
-	l.moved(t)
 	l.leave(t)
-}
-
-// moved restores the order after the turn or the places of a tenant changed.
-func (l *line) moved(t *tenant) {
-	for of, position := range t.positions {
-		if position > 0 {
-			heap.Fix(l.turns(of), position-1)
-		}
-	}
 }
 
 // leave forgets a tenant without jobs.
 func (l *line) leave(t *tenant) {
-	if t.inFlight == 0 && t.positions == [2]int{} {
+	if t.inFlight == 0 && len(t.queues[goodJobs])+len(t.queues[failingJobs]) == 0 {
 		delete(l.tenants, t.name)
 	}
 }
@@ -192,33 +159,8 @@ func (t *tenant) before(other *tenant) bool {
 	if t.inFlight != other.inFlight {
 		return t.inFlight < other.inFlight
 	}
-	return t.lastTurn < other.lastTurn
-}
-
-// turns orders the tenants that have jobs of one kind. It implements heap.Interface.
-type turns struct {
-	of      int
-	tenants []*tenant
-}
-
-func (h *turns) Len() int           { return len(h.tenants) }
-func (h *turns) Less(i, j int) bool { return h.tenants[i].before(h.tenants[j]) }
-
-func (h *turns) Swap(i, j int) {
-	h.tenants[i], h.tenants[j] = h.tenants[j], h.tenants[i]
-	h.tenants[i].positions[h.of], h.tenants[j].positions[h.of] = i+1, j+1
-}
-
-func (h *turns) Push(x any) {
-	t, _ := x.(*tenant) // only add pushes
-	h.tenants = append(h.tenants, t)
-	t.positions[h.of] = len(h.tenants)
-}
-
-func (h *turns) Pop() any {
-	last := len(h.tenants) - 1
-	t := h.tenants[last]
-	h.tenants = slices.Delete(h.tenants, last, last+1)
-	t.positions[h.of] = 0
-	return t
+	if t.lastTurn != other.lastTurn {
+		return t.lastTurn < other.lastTurn
+	}
+	return t.name < other.name
 }

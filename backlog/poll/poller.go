@@ -5,6 +5,7 @@ package poll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -32,13 +33,13 @@ type Poller struct {
 type Config struct {
 	Store  *backlog.Store
 	Source Source
-	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m; topics at rest have the
+	// Interval between two fetches of one topic, or of one workload's instances; topics at rest have the
 	// Feed's RestInterval if that is longer, and topics that are needed quickly backlog.QuickInterval if that is shorter.
 	// New jobs are fetched at once; if a cluster has more than a hundred, the rest is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch, at most 1m.
+	// Timeout of one fetch.
 	Timeout time.Duration
-	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances.
+	// PerCluster is the maximum number of concurrent fetches against one admin URL. It excludes instances.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
@@ -53,7 +54,7 @@ type Config struct {
 	Lister Lister
 	// Instances reads the counters of instances. Without it they stay ErrNotRequested.
 	Instances InstanceSource
-	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
+	// Workloads is the maximum number of workloads that are read concurrently; with Instances.
 	Workloads int
 	// Watcher reports messages of topics that wake replicas before they are due. Nil for none.
 	Watcher Watcher
@@ -61,22 +62,8 @@ type Config struct {
 	Watches int
 }
 
-// New validates the configuration.
-func New(config Config) (*Poller, error) {
-	switch {
-	case config.Store == nil || config.Source == nil || config.Jitter == nil || config.Updated == nil:
-		return nil, fmt.Errorf("poller: Store, Source, Jitter and Updated must be set")
-	case config.Interval < time.Second || config.Interval > 5*time.Minute:
-		return nil, fmt.Errorf("poller: Interval is %s, must be from 1s to 5m", config.Interval)
-	case config.Timeout <= 0 || config.Timeout > time.Minute:
-		return nil, fmt.Errorf("poller: Timeout is %s, must be above 0 and at most 1m", config.Timeout)
-	case config.PerCluster < 1 || config.PerCluster > 1000:
-		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
-	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
-		return nil, fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
-	}
-	return &Poller{config: config}, nil
-}
+// New returns a Poller, which Run starts.
+func New(config Config) *Poller { return &Poller{config: config} }
 
 // maxBackoff bounds the backoff of a failing job, so that a recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
@@ -282,4 +269,79 @@ func (p *Poller) Alive(now time.Time) error {
 		return fmt.Errorf("poll loop last ran %s ago, more than %s", age.Truncate(time.Second), patience)
 	}
 	return nil
+}
+
+// implausibleAnswer is a first answer about a topic: the request, the sample, if any, and why it is implausible.
+type implausibleAnswer struct {
+	request backlog.Request
+	sample  backlog.TopicSample
+	reason  error
+}
+
+// fetchSecond returns the second answer about a topic, or why neither is accepted. There is no third request.
+//
+// It uses the other of the two calls that read a topic, with or without the age, and an exact count: neither a cache in
+// between nor a counter that drifted gives the same answer again.
+func (f implausibleAnswer) fetchSecond(ctx context.Context, p *Poller, topic backlog.Topic) (
+	backlog.TopicSample, error,
+) {
+	request := f.request
+	request.Detail = (request.Detail | backlog.Precise) ^ backlog.Age
+	second, err := p.config.Source.Fetch(ctx, topic, request)
+	if err == nil {
+		err = p.feed.CheckSecond(topic, f.sample, second)
+	}
+	switch {
+	case err == nil:
+		p.implausibleAnswers.resolved.Add(1)
+		return second, nil
+	case errors.Is(err, backlog.ErrImplausible):
+		p.implausibleAnswers.unresolved.Add(1)
+		return backlog.TopicSample{}, err
+	default:
+		p.implausibleAnswers.failed.Add(1)
+		return backlog.TopicSample{}, fmt.Errorf("%w (requested because of %w)", err, f.reason)
+	}
+}
+
+// ImplausibleAnswers counts the implausible answers since the start: those that a second answer resolved, those that it
+// did not resolve, and those without a second answer.
+type ImplausibleAnswers struct{ Resolved, Unresolved, Failed int64 }
+
+type implausibleAnswers struct{ resolved, unresolved, failed atomic.Int64 }
+
+// ImplausibleAnswers returns the counts.
+func (p *Poller) ImplausibleAnswers() ImplausibleAnswers {
+	a := &p.implausibleAnswers
+	return ImplausibleAnswers{Resolved: a.resolved.Load(), Unresolved: a.unresolved.Load(), Failed: a.failed.Load()}
+}
+
+// Source fetches the current state of a topic.
+//
+// An answer that lacks some partitions reports this, and one that lacks all is backlog.ErrPartial. Every error wraps
+// one of the reasons of package backlog and names the fix.
+type Source interface {
+	Fetch(ctx context.Context, topic backlog.Topic, request backlog.Request) (backlog.TopicSample, error)
+	// AddEntries adds the available entry counters to a sample of the topic that has none.
+	AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample
+}
+
+// Lister lists the topics of a namespace, for subscriptions with patterns: it calls add with their complete names
+// without partition suffixes, in no order, and perhaps several times. They include partitioned topics without a loaded
+// partition, and exclude system topics. After an error some are missing.
+type Lister interface {
+	List(ctx context.Context, namespace backlog.Namespace, add func(topic string)) error
+}
+
+// Watcher waits for the next message of a partition, without creating the topic or a durable subscription.
+//
+// Watch calls watching once it sees every message from then on. It returns nil after the first one, and also when it
+// cannot watch any longer or the context has ended. An error means that it never watched.
+type Watcher interface {
+	Watch(ctx context.Context, partition backlog.Topic, watching func()) error
+}
+
+// InstanceSource reads the counters of the instances of a workload.
+type InstanceSource interface {
+	FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
 }

@@ -18,8 +18,8 @@ type schedule struct {
 	watches  int                     // places of jobs that watch
 }
 
-// pace has the intervals of jobs. A job is due at times that are one interval apart, whenever it was fetched: it never
-// gets older, is never fetched more often, and jobs that are spread stay so.
+// pace has the intervals of jobs. The times at which a job is due are one interval apart, and a late fetch does not
+// move them. So jobs that are spread over an interval stay spread.
 type pace struct {
 	// interval between two fetches of a topic. The first fetches of many topics are spread over it.
 	interval time.Duration

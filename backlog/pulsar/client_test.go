@@ -41,7 +41,7 @@ func TestRedirectsKeepTheTokenOnAllowedHosts(t *testing.T) {
 	front.on("orders/partitions", answers(notPartitioned))
 	front.on("orders/stats", redirectsTo(owner.URL))
 	owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
-	source := newSource(t, Config{Token: "secret"}, front, owner)
+	source := newSource(t, Config{TokenFile: writeFile(t, "token", "secret")}, front, owner)
 
 	sample, err := source.Fetch(t.Context(), front.topic("orders"), backlog.Request{Detail: backlog.Slim})
 
@@ -109,7 +109,9 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front.on("orders/partitions", answers(notPartitioned))
 			front.on("orders/stats", redirectsTo(tt.location))
-			source := newSource(t, Config{Token: "secret", CAFile: authority, AllowedHosts: []string{secureHost}}, front)
+			source := newSource(t, Config{
+				TokenFile: writeFile(t, "token", "secret"), CAFile: authority, AllowedHosts: []string{secureHost},
+			}, front)
 			topic := front.topic("orders")
 			if tt.overTLS {
 				topic.Cluster = backlog.Cluster{AdminURL: secure.URL}
@@ -126,7 +128,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 	elsewhere := newFakeBroker(t)
 	for name, allowed := range map[string][]string{"nothing is allowed": nil, "another port is allowed": {"127.0.0.1:1"}} {
 		t.Run(name, func(t *testing.T) {
-			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
+			source := newSource(t, Config{TokenFile: writeFile(t, "token", "secret"), AllowedHosts: allowed})
 			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.EqualError(t, err,
@@ -145,14 +147,14 @@ func TestOwnCredentialsGoInClearTextOnlyIfAllowed(t *testing.T) {
 		access  string
 		refused bool
 	}{
-		"an entry without a scheme": {config: Config{Token: "secret"}, refused: true},
-		"an entry with http":        {config: Config{Token: "secret"}, scheme: "http://"},
+		"an entry without a scheme": {config: Config{TokenFile: writeFile(t, "token", "secret")}, refused: true},
+		"an entry with http":        {config: Config{TokenFile: writeFile(t, "token", "secret")}, scheme: "http://"},
 		"credentials that the policy names": {
-			config: Config{Token: "secret", Credentials: named}, access: "ns/secret",
+			config: Config{TokenFile: writeFile(t, "token", "secret"), Credentials: named}, access: "ns/secret",
 		},
 		"a program without credentials": {},
 		"a plugin instead of a token": {
-			config: Config{AuthPlugin: "basic", AuthParams: "a:b"}, refused: true,
+			config: Config{AuthPlugin: "basic", AuthParamsFile: writeFile(t, "params", "a:b")}, refused: true,
 		},
 		"a token in a file, before the file is opened": {config: Config{TokenFile: "absent"}, refused: true},
 	}
@@ -200,7 +202,9 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	// Each decoding removes one layer.
 	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" {
 		t.Run(percent, func(t *testing.T) {
-			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{"*.pulsar.svc"}}, front)
+			source := newSource(t, Config{
+				TokenFile: writeFile(t, "token", "secret"), AllowedHosts: []string{"*.pulsar.svc"},
+			}, front)
 			disguised := "http://[::ffff:127.0.0.1" + percent + ".pulsar.svc]:" + port
 			_, err := source.Fetch(t.Context(), backlog.Topic{
 				Cluster: backlog.Cluster{AdminURL: disguised}, Name: "persistent://public/default/orders",

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,7 +38,8 @@ const (
 	maxCounts     = 500_000
 )
 
-// Config configures the connection to Pulsar. Zero values mean the defaults.
+// Config configures the connection to Pulsar. Zero values mean the defaults. The programs check the bounds of their
+// flags.
 type Config struct {
 	// Registerer registers the metrics; required.
 	Registerer prometheus.Registerer
@@ -49,55 +48,43 @@ type Config struct {
 	// "https://*.pulsar.svc:8443". Without a scheme the program's own credentials are only sent over https. Empty allows
 	// no host.
 	AllowedHosts []string
-	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
+	// RequestTimeout bounds one call with its redirects and its retry; default 3 s.
 	RequestTimeout time.Duration
-	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
+	// MaxConnsPerHost bounds the connections to one broker; default 16.
 	MaxConnsPerHost int
-	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; 1 to 100000, default
-	// 1000.
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; default 1000.
 	MaxRequestsPerSecondPerHost int
-	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
-	Token string
-	// TokenFile is a file with the token. It is read for every call, so a rotated token is used at once.
+	// TokenFile is a file with the token; at most one of TokenFile and AuthPlugin is set. It is read for every call, so a
+	// rotated token is used at once.
 	TokenFile string
-	// AuthPlugin and AuthParams are authPlugin and authParams of Pulsar's client.conf: token, tls, basic, oauth2 or their
-	// class names. Files that they name are read for every call.
-	AuthPlugin, AuthParams string
-	// AuthParamsFile is a file with AuthParams, so that no secret is on a command line. It is read for every call.
-	AuthParamsFile string
+	// AuthPlugin is authPlugin of Pulsar's client.conf: token, tls, basic, oauth2 or their class names, and AuthParamsFile
+	// a file with authParams. It and the files that it names are read for every call.
+	AuthPlugin, AuthParamsFile string
 	// CAFile has the PEM certificates of the brokers' CA; default: the system's. It is read when it changes.
 	CAFile string
 	// Credentials returns the credentials that a backlog.Cluster names by Access; nil if no cluster names any.
 	Credentials auth.Source
 	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. The issuer of
-	// AuthParams is always allowed.
+	// AuthParamsFile is always allowed.
 	AllowedIssuers []string
 
 	// dial opens connections; nil for the network's.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// New returns a Source, or an error that names the invalid key, its value and its bound.
+// New returns a Source, or an error that names the invalid key and its value. It registers the metrics.
 func New(config Config) (*Source, error) {
 	config.setDefaults()
-	if err := config.check(); err != nil {
-		return nil, err
-	}
 	hosts, err := parseAllowedHosts(config.AllowedHosts)
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(config.Registerer)
-	if err != nil {
-		return nil, err
-	}
+	m := newMetrics(config.Registerer)
 	c := chain{
 		breaker: newBreaker(), limiter: newLimiter(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait),
 	}
 	decoding, readers := &atomic.Int64{}, reader.New(config.dialer(), config.RequestTimeout)
-	if err := registerGauges(config.Registerer, c, decoding, readers); err != nil {
-		return nil, err
-	}
+	registerGauges(config.Registerer, c, decoding, readers)
 	credentials, err := auth.New(config.auth(c, m))
 	if err != nil {
 		return nil, err
@@ -105,7 +92,7 @@ func New(config Config) (*Source, error) {
 	return &Source{
 		client: &client{
 			hosts:          hosts,
-			authenticates:  config.Token != "" || config.TokenFile != "" || config.AuthPlugin != "",
+			authenticates:  config.TokenFile != "" || config.AuthPlugin != "",
 			credentials:    credentials,
 			chain:          c,
 			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),
@@ -125,8 +112,7 @@ func New(config Config) (*Source, error) {
 func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	return auth.Config{
 		Own: auth.Own{
-			Token: c.Token, TokenFile: c.TokenFile, CAFile: c.CAFile,
-			Plugin: c.AuthPlugin, Params: c.AuthParams, ParamsFile: c.AuthParamsFile,
+			TokenFile: c.TokenFile, CAFile: c.CAFile, Plugin: c.AuthPlugin, ParamsFile: c.AuthParamsFile,
 		},
 		Named:          c.Credentials,
 		AllowedIssuers: c.AllowedIssuers,
@@ -150,34 +136,4 @@ func (c *Config) setDefaults() {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
 	c.MaxConnsPerHost = cmp.Or(c.MaxConnsPerHost, DefaultMaxConnsPerHost)
 	c.MaxRequestsPerSecondPerHost = cmp.Or(c.MaxRequestsPerSecondPerHost, DefaultMaxRequestsPerSecondPerHost)
-}
-
-func (c *Config) check() error {
-	switch {
-	case c.Registerer == nil:
-		return errors.New("registerer is missing: metrics need one")
-	case c.RequestTimeout < 10*time.Millisecond || c.RequestTimeout > time.Minute:
-		return fmt.Errorf("requestTimeout is %s: it must be from 10ms to 1m", c.RequestTimeout)
-	case c.MaxConnsPerHost < 1 || c.MaxConnsPerHost > 1024:
-		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
-	case c.MaxRequestsPerSecondPerHost < 1 || c.MaxRequestsPerSecondPerHost > 100_000:
-		return fmt.Errorf("maxRequestsPerSecondPerHost is %d: it must be from 1 to 100000", c.MaxRequestsPerSecondPerHost)
-	}
-	return c.checkOwn()
-}
-
-// checkOwn refuses settings of the program's credentials that exclude each other.
-func (c *Config) checkOwn() error {
-	switch {
-	case c.Token != "" && c.TokenFile != "":
-		return fmt.Errorf("token and tokenFile %q are both set: only one may be", c.TokenFile)
-	case c.AuthPlugin != "" && (c.Token != "" || c.TokenFile != ""):
-		return fmt.Errorf("authPlugin %q is set together with token or tokenFile: only one may be", c.AuthPlugin)
-	case c.AuthPlugin == "" && (c.AuthParams != "" || c.AuthParamsFile != ""):
-		return errors.New(
-			"authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
-	case c.AuthParams != "" && c.AuthParamsFile != "":
-		return fmt.Errorf("authParams and authParamsFile %q are both set: only one may be", c.AuthParamsFile)
-	}
-	return nil
 }

@@ -84,7 +84,8 @@ func needs(authorization string, next http.HandlerFunc) http.HandlerFunc {
 
 func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 	broker := newOrders(t)
-	source := newSource(t, Config{Token: "own", Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
+	own := writeFile(t, "token", "own")
+	source := newSource(t, Config{TokenFile: own, Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
 		"a/token": {Plugin: "token", Params: "token:of-a"},
 		"b/basic": {
 			Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationBasic",
@@ -246,7 +247,7 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			source := newSource(t, Config{Token: "own", Credentials: tt.source}, broker)
+			source := newSource(t, Config{TokenFile: writeFile(t, "token", "own"), Credentials: tt.source}, broker)
 			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": "+tt.text)
@@ -361,7 +362,8 @@ func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
 		jwt(`{"sub":"s3cret","exp":86400}`):        "which expired at 1970-01-02T00:00:00Z: put a new one in its place",
 		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
 	} {
-		_, err := newSource(t, Config{Token: token}, broker).Fetch(t.Context(), broker.topic("orders"),
+		file := writeFile(t, "token", token)
+		_, err := newSource(t, Config{TokenFile: file}, broker).Fetch(t.Context(), broker.topic("orders"),
 			backlog.Request{Detail: backlog.Slim})
 		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)

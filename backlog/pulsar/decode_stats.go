@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -36,11 +35,9 @@ type (
 		moreConsumers   int
 	}
 	consumerAnswer struct {
-		name                        string
-		meanBatch, permits, unacked number
-		component, instance         string
-		application                 string
-		since                       time.Time
+		backlog.ConsumerSample
+
+		component, instance, application string
 	}
 )
 
@@ -242,11 +239,10 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 			return err
 		}
 		read, err := d.consumer()
-		if err != nil {
-			return err
+		if err == nil {
+			err = d.identify(&read)
 		}
-		sample, err := d.consumerSample(read)
-		s.consumers = append(s.consumers, sample)
+		s.consumers = append(s.consumers, read.ConsumerSample)
 		return err
 	})
 }
@@ -256,15 +252,17 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "consumerName":
-			c.name, err = d.sharedText("consumerName")
+			c.Name, err = d.sharedText("consumerName")
 		case "connectedSince":
-			c.since, err = d.timestamp("connectedSince")
+			c.ConnectedSince, err = d.timestamp("connectedSince")
 		case "avgMessagesPerEntry":
-			c.meanBatch, err = d.integer("avgMessagesPerEntry")
+			c.MeanBatch, err = amount(d.integer("avgMessagesPerEntry"))
 		case "availablePermits":
-			c.permits, err = d.integer("availablePermits")
+			var permits number
+			permits, err = d.integer("availablePermits")
+			c.Permits = permits.value
 		case "unackedMessages":
-			c.unacked, err = d.integer("unackedMessages")
+			c.UnackedMessages, err = amount(d.integer("unackedMessages"))
 		case "metadata":
 			err = d.consumerMetadata(&c)
 		default:

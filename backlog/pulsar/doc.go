@@ -15,7 +15,7 @@
 //	sender    checks the breaker once more, and calls http.Transport
 //
 // Its CheckRedirect keeps the credentials in a redirect to hosts of Config.AllowedHosts, and sends nothing to others.
-// The breaker and the limiter of a host are the same for all credentials; attempt.go has the table of failures that
+// The breaker and the limiter of a host are the same for all credentials; breaker.go has the table of failures that
 // count for a host. An attempt in the context of the request collects the records of the steps, such as the time
 // without waits.
 //

@@ -150,9 +150,9 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", tt.answer)
-			config := Config{Token: secret}
+			config := Config{TokenFile: writeFile(t, "token", secret)}
 			if tt.anonymous {
-				config.Token = ""
+				config.TokenFile = ""
 			}
 			sample, err := newSource(t, config, broker).Fetch(t.Context(), broker.topic("orders"),
 				backlog.Request{Detail: backlog.Slim})

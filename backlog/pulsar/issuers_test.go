@@ -61,7 +61,9 @@ func TestTokensOfIssuersAreShownToBrokers(t *testing.T) {
 	broker.on("orders/stats", needs("Bearer token-1", answers(emptyTopic)))
 	registry := prometheus.NewRegistry()
 	params := issuerParams(issuer.URL + "/realm")
-	source := newSource(t, Config{Registerer: registry, AuthPlugin: "oauth2", AuthParams: params}, broker)
+	source := newSource(t, Config{
+		Registerer: registry, AuthPlugin: "oauth2", AuthParamsFile: writeFile(t, "params", params),
+	}, broker)
 	for range 2 {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)

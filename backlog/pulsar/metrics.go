@@ -6,11 +6,11 @@ package pulsar
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/reader"
@@ -25,42 +25,37 @@ type metrics struct {
 	issuerDuration *prometheus.HistogramVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	factory := promauto.With(registerer)
+	return &metrics{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_source_requests_total",
 			Help: "Requests to Pulsar, by call and result. Call subscribe goes to brokers.",
 		}, []string{"call", "result"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_request_duration_seconds",
 			Help:    "Time from sending a request to Pulsar's admin service to its decoded answer.",
 			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
-		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
+		wait: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_wait_seconds",
 			Help:    "Time that requests to Pulsar's admin service spend in the queue of their host.",
 			Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5},
 		}),
-		issuerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		issuerRequests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_source_oauth2_requests_total",
 			Help: "Requests to OAuth2 issuers, by call and result.",
 		}, []string{"call", "result"}),
-		issuerDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		issuerDuration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_source_oauth2_request_duration_seconds",
 			Help:    "Time from sending a request to an OAuth2 issuer to its decoded answer.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
 	}
-	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.wait, m.issuerRequests, m.issuerDuration} {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
-	}
-	return m, nil
 }
 
 // registerGauges registers the state of the limiter, the breaker and the readers, and the memory of decoding.
-func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64, readers *reader.Readers) error {
+func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64, readers *reader.Readers) {
 	for _, gauge := range []struct {
 		name, help string
 		read       func() int
@@ -88,12 +83,8 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 		},
 	} {
 		read := func() float64 { return float64(gauge.read()) }
-		if err := registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help},
-			read)); err != nil {
-			return fmt.Errorf("registering metrics: %w", err)
-		}
+		promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help}, read)
 	}
-	return nil
 }
 
 func (m *metrics) observe(call callName, took time.Duration, err error) {

@@ -35,7 +35,7 @@ func newOwned(t *testing.T) *owned {
 		broker.on("orders/stats", answers(goodTopic))
 		broker.on("orders/internalStats", answers(`{"entriesAddedCounter":3}`))
 	}
-	o.source = o.way.source(Config{Token: "secret", Registerer: o.registry})
+	o.source = o.way.source(Config{TokenFile: writeFile(t, "token", "secret"), Registerer: o.registry})
 	return o
 }
 

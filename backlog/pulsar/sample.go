@@ -99,28 +99,21 @@ func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest numbe
 	}
 }
 
-// consumerSample keeps what the consumer reports.
+// identify sets what distinguishes the consumer from others.
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getProperties.
-func (d *statsDecoder) consumerSample(c consumerAnswer) (sample backlog.ConsumerSample, err error) {
-	sample = backlog.ConsumerSample{
-		ID:              c.name,
-		Name:            c.name,
-		MeanBatch:       max(0, c.meanBatch.value),
-		Permits:         c.permits.value,
-		UnackedMessages: max(0, c.unacked.value),
-		ConnectedSince:  c.since,
-	}
+func (d *statsDecoder) identify(c *consumerAnswer) (err error) {
+	c.ID = c.Name
 	if c.component != "" && c.instance != "" {
 		// Instances name their consumers at random on each partition.
 		d.text = append(append(append(d.text[:0], c.component...), '#'), c.instance...)
-		sample.ID, err = d.share(d.text)
+		c.ID, err = d.share(d.text)
 	}
 	// Any client may set a property "id".
 	if strings.Count(c.component, "/") == 2 && (strings.HasPrefix(c.application, "pulsar-") || c.instance != "") {
-		sample.Component = c.component
+		c.Component = c.component
 	}
-	return sample, err
+	return err
 }
 
 // throttledBy is a key that counts events of a limit; empty for other keys.
@@ -136,6 +129,9 @@ func throttledBy(key []byte) string {
 	}
 	return ""
 }
+
+// amount is an integer that is 0 if it is missing or negative.
+func amount(n number, err error) (int64, error) { return max(0, n.value), err }
 
 // counter returns a number that must exist and must not be negative.
 func (n number) counter(name string) (int64, error) {

@@ -54,7 +54,9 @@ func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 			b := newFakeBroker(t)
 			b.on(lookupOrders, answers(test.answer))
 			registry := prometheus.NewRegistry()
-			source, err := New(Config{Registerer: registry, AllowedHosts: append(test.allowed, b.URL), Token: "own"})
+			source, err := New(Config{
+				Registerer: registry, AllowedHosts: append(test.allowed, b.URL), TokenFile: writeFile(t, "token", "own"),
+			})
 			require.NoError(t, err)
 			t.Cleanup(source.Close)
 			err = source.Watch(t.Context(), b.topic("orders"), func() { t.Error("it does not watch") })

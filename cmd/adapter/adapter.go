@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/healthz"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +23,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
 )
 
@@ -38,14 +38,8 @@ type adapter struct {
 	synced atomic.Bool
 }
 
-// registry registers the metrics of the program.
-type registry interface {
-	prometheus.Registerer
-	prometheus.Gatherer
-}
-
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
-func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, error) {
+func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*adapter, error) {
 	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
@@ -58,9 +52,7 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 	if a.manager, err = o.Kube.NewManager(lease, o.managerOptions(lease), a.fence); err != nil {
 		return nil, err
 	}
-	if err := a.registerMetrics(registry); err != nil {
-		return nil, err
-	}
+	a.registerMetrics(registry)
 	p, worker := o.Poller, &poller.LateWorker{}
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
@@ -81,13 +73,10 @@ func newAdapter(ctx context.Context, o *Options, registry registry) (*adapter, e
 		return nil, err
 	}
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
-	answering, err := provider.New(provider.Config{
-		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
+	answering := provider.New(provider.Config{
+		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
-	if err != nil {
-		return nil, err
-	}
 	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.readyChecks())
 	if err != nil {
 		return nil, err
@@ -172,11 +161,25 @@ func (w fencedWorker) SetParallelism(ctx context.Context, component function.Com
 	return w.LateWorker.SetParallelism(ctx, component, instances)
 }
 
-// signals adapts the informers to the provider: neither imports the other.
-type signals struct{ *informer.Signals }
+// registerMetrics registers the metrics of the program itself.
+func (a *adapter) registerMetrics(registerer prometheus.Registerer) {
+	registerer.MustRegister(program.BuildInfo())
+	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pulsar_autoscaler_leader", Help: "1 on the replica that decides, which holds the Lease; 0 on the others.",
+	}, func() float64 {
+		if a.leads() {
+			return 1
+		}
+		return 0
+	})
+}
 
-// Read implements provider.Signals.
-func (s signals) Read(object provider.Object, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
-	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	return s.Signals.Read(object.GroupResource, key, detail, now)
+// leads reports whether this replica holds the Lease.
+func (a *adapter) leads() bool {
+	select {
+	case <-a.manager.Elected():
+		return a.fence.Held() == nil
+	default:
+		return false
+	}
 }

@@ -5,17 +5,22 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"io"
+	"net"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -28,7 +33,7 @@ type Options struct {
 	// Poller has the flags for Pulsar and polling, Kube those for the API server and the Lease.
 	Poller poller.Options
 	Kube   kube.Options
-	Log    logs.Options
+	Log    program.LogOptions
 
 	WorkerUpdateInterval time.Duration
 
@@ -70,7 +75,7 @@ func NewOptions() *Options {
 		Serving: serving,
 		Poller:  poller.NewOptions(),
 		Kube:    kube.NewOptions(),
-		Log:     logs.NewOptions(),
+		Log:     program.NewLogOptions(),
 
 		WorkerUpdateInterval: target.DefaultWorkerUpdateInterval,
 
@@ -147,11 +152,11 @@ func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 // ParseOptions parses and validates the arguments. With --help it prints the help text and returns pflag.ErrHelp.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
-	program := flags.Program{
+	about := flags.Program{
 		Name: "adapter",
 		Does: "Scales Pulsar Functions: decides replicas and serves the custom metrics API.",
 	}
-	if err := flags.Parse(program, args, help, o.sections()); err != nil {
+	if err := flags.Parse(about, args, help, o.sections()); err != nil {
 		return nil, err
 	}
 	return o, o.Validate()
@@ -160,4 +165,86 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 // ServiceKey names the adapter's Service.
 func (o *Options) ServiceKey(leaseNamespace string) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(o.ServiceNamespace, leaseNamespace), Name: o.ServiceName}
+}
+
+// Validate returns everything that is wrong, each with flag, value and bound.
+func (o *Options) Validate() error {
+	problems := slices.Concat(o.Poller.Check(), o.checkLease(), o.checkService(), o.checkCertificate(), o.checkKEDA(),
+		o.checkProcess(), o.Serving.Validate())
+	return errors.Join(problems...)
+}
+
+// maxLeaseRetryPeriod allows for two lost renewals: after 60 s without one the other replicas count the holder as gone
+// (informer.DecisionMaker) and stop serving its decisions.
+const maxLeaseRetryPeriod = 20 * time.Second
+
+func (o *Options) checkLease() []error {
+	p := flags.Problems(o.Kube.Check())
+	p.Between("lease-duration", o.LeaseDuration, 2*time.Second, 5*time.Minute)
+	if o.LeaseDuration%time.Second != 0 {
+		p.Add("--lease-duration is %s: it must be whole seconds, as a Lease has no smaller", o.LeaseDuration)
+	}
+	if o.LeaseRenewDeadline >= o.LeaseDuration {
+		p.Add("--lease-renew-deadline is %s: it must be below --lease-duration (%s), else two replicas decide at once",
+			o.LeaseRenewDeadline, o.LeaseDuration)
+	}
+	p.Between("lease-retry-period", o.LeaseRetryPeriod, 100*time.Millisecond, maxLeaseRetryPeriod)
+	if o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
+		p.Add("--lease-retry-period is %s: it must be at most half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
+			o.LeaseRenewDeadline)
+	}
+	return p
+}
+
+func (o *Options) checkService() []error {
+	var p flags.Problems
+	p.Name("service-name", o.ServiceName, validation.IsDNS1035Label)
+	if o.ServiceNamespace != "" {
+		p.Name("service-namespace", o.ServiceNamespace, validation.IsDNS1123Label)
+	}
+	return p
+}
+
+func (o *Options) checkProcess() []error {
+	var p flags.Problems
+	p.Between("worker-update-interval", o.WorkerUpdateInterval, time.Second, time.Hour)
+	p.Between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	p.OneOf("policy-metrics", string(o.PolicyMetrics), string(metrics.Essential), string(metrics.Full),
+		string(metrics.Off))
+	p = append(p, o.Log.Check()...)
+	if o.Serving.SecureServing.BindPort == 0 { // the library takes 0 for "do not serve"
+		p.Add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")
+	}
+	return p
+}
+
+// addKEDAFlags adds the address of the scaler, which is another program.
+func (o *Options) addKEDAFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Scaler.Address, plan.FlagScalerAddress, o.Scaler.Address,
+		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; "+
+			"default: none, and policies do not use KEDA.")
+	fs.BoolVar(&o.Scaler.TLS, "keda-scaler-tls", o.Scaler.TLS, "The scaler speaks TLS.")
+	fs.StringVar(&o.Scaler.Authentication, "keda-scaler-authentication", o.Scaler.Authentication,
+		"ClusterTriggerAuthentication with the CA that signs the scaler's certificate, or with a client certificate for "+
+			"it; default: none.")
+}
+
+func (o *Options) checkKEDA() []error {
+	var p flags.Problems
+	if address := o.Scaler.Address; address != "" {
+		host, port, err := net.SplitHostPort(address)
+		number, notANumber := strconv.ParseUint(port, 10, 16)
+		if err != nil || host == "" || notANumber != nil || number == 0 {
+			p.Add("--%s is %q: it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090",
+				plan.FlagScalerAddress, address)
+		}
+	}
+	if name := o.Scaler.Authentication; name != "" {
+		p.Name("keda-scaler-authentication", name, validation.IsDNS1123Subdomain)
+	}
+	if o.Scaler.Address == "" && (o.Scaler.TLS || o.Scaler.Authentication != "") {
+		p.Add("--keda-scaler-tls is %t and --keda-scaler-authentication is %q: they are for --%s, which must be set then",
+			o.Scaler.TLS, o.Scaler.Authentication, plan.FlagScalerAddress)
+	}
+	return p
 }

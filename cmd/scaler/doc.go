@@ -9,7 +9,6 @@
 //
 //	options.go       flags and their bounds
 //	certificate.go   TLS between KEDA and the scaler
-//	scaler.go        the parts, wired, run and stopped
+//	scaler.go        the parts, wired, run and stopped, with /metrics and probes
 //	signals.go       from the subject of a trigger to its reading
-//	http.go          /metrics and probes
 package main

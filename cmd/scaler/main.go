@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 )
 
@@ -22,12 +21,10 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	handler, err := options.Log.Handler(lines)
+	logger, err := options.Log.Logger(lines, func(h slog.Handler) slog.Handler { return h })
 	if err != nil {
 		return err
 	}
-	logger := slog.New(handler)
-	logs.Bridge(logger)
 	program.LimitMemory(logger)
 	scaler, err := newScaler(ctx, options, logger, prometheus.NewRegistry())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
@@ -25,7 +25,7 @@ type Options struct {
 	// Poller has the flags for Pulsar and polling, Kube those for the API server and the Lease of the adapter.
 	Poller poller.Options
 	Kube   kube.Options
-	Log    logs.Options
+	Log    program.LogOptions
 	TLS    keda.TLSFiles
 	// Certificate configures TLS between KEDA and the scaler.
 	Certificate CertificateOptions
@@ -46,7 +46,7 @@ func NewOptions() *Options {
 	return &Options{
 		Poller: poller.NewOptions(),
 		Kube:   kube.NewOptions(),
-		Log:    logs.NewOptions(),
+		Log:    program.NewLogOptions(),
 
 		Certificate: newCertificateOptions(),
 
@@ -112,11 +112,11 @@ func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 // ParseOptions parses and validates the arguments. With --help it prints the help text and returns pflag.ErrHelp.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
-	program := flags.Program{
+	about := flags.Program{
 		Name: "scaler",
 		Does: "External scaler for KEDA: serves how many replicas Pulsar Functions need.",
 	}
-	if err := flags.Parse(program, args, help, o.sections()); err != nil {
+	if err := flags.Parse(about, args, help, o.sections()); err != nil {
 		return nil, err
 	}
 	return o, o.Validate()

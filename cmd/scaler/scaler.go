@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -28,12 +30,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
-// registry registers the metrics of the program.
-type registry interface {
-	prometheus.Registerer
-	prometheus.Gatherer
-}
-
 // scaler has the program's parts, wired and not started, with its ports open.
 type scaler struct {
 	options  *Options
@@ -42,7 +38,7 @@ type scaler struct {
 	reading  *informer.Informers
 	pulsar   *poller.Parts
 	server   *keda.Server
-	registry registry
+	registry program.Registry
 	// certificate for KEDA; nil if it is in files, or without TLS.
 	certificate *serving.Certificate
 	// grpc serves KEDA, http serves metrics and probes.
@@ -52,7 +48,7 @@ type scaler struct {
 }
 
 // newScaler wires the parts: poller -> store <- controllers <- server.
-func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry registry) (*scaler, error) {
+func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry program.Registry) (*scaler, error) {
 	s := &scaler{options: o, logger: logger, registry: registry}
 	lease, err := o.Kube.LeaseKey()
 	if err != nil {
@@ -76,11 +72,9 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry re
 
 // wire creates the readers of Kubernetes and Pulsar, and the server.
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
-	if err := s.registry.Register(program.BuildInfo()); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
+	s.registry.MustRegister(program.BuildInfo())
 	p, worker := s.options.Poller, &poller.LateWorker{}
-	named, err := connections.New(s.options.ConnectionsFile, s.logger, time.Now)
+	named, err := connections.New(s.options.ConnectionsFile, s.logger)
 	if err != nil {
 		return err
 	}
@@ -104,7 +98,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		return err
 	}
 	worker.Worker = s.pulsar.Worker
-	s.server, err = keda.New(keda.Config{
+	s.server = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
 		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
 		ScaledObjects: s.reading.ScaledObjects,
@@ -112,7 +106,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		MaxStreamsPerNamespace: s.options.MaxStreamsPerNamespace,
 		Logger:                 s.logger, Registerer: s.registry,
 	})
-	return err
+	return nil
 }
 
 // listen opens the ports, so that an occupied one fails at once.
@@ -188,4 +182,43 @@ func (s *scaler) ready() error {
 		}
 	}
 	return s.reading.Ready()
+}
+
+// Bounds of the requests for metrics and probes.
+const (
+	requestTimeout = 5 * time.Second
+	maxHeaderBytes = 16 << 10
+)
+
+// handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails before it can
+// serve KEDA and while it ends.
+func handler(metrics prometheus.Gatherer, alive, ready func() error) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.HandleFunc("GET /healthz", probe(alive))
+	mux.HandleFunc("GET /readyz", probe(ready))
+	return mux
+}
+
+func probe(check func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n")) // the client may be gone
+	}
+}
+
+// serveHTTP serves until the context ends. It then cuts off open requests: none of them changes anything.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute,
+		MaxHeaderBytes: maxHeaderBytes,
+	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving metrics and probes: %w", err)
+	}
+	return nil
 }

@@ -8,7 +8,7 @@
 // Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for inactive and, in a race of its own,
 // an error for the same, so the last known response is held for a while before it becomes an error.
 //
-//	metadata -> Trigger -> observed -> Sample (metric, target, value, activity) -> response, or status of errors.go
+//	metadata -> Trigger -> observed -> Sample (metric, target, value, activity) -> response, or statusError
 //
 // The metadata of a trigger has one of
 //

@@ -12,7 +12,6 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -133,9 +132,7 @@ func (env *environment) config() Config {
 
 func (env *environment) server(t testing.TB) *Server {
 	t.Helper()
-	s, err := New(env.config())
-	require.NoError(t, err)
-	return s
+	return New(env.config())
 }
 
 const (

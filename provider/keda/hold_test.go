@@ -302,7 +302,7 @@ func TestAnOlderRefreshDoesNotOverwriteANewerOne(t *testing.T) {
 }
 
 func TestTriggersThatWereNeverKnownEvictNoOther(t *testing.T) {
-	m := newLastAnswers(time.Hour, 2, noon)
+	m := newLastSamples(time.Hour, 2, noon)
 	known := Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyBacklogPerReplica}
 	m.resolve(known, Sample{Active: true}, nil, noon())
 	for i := range 10 {
@@ -312,22 +312,22 @@ func TestTriggersThatWereNeverKnownEvictNoOther(t *testing.T) {
 		_, err := m.resolveSpec(madeUp, Spec{}, errBrokerDown, noon())
 		require.Error(t, err)
 	}
-	require.Len(t, m.answers.Values(), 1)
+	require.Len(t, m.samples.Values(), 1)
 	require.True(t, m.resolve(known, Sample{}, errBrokerDown, noon()).sample.Active)
 }
 
 func TestLastAnswersAreBounded(t *testing.T) {
 	now := noon()
-	last := newLastAnswers(time.Hour, 3, func() time.Time { return now })
+	last := newLastSamples(time.Hour, 3, func() time.Time { return now })
 	of := func(i int) Trigger { return Trigger{Subject: Subject{Policy: fmt.Sprint(i)}} }
-	kept := func(i int) bool { _, found := last.answers.Get(unique.Make(of(i)), now); return found }
+	kept := func(i int) bool { _, found := last.samples.Get(unique.Make(of(i)), now); return found }
 	for i := range 3 {
 		last.resolve(of(i), Sample{Value: 1}, nil, now)
 	}
 	last.resolve(of(0), Sample{}, errBrokerDown, now) // requested again
 	require.Equal(t, 1, last.held(), "which changes no order")
 	last.resolve(of(3), Sample{}, nil, now)
-	require.Len(t, last.answers.Values(), 3)
+	require.Len(t, last.samples.Values(), 3)
 	require.False(t, kept(1), "it was requested least recently")
 	require.True(t, kept(0))
 
@@ -335,7 +335,7 @@ func TestLastAnswersAreBounded(t *testing.T) {
 	now = begun.Add(requestedWithin - 1)
 	require.Equal(t, 1, last.held())
 	now = begun.Add(requestedWithin)
-	require.Len(t, last.answers.Values(), 3)
+	require.Len(t, last.samples.Values(), 3)
 	require.Zero(t, last.held(), "it is not requested any more")
 	now = begun.Add(time.Hour + 1)
 	require.False(t, kept(0))

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 // other is the label of the methods that are not ours.
@@ -41,7 +41,7 @@ func methodOf(full string) string {
 type interceptors struct {
 	metrics *metrics
 	logger  *slog.Logger
-	limiter *answer.Limiter
+	limiter *response.Limiter
 	// draining ends when streams have to.
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
 }
@@ -51,13 +51,13 @@ func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryS
 	handler grpc.UnaryHandler,
 ) (any, error) {
 	start, method := time.Now(), methodOf(info.FullMethod)
-	response, err := answer.Do(ctx, i.limiter, func(ctx context.Context) (response any, err error) {
+	served, err := response.Do(ctx, i.limiter, func(ctx context.Context) (served any, err error) {
 		defer i.recovered(info.FullMethod, &err)
 		return handler(ctx, request)
 	})
 	err = statusError(err)
 	i.metrics.Answered(time.Since(start), status.Code(err).String(), method)
-	return response, err
+	return served, err
 }
 
 // stream counts a stream. Those of KEDA end by themselves, see Server.stream, and others when the server drains.
@@ -91,7 +91,7 @@ func (i *interceptors) recovered(method string, err *error) {
 	if cause := recover(); cause != nil {
 		i.logger.Error("serving KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack",
 			string(debug.Stack()))
-		*err = answer.Errorf(answer.Internal, "the scaler has a bug: see its log")
+		*err = response.Errorf(response.Internal, "the scaler has a bug: see its log")
 	}
 }
 
@@ -100,12 +100,12 @@ type asideStream struct{ grpc.ServerStream }
 
 // SendMsg implements grpc.ServerStream.
 func (a asideStream) SendMsg(message any) error {
-	return answer.Aside(func() error { return a.ServerStream.SendMsg(message) })
+	return response.Aside(func() error { return a.ServerStream.SendMsg(message) })
 }
 
 // RecvMsg implements grpc.ServerStream.
 func (a asideStream) RecvMsg(message any) error {
-	return answer.Aside(func() error { return a.ServerStream.RecvMsg(message) })
+	return response.Aside(func() error { return a.ServerStream.RecvMsg(message) })
 }
 
 // limitedStream is a stream with a context that ends earlier.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -170,7 +170,7 @@ func TestSamples(t *testing.T) {
 		"serves at most the largest exact number": {
 			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
 				Spec:  readySpec,
-				Value: answer.Largest, Active: true,
+				Value: response.Largest, Active: true,
 			},
 		},
 	} {
@@ -195,37 +195,37 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		trigger  Trigger
 		observed observed
-		reason   answer.Reason
+		reason   response.Reason
 		says     string
 	}{
 		"a missing policy": {
 			decision,
 			observed{noPolicy: notFound},
-			answer.NotFound,
+			response.NotFound,
 			`AutoscalingPolicy "resize" in namespace "media" not found`,
 		},
 		"policies that are not installed": {
 			decision,
 			observed{noPolicy: backlog.Errorf(backlog.ErrUnsupported, "no such kind")},
-			answer.Unsupported, "no such kind",
+			response.Unsupported, "no such kind",
 		},
-		"policies that are being read": {decision, observed{noPolicy: backlog.ErrNoData}, answer.Unknown, "no data yet"},
-		"a policy that is new":         {decision, observed{policy: undecidedPolicy}, answer.Unknown, "no decision yet"},
+		"policies that are being read": {decision, observed{noPolicy: backlog.ErrNoData}, response.Unknown, "no data yet"},
+		"a policy that is new":         {decision, observed{policy: undecidedPolicy}, response.Unknown, "no decision yet"},
 		"a threshold that the policy has not": {
 			borrowing,
 			observed{policy: decidedPolicy(1, noon())},
-			answer.Unsupported,
+			response.Unsupported,
 			`has no strategy BacklogPerReplica`,
 		},
 		"a missing object": {
 			of(v1alpha1.StrategyRatePerReplica),
 			observed{noReading: notFound},
-			answer.NotFound, "not found: create it",
+			response.NotFound, "not found: create it",
 		},
 		"a broker that does not respond": {
 			of(v1alpha1.StrategyRatePerReplica),
 			observed{noReading: errBrokerDown},
-			answer.Unknown, errBrokerDown.Error(),
+			response.Unknown, errBrokerDown.Error(),
 		},
 		"a lost subscription of replicas that run": {
 			of(v1alpha1.StrategyBacklogPerReplica),
@@ -233,41 +233,41 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				noReading: backlog.ErrSubscriptionNotFound,
 				replicas:  1,
 			},
-			answer.Unknown, "subscription not found",
+			response.Unknown, "subscription not found",
 		},
 		"a lost subscription of unknown replicas": {
 			of(v1alpha1.StrategyBacklogPerReplica),
 			observed{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown},
-			answer.Unknown, "subscription not found",
+			response.Unknown, "subscription not found",
 		},
 		"a subscription that was lost long ago": {
 			of(v1alpha1.StrategyBacklogPerReplica),
 			observed{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)},
-			answer.Unknown, "stale",
+			response.Unknown, "stale",
 		},
 		"a backlog that is unknown": {
 			of(v1alpha1.StrategyRatePerReplica),
 			changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }),
-			answer.Unknown, "partial answer",
+			response.Unknown, "partial answer",
 		},
 		"a sum without some topics": {
 			of(v1alpha1.StrategyBacklogPerReplica),
 			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden), replicas: 4},
-			answer.Unknown, "99 of 100 topics are known",
+			response.Unknown, "99 of 100 topics are known",
 		},
 		"a rate that needs another sample": {
 			of(v1alpha1.StrategyRatePerReplica),
 			changed(func(r *backlog.Reading) {
 				r.PublishRate = backlog.Unknown(
 					backlog.ErrNoRate)
-			}), answer.Unknown, "pulsar-publish-rate of subscription",
+			}), response.Unknown, "pulsar-publish-rate of subscription",
 		},
 		"whether those who consume get anything": {of(v1alpha1.StrategyBacklogPerReplica), changed(func(r *backlog.Reading) {
 			r.Ready, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Measurement{}
-		}), answer.Unknown, "whether messages are delivered"},
+		}), response.Unknown, "whether messages are delivered"},
 		"how busy asynchronous functions are": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), answer.Unknown, "asynchronous",
+			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), response.Unknown, "asynchronous",
 		},
 		"how busy instances are that are not requested": {
 			of(v1alpha1.StrategyUtilization),
@@ -275,7 +275,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r *backlog.Reading,
 			) {
 				r.Instances.Busy = backlog.Unknown(backlog.ErrNotRequested)
-			}), answer.Unknown, "--instance-metrics",
+			}), response.Unknown, "--instance-metrics",
 		},
 		"how busy instances are that do not respond": {
 			of(v1alpha1.StrategyUtilization),
@@ -283,25 +283,26 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r *backlog.Reading,
 			) {
 				r.Instances.Busy = backlog.Unknown(errBrokerDown)
-			}), answer.Unknown, "if that persists",
+			}), response.Unknown, "if that persists",
 		},
 		"how busy replicas are that do not consume": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), answer.Unknown, "none of 4 replicas consumes",
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), response.Unknown,
+			"none of 4 replicas consumes",
 		},
 		"how many consume": {
 			of(v1alpha1.StrategyUtilization),
 			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotRequested) }),
-			answer.Unknown, "not requested",
+			response.Unknown, "not requested",
 		},
 		"a measurement that is not a number": {
 			of(v1alpha1.StrategyRatePerReplica),
-			changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), answer.Unknown, "not a number",
+			changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), response.Unknown, "not a number",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := newSample(test.trigger, test.observed)
-			require.Equal(t, test.reason, answer.ReasonOf(err))
+			require.Equal(t, test.reason, response.ReasonOf(err))
 			require.ErrorContains(t, err, test.says)
 			require.Zero(t, got, "nothing that could be taken for a number")
 		})

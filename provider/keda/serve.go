@@ -4,11 +4,16 @@
 package keda
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"sync"
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
@@ -19,14 +24,12 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 const (
 	// DefaultMaxConnectionAge of ServeConfig.
 	DefaultMaxConnectionAge = 5 * time.Minute
-	// least and most of it.
-	leastConnectionAge, mostConnectionAge = time.Second, 24 * time.Hour
 
 	// maxRequest bounds a request in bytes: the metadata of a trigger takes a few hundred.
 	maxRequest = 1 << 20
@@ -58,32 +61,16 @@ type ServeConfig struct {
 	TLS func() (TLSContent, error)
 	// Ready returns why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
-	// MaxConnectionAge makes clients reconnect, so that they see all replicas of the scaler: from 1s to 24h, 5m by
-	// default. gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it and some seconds more, and
+	// MaxConnectionAge makes clients reconnect, so that they see all replicas of the scaler, 5m by default.
+	// gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it and some seconds more, and
 	// then end without an error.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
 }
 
-func (config *ServeConfig) complete() error {
-	if config.Server == nil || config.Listener == nil || config.Ready == nil || config.Logger == nil {
-		return errors.New("keda: Server, Listener, Ready and Logger must be set")
-	}
-	if config.MaxConnectionAge == 0 {
-		config.MaxConnectionAge = DefaultMaxConnectionAge
-	}
-	if age := config.MaxConnectionAge; age < leastConnectionAge || age > mostConnectionAge {
-		return fmt.Errorf("keda: MaxConnectionAge is %s, must be from %s to %s", age, leastConnectionAge, mostConnectionAge)
-	}
-	return nil
-}
-
 // Serve serves the listener until the context ends: then health is NOT_SERVING, streams end without an error, and
 // requests have a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
-	if err := config.complete(); err != nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	options, err := config.options(ctx)
 	if err != nil {
@@ -116,9 +103,9 @@ func Serve(ctx context.Context, config ServeConfig) error {
 // that has passed (endOf) and the next refresh comes, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it
 // are less than 0.9 + 1/3.
 func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
-	age := config.MaxConnectionAge
+	age := cmp.Or(config.MaxConnectionAge, DefaultMaxConnectionAge)
 	between := &interceptors{
-		metrics: config.Server.metrics, logger: config.Logger, limiter: answer.NewLimiter("scaler"), draining: draining,
+		metrics: config.Server.metrics, logger: config.Logger, limiter: response.NewLimiter("scaler"), draining: draining,
 	}
 	config.Server.connectionAge = age
 	options := []grpc.ServerOption{
@@ -166,4 +153,108 @@ func stop(server *grpc.Server) {
 	hard := time.AfterFunc(drainWithin, server.Stop)
 	defer hard.Stop()
 	server.GracefulStop()
+}
+
+// TLSContent is the server's TLS material, in PEM.
+type TLSContent struct {
+	// Certificate with its chain, and its Key.
+	Certificate, Key []byte
+	// VerifyClients requires client certificates that ClientCA has signed.
+	VerifyClients bool
+	ClientCA      []byte
+}
+
+// TLSFiles are PEM files of a TLSContent; ClientCA may be empty.
+type TLSFiles struct{ Certificate, Key, ClientCA string }
+
+// Read reads the files.
+func (f TLSFiles) Read() (TLSContent, error) {
+	content := TLSContent{VerifyClients: f.ClientCA != ""}
+	for path, to := range map[string]*[]byte{
+		f.Certificate: &content.Certificate, f.Key: &content.Key, f.ClientCA: &content.ClientCA,
+	} {
+		if path == "" {
+			continue
+		}
+		read, err := os.ReadFile(path)
+		if err != nil {
+			return TLSContent{}, err
+		}
+		*to = read
+	}
+	return content, nil
+}
+
+// certificates reads the content at each handshake. It is safe for concurrent use.
+type certificates struct {
+	read   func() (TLSContent, error)
+	logger *slog.Logger
+
+	// mu guards all below.
+	mu sync.Mutex
+	// config is from the last good content.
+	config *tls.Config
+	// problem is why the content is not used, as logged; empty if it is.
+	problem string
+}
+
+// newCertificates fails if the content cannot be used at the start.
+func newCertificates(read func() (TLSContent, error), logger *slog.Logger) (*certificates, error) {
+	config, err := load(read)
+	if err != nil {
+		return nil, err
+	}
+	return &certificates{read: read, logger: logger, config: config}, nil
+}
+
+// serverConfig reads at each handshake.
+func (c *certificates) serverConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil },
+	}
+}
+
+// current returns the configuration for the current content, or the last good one while the current one is unusable,
+// such as half written.
+func (c *certificates) current() *tls.Config {
+	config, err := load(c.read)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		leaf, before := config.Certificates[0].Leaf, c.config.Certificates[0].Leaf
+		if !leaf.Equal(before) || !config.ClientCAs.Equal(c.config.ClientCAs) {
+			c.logger.Info("TLS certificates have changed", "certificateExpires", leaf.NotAfter.UTC().Format(time.RFC3339))
+		}
+		c.config, c.problem = config, ""
+	case err.Error() != c.problem:
+		c.problem = err.Error()
+		c.logger.Error("TLS certificates cannot be used, using the last good ones", "error", err)
+	}
+	return c.config
+}
+
+// load disables session tickets: one would admit a client with an authority that is not trusted any more.
+func load(read func() (TLSContent, error)) (*tls.Config, error) {
+	content, err := read()
+	if err != nil {
+		return nil, fmt.Errorf("keda: TLS: %w", err)
+	}
+	pair, err := tls.X509KeyPair(content.Certificate, content.Key)
+	if err != nil {
+		return nil, fmt.Errorf("keda: TLS: certificate and key: %w", err)
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair},
+		SessionTicketsDisabled: true,
+	}
+	if !content.VerifyClients {
+		return config, nil
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(content.ClientCA) {
+		return nil, errors.New("keda: TLS: the authorities of clients have no certificate in PEM")
+	}
+	return config, nil
 }

@@ -44,8 +44,7 @@ func serve(t *testing.T, change func(c *ServeConfig)) *servedScaler {
 	config := env.config()
 	registry := prometheus.NewRegistry()
 	config.Registerer, config.Now = registry, time.Now
-	server, err := New(config)
-	require.NoError(t, err)
+	server := New(config)
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -229,7 +228,7 @@ func TestAPanicAffectsOneRequest(t *testing.T) {
 }
 
 func TestConnectionsAreRenewedAndStreamsComeBack(t *testing.T) {
-	s := serve(t, func(c *ServeConfig) { c.MaxConnectionAge = leastConnectionAge })
+	s := serve(t, func(c *ServeConfig) { c.MaxConnectionAge = time.Second })
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
 	scaler := pb.NewExternalScalerClient(s.dial(t, nil))
 	for range 3 {
@@ -251,14 +250,6 @@ func TestServeConfigIsChecked(t *testing.T) {
 		change func(c *ServeConfig)
 		says   string
 	}{
-		"a listener must be there": {
-			func(c *ServeConfig) { c.Listener = nil },
-			"Listener, Ready and Logger must be set",
-		},
-		"connections live for a while": {
-			func(c *ServeConfig) { c.MaxConnectionAge = time.Millisecond },
-			"MaxConnectionAge is 1ms, must be from 1s to 24h0m0s",
-		},
 		"files must be there": {func(c *ServeConfig) { c.TLS = files.Read }, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,45 +12,30 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
-
-// Bounds of Config.HoldFor.
-const leastHoldFor, mostHoldFor = time.Minute, 24 * time.Hour
 
 // Config configures New; all fields are required.
 type Config struct {
-	Policies      answer.Policies
-	DecisionMaker answer.DecisionMaker
+	Policies      response.Policies
+	DecisionMaker response.DecisionMaker
 	Signals       Signals
 	ScaledObjects ScaledObjects
 	// Now returns the time, such as time.Now.
 	Now func() time.Time
-	// HoldFor is how long the last known sample is held while the trigger is unknown, from 1m to 24h.
+	// HoldFor is how long the last known sample is held while the trigger is unknown.
 	HoldFor time.Duration
-	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace, from 1 to 40,000.
+	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace.
 	MaxStreamsPerNamespace int
 	// Logger logs when triggers become unknown, and known again.
 	Logger *slog.Logger
 	// Registerer registers the metrics about requests.
 	Registerer prometheus.Registerer
-}
-
-func (config Config) check() error {
-	switch {
-	case config.Policies == nil || config.DecisionMaker == nil || config.Signals == nil || config.ScaledObjects == nil:
-		return errors.New("keda: Policies, DecisionMaker, Signals and ScaledObjects must be set")
-	case config.Now == nil || config.Logger == nil || config.Registerer == nil:
-		return errors.New("keda: Now, Logger and Registerer must be set")
-	case config.HoldFor < leastHoldFor || config.HoldFor > mostHoldFor:
-		return fmt.Errorf("keda: HoldFor is %s, must be from %s to %s", config.HoldFor, leastHoldFor, mostHoldFor)
-	case config.MaxStreamsPerNamespace < 1 || config.MaxStreamsPerNamespace > MaxStreams:
-		return fmt.Errorf("keda: MaxStreamsPerNamespace is %d, must be from 1 to %d", config.MaxStreamsPerNamespace,
-			MaxStreams)
-	}
-	return nil
 }
 
 // Server serves KEDA from the cache. It is safe for concurrent use. Serve runs it.
@@ -67,23 +52,15 @@ type Server struct {
 	connectionAge time.Duration
 }
 
-// New validates the configuration and registers the metrics.
-func New(config Config) (*Server, error) {
-	if err := config.check(); err != nil {
-		return nil, err
-	}
-	last := newLastAnswers(config.HoldFor, maxTriggers, config.Now)
-	metrics, err := newMetrics(config.Registerer, last.held)
-	if err == nil {
-		err = config.Registerer.Register(newTriggerSeries(last, config.Signals))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("keda: %w", err)
-	}
+// New registers the metrics.
+func New(config Config) *Server {
+	last := newLastSamples(config.HoldFor, maxTriggers, config.Now)
+	config.Registerer.MustRegister(newTriggerSeries(last, config.Signals))
 	return &Server{
 		evaluator: &evaluator{config: config, last: last}, now: config.Now, logger: config.Logger,
-		watches: newWatches(config.MaxStreamsPerNamespace), queue: newChangeQueue(), metrics: metrics,
-	}, nil
+		watches: newWatches(config.MaxStreamsPerNamespace), queue: newChangeQueue(),
+		metrics: newMetrics(config.Registerer, last.held),
+	}
 }
 
 // IsActive returns whether the trigger needs at least one replica.
@@ -120,7 +97,7 @@ func (s *Server) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 		return nil, err
 	}
 	if metric := metricOf(trigger); request.GetMetricName() != metric {
-		return nil, answer.Errorf(answer.Invalid,
+		return nil, response.Errorf(response.Invalid,
 			"no metric %q: this trigger has %s, which KEDA requests without its prefix s<index>-",
 			request.GetMetricName(), metric)
 	}
@@ -134,4 +111,94 @@ func (s *Server) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 // decode decodes the trigger of a request.
 func decode(ref *pb.ScaledObjectRef) (Trigger, error) {
 	return Decode(types.NamespacedName{Namespace: ref.GetNamespace(), Name: ref.GetName()}, ref.GetScalerMetadata())
+}
+
+// Signals reads measurements from the cache.
+type Signals interface {
+	// Read returns the reading of the subject's subscription. A request for one that is not tracked starts to track it for
+	// a few minutes and fails with backlog.ErrNoData until the first response. A missing object is an API server's
+	// NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error is why the
+	// signal is unknown, as a text for the user.
+	Read(subject Subject, now time.Time) (backlog.Reading, error)
+}
+
+// ScaledObjects reads the replicas of ScaledObjects from the cache.
+type ScaledObjects interface {
+	// Replicas returns spec.replicas of the ScaledObject's target, or why it is unknown.
+	Replicas(key types.NamespacedName) (int32, error)
+}
+
+// statusError is the status for an error; nil and errors of gRPC itself stay as they are. KEDA treats all codes alike,
+// and shows the text in the events of the ScaledObject.
+func statusError(err error) error {
+	if _, isStatus := status.FromError(err); isStatus {
+		return err
+	}
+	var metadata *MetadataError
+	if errors.As(err, &metadata) {
+		return status.Error(codes.InvalidArgument, err.Error()) // already bounded
+	}
+	return status.Error(codeOf(response.ReasonOf(err)), response.Text(err))
+}
+
+func codeOf(reason response.Reason) codes.Code {
+	switch reason {
+	case response.NotFound:
+		return codes.NotFound
+	case response.Invalid:
+		return codes.InvalidArgument
+	case response.Unsupported:
+		return codes.FailedPrecondition
+	case response.Unknown:
+		return codes.Unavailable
+	case response.TooSlow:
+		return codes.DeadlineExceeded
+	case response.Busy:
+		return codes.ResourceExhausted
+	case response.Canceled:
+		return codes.Canceled
+	default:
+		return codes.Internal
+	}
+}
+
+// unread is the error for a subject that could not be read.
+func unread(subject Subject, err error) error {
+	failed := response.Unread(subject.describe(), err)
+	if response.ReasonOf(failed) == response.NotFound {
+		return response.Errorf(response.NotFound, "%s: create it, or correct the metadata of the trigger", failed)
+	}
+	return failed
+}
+
+// mostTopicsShown bounds a list of topics in a message: the text after it has the fix, and must not be cut off.
+const mostTopicsShown = 160
+
+// describe names the subject for messages.
+func (s Subject) describe() string {
+	switch {
+	case s.Policy != "":
+		return fmt.Sprintf("AutoscalingPolicy %q in namespace %q", s.Policy, s.Namespace)
+	case s.Target.Name != "":
+		return fmt.Sprintf("%s %q in namespace %q", s.Target.Kind, s.Target.Name, s.Namespace)
+	case s.Component.Name != "":
+		return fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
+	default:
+		return fmt.Sprintf("subscription %q on %s", response.Shorten(s.Subscription, mostShown),
+			response.Shorten(s.Topics, mostTopicsShown))
+	}
+}
+
+// invalidEnds a text to which KEDA adds " defined multiple times in ScaledObject <name>".
+const invalidEnds = ". Correct the trigger: KEDA reports this as a metric"
+
+// invalidMetricSpec is the response to GetMetricSpec for invalid metadata. KEDA only logs an error of that call, and
+// shows errors of later calls only in events. But it puts the name of a metric that is defined twice into the condition
+// Ready of the ScaledObject (reason ScaledObjectCheckFailed), creates no HorizontalPodAutoscaler and does not poll
+// until the ScaledObject changes.
+//
+// Source: KEDA 2.21, controllers/keda/hpa.go, getScaledObjectMetricSpecs.
+func invalidMetricSpec(err error) *pb.GetMetricSpecResponse {
+	spec := &pb.MetricSpec{MetricName: err.Error() + invalidEnds, TargetSize: 1, TargetSizeFloat: 1}
+	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{spec, spec}}
 }

@@ -8,44 +8,13 @@ import (
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
-
-func TestConfigIsChecked(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(c *Config)
-		says   string
-	}{
-		"sources of observed must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
-		"a logger must be there":            {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
-		"nothing is held for a second": {
-			func(c *Config) { c.HoldFor = time.Second },
-			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
-		},
-		"nothing is held for a week": {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := newEnvironment().config()
-			test.change(&config)
-			_, err := New(config)
-			require.ErrorContains(t, err, test.says)
-		})
-	}
-	t.Run("metrics are registered once", func(t *testing.T) {
-		config := newEnvironment().config()
-		_, err := New(config)
-		require.NoError(t, err)
-		_, err = New(config)
-		require.ErrorContains(t, err, "registering metrics")
-		require.ErrorAs(t, err, &prometheus.AlreadyRegisteredError{})
-	})
-}
 
 // value requests the metric of the trigger as KEDA does: by the name that GetMetricSpec returned.
 func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
@@ -233,15 +202,15 @@ func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 }
 
 func TestEachReasonHasACode(t *testing.T) {
-	want := map[answer.Reason]codes.Code{
-		answer.NotFound: codes.NotFound, answer.Invalid: codes.InvalidArgument,
-		answer.Unsupported: codes.FailedPrecondition, answer.Unknown: codes.Unavailable,
-		answer.TooSlow: codes.DeadlineExceeded, answer.Busy: codes.ResourceExhausted,
-		answer.Canceled: codes.Canceled, answer.Internal: codes.Internal,
+	want := map[response.Reason]codes.Code{
+		response.NotFound: codes.NotFound, response.Invalid: codes.InvalidArgument,
+		response.Unsupported: codes.FailedPrecondition, response.Unknown: codes.Unavailable,
+		response.TooSlow: codes.DeadlineExceeded, response.Busy: codes.ResourceExhausted,
+		response.Canceled: codes.Canceled, response.Internal: codes.Internal,
 	}
-	require.Len(t, want, len(answer.Reasons()))
+	require.Len(t, want, len(response.Reasons()))
 	for reason, code := range want {
-		require.Equal(t, code, status.Code(statusError(answer.Errorf(reason, "why"))), reason)
+		require.Equal(t, code, status.Code(statusError(response.Errorf(reason, "why"))), reason)
 	}
 	require.Equal(t, codes.Internal, status.Code(statusError(errBrokerDown)), "a bug")
 	require.NoError(t, statusError(nil))

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 const (
@@ -46,7 +46,7 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
-	if err := answer.Aside(func() error {
+	if err := response.Aside(func() error {
 		if trigger, err := decode(ref); err == nil && !trigger.borrowsThreshold() {
 			return status.Error(codes.Unimplemented, "the spec of this trigger never changes: call GetMetricSpec")
 		}
@@ -70,14 +70,14 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
 	var watched *watch
 	var mine *stream
-	if err := answer.Aside(func() (err error) {
+	if err := response.Aside(func() (err error) {
 		watched, mine, err = s.watch(ctx, ref)
 		return err
 	}); err != nil {
 		return err
 	}
 	defer s.watches.remove(watched, mine)
-	if err := answer.Aside(func() error {
+	if err := response.Aside(func() error {
 		s.refresh(watched, s.now())
 		return nil
 	}); err != nil {
@@ -90,7 +90,7 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 		select {
 		case <-mine.changed:
 		case <-ctx.Done():
-			return answer.Errorf(answer.Canceled, "the client is gone")
+			return response.Errorf(response.Canceled, "the client is gone")
 		}
 	}
 	return nil

@@ -94,8 +94,7 @@ func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server,
 		env := newEnvironment()
 		config := env.config()
 		config.Now = time.Now
-		s, err := New(config)
-		require.NoError(t, err)
+		s := New(config)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {

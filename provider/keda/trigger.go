@@ -4,11 +4,105 @@
 package keda
 
 import (
+	"math"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
+
+// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler with the
+// prefix s<index of the trigger>-, and keeps them until the ScaledObject changes.
+const (
+	MetricDesiredReplicas = "pulsar-desired-replicas"
+	MetricReadyMessages   = "pulsar-backlog-ready-messages"
+	MetricPublishRate     = "pulsar-publish-rate"
+	MetricBusyPercent     = "pulsar-busy-percent"
+)
+
+// Spec is a metric and its target for one replica: KEDA's HorizontalPodAutoscaler divides the value by it.
+type Spec struct {
+	Metric string
+	// Target in replicas, messages, messages/s or percent; above 0.
+	Target float64
+}
+
+// metricOf names the metric of a trigger. It depends on the metadata alone.
+func metricOf(t Trigger) string {
+	switch t.Strategy {
+	case v1alpha1.StrategyBacklogPerReplica:
+		return MetricReadyMessages
+	case v1alpha1.StrategyRatePerReplica:
+		return MetricPublishRate
+	case v1alpha1.StrategyUtilization:
+		return MetricBusyPercent
+	default:
+		return MetricDesiredReplicas
+	}
+}
+
+// followsPolicy reports whether replicas are the decision of a policy.
+func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strategy == "" }
+
+// borrowsThreshold reports whether the threshold is a policy's.
+func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
+
+// specOf returns the divisor for KEDA. The policy is required if it has the threshold, and nil otherwise.
+func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
+	spec := Spec{Metric: metricOf(t), Target: 1}
+	switch {
+	case spec.Metric == MetricDesiredReplicas:
+		return spec, nil
+	case !t.borrowsThreshold():
+		spec.Target = t.Threshold
+		return spec, nil
+	}
+	for _, strategy := range p.Spec.Strategies {
+		if strategy.Type == t.Strategy {
+			spec.Target = thresholdOf(strategy)
+			return spec, nil
+		}
+	}
+	return Spec{}, response.Errorf(response.Unsupported,
+		"AutoscalingPolicy %q has no strategy %s: add it to its spec.strategies, or remove strategy from the trigger to "+
+			"follow its decision",
+		t.Subject.Policy, t.Strategy)
+}
+
+// defaultTargetPercent is the CRD's default, for policies without one.
+const defaultTargetPercent = 70
+
+// thresholdOf returns the target of one replica.
+func thresholdOf(strategy v1alpha1.Strategy) float64 {
+	switch {
+	case strategy.BacklogPerReplica != nil:
+		return float64(strategy.BacklogPerReplica.Messages)
+	case strategy.RatePerReplica != nil:
+		return strategy.RatePerReplica.MessagesPerSecond.AsApproximateFloat64()
+	case strategy.Utilization != nil && strategy.Utilization.TargetPercent > 0:
+		return float64(strategy.Utilization.TargetPercent)
+	default:
+		return defaultTargetPercent
+	}
+}
+
+// response is the spec in KEDA's format: the float since KEDA 2.17, the whole number before. A target below 1 would be
+// 0 as a whole number, which the API server refuses.
+func (s Spec) response() *pb.GetMetricSpecResponse {
+	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{
+		MetricName: s.Metric, TargetSize: int64(max(1, math.Round(s.Target))), TargetSizeFloat: s.Target,
+	}}}
+}
+
+// response is the value in KEDA's format. As a whole number it is rounded up: a backlog is never served as 0.
+func (s Sample) response() *pb.GetMetricsResponse {
+	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
+		MetricName: s.Spec.Metric, MetricValue: int64(math.Ceil(s.Value)), MetricValueFloat: s.Value,
+	}}}
+}
 
 // Trigger is the decoded metadata of a trigger of type external or external-push. It is comparable: equal triggers of
 // one ScaledObject have equal results.

@@ -16,11 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
-
-// ErrMetadata means that the metadata of a trigger is invalid; the user has to correct it.
-var ErrMetadata = errors.New("trigger metadata")
 
 const (
 	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes,
@@ -31,7 +28,7 @@ const (
 	mostNamed = 5
 )
 
-// MetadataError has all problems of a trigger's metadata. It wraps ErrMetadata.
+// MetadataError has all problems of a trigger's metadata, which the user has to correct.
 type MetadataError struct {
 	// Problems are sentences without a full stop, each with a key, its value and the fix; at least one.
 	Problems []string
@@ -39,7 +36,7 @@ type MetadataError struct {
 
 // Error returns one line of at most MostErrorBytes.
 func (m *MetadataError) Error() string {
-	text := ErrMetadata.Error() + ": " + m.Problems[0]
+	text := "trigger metadata: " + m.Problems[0]
 	for i, problem := range m.Problems[1:] {
 		more := fmt.Sprintf("; and %d more", len(m.Problems)-1-i)
 		if len(text)+len("; ")+len(problem)+len(more) > MostErrorBytes {
@@ -48,11 +45,8 @@ func (m *MetadataError) Error() string {
 		}
 		text += "; " + problem
 	}
-	return answer.Shorten(text, MostErrorBytes)
+	return response.Shorten(text, MostErrorBytes)
 }
-
-// Unwrap returns ErrMetadata.
-func (m *MetadataError) Unwrap() error { return ErrMetadata }
 
 // Decode decodes the metadata of a trigger of the ScaledObject. The error is a *MetadataError with all problems.
 func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, error) {
@@ -181,9 +175,9 @@ func (d *draft) decodeValue(k key, value string) {
 	}
 	switch {
 	case errors.Is(err, errFormat):
-		d.problem("%s is %q, %s", k.name, answer.Shorten(value, mostShown), k.must)
+		d.problem("%s is %q, %s", k.name, response.Shorten(value, mostShown), k.must)
 	case err != nil:
-		d.problem("%s is %q, %s", k.name, answer.Shorten(value, mostShown), err)
+		d.problem("%s is %q, %s", k.name, response.Shorten(value, mostShown), err)
 	}
 	d.wrong[k.name] = err != nil
 }
@@ -281,4 +275,4 @@ func some(names []string) []string {
 }
 
 // shown is a user's text as messages show it.
-func shown(words string) string { return answer.Shorten(backlog.Quote(words), mostShown) }
+func shown(words string) string { return response.Shorten(backlog.Quote(words), mostShown) }

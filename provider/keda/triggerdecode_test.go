@@ -91,7 +91,7 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	for name, test := range bad() {
 		t.Run(name, func(t *testing.T) {
 			trigger, err := Decode(testObject(), test.metadata)
-			require.ErrorIs(t, err, ErrMetadata)
+			require.ErrorAs(t, err, new(*MetadataError))
 			require.Zero(t, trigger)
 			var wrong *MetadataError
 			require.ErrorAs(t, err, &wrong)
@@ -119,7 +119,7 @@ func TestAnErrorStaysShort(t *testing.T) {
 		wrong[fmt.Sprintf("%03dFromEnv", i)] = "y"
 	}
 	_, err := Decode(testObject(), wrong)
-	require.ErrorIs(t, err, ErrMetadata)
+	require.ErrorAs(t, err, new(*MetadataError))
 	require.LessOrEqual(t, len(err.Error()), MostErrorBytes)
 	require.Contains(t, err.Error(), "and 96 more")
 	require.Regexp(t, `; and \d more$`, err.Error())
@@ -153,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, err, errAgain, "and the problems in the same order")
 		require.Equal(t, before, fuzzed)
 		if err != nil {
-			require.ErrorIs(t, err, ErrMetadata)
+			require.ErrorAs(t, err, new(*MetadataError))
 			require.LessOrEqual(t, len(err.Error()), MostErrorBytes)
 			require.NotContains(t, err.Error(), "\n")
 			require.True(t, utf8.ValidString(err.Error()), "it is put into a message of protobuf")

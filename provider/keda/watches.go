@@ -5,11 +5,15 @@ package keda
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unique"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 const (
@@ -96,9 +100,9 @@ func (w *watches) add(t Trigger, end time.Time) (*watch, *stream, error) {
 	namespace, key := t.Object.Namespace, unique.Make(t)
 	switch {
 	case w.streams >= MaxStreams:
-		return nil, nil, answer.Errorf(answer.Busy, "the scaler is overloaded: %d streams are open", MaxStreams)
+		return nil, nil, response.Errorf(response.Busy, "the scaler is overloaded: %d streams are open", MaxStreams)
 	case w.namespaces[namespace] >= w.perNamespace:
-		return nil, nil, answer.Errorf(answer.Busy, "%d streams for namespace %s are open, and the bound of a "+
+		return nil, nil, response.Errorf(response.Busy, "%d streams for namespace %s are open, and the bound of a "+
 			"namespace is %d: use fewer external-push triggers, or raise %s (value scaler.maxStreamsPerNamespace of the "+
 			"chart); KEDA still polls the trigger", w.namespaces[namespace], namespace, w.perNamespace, StreamBoundFlag)
 	}
@@ -197,4 +201,89 @@ func (w *watch) publish(number uint64, now time.Time, change func(v *view)) {
 			st.notify()
 		}
 	}
+}
+
+// maxChanges is how many changed topics or policies are kept by name; more affect all triggers.
+const maxChanges = 10_000
+
+// changes are the changes since the last refresh.
+type changes struct {
+	all      bool
+	topics   map[string]struct{}
+	policies map[types.NamespacedName]struct{}
+}
+
+// affect reports whether the changes may affect the trigger. The topics of a policy, an object or a function are not
+// known here, so a change of any topic affects it: a refresh takes a few µs.
+func (c changes) affect(t Trigger) bool {
+	if c.all {
+		return true
+	}
+	if t.Subject.Policy != "" {
+		if _, changed := c.policies[types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy}]; changed {
+			return true
+		}
+	}
+	switch {
+	case len(c.topics) == 0 || t.followsPolicy():
+		return false
+	case t.Subject.Topics == "":
+		return true
+	}
+	for name := range strings.SplitSeq(t.Subject.Topics, ",") {
+		if _, changed := c.topics[name]; changed {
+			return true
+		}
+	}
+	return false
+}
+
+// changeQueue collects changes until a refresh. It is bounded, and safe for concurrent use.
+type changeQueue struct {
+	// ready has an element while there are changes.
+	ready chan struct{}
+
+	// mu guards pending.
+	mu      sync.Mutex
+	pending changes
+}
+
+func newChangeQueue() *changeQueue { return &changeQueue{ready: make(chan struct{}, 1)} }
+
+// add records changes; it never blocks.
+func (q *changeQueue) add(change func(c *changes)) {
+	q.mu.Lock()
+	if q.pending.topics == nil {
+		q.pending.topics, q.pending.policies = map[string]struct{}{}, map[types.NamespacedName]struct{}{}
+	}
+	if !q.pending.all {
+		change(&q.pending)
+	}
+	if len(q.pending.topics) > maxChanges || len(q.pending.policies) > maxChanges {
+		q.pending.all = true
+	}
+	q.mu.Unlock()
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// drain returns the collected changes, and clears them.
+func (q *changeQueue) drain() changes {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	drained := q.pending
+	q.pending = changes{}
+	return drained
+}
+
+// TopicChanged enqueues a topic, so that its triggers are refreshed within about 100 ms. It never blocks.
+func (s *Server) TopicChanged(topic backlog.Topic) {
+	s.queue.add(func(c *changes) { c.topics[topic.Name] = struct{}{} })
+}
+
+// PolicyChanged enqueues a policy that was created, changed or deleted, likewise.
+func (s *Server) PolicyChanged(key types.NamespacedName) {
+	s.queue.add(func(c *changes) { c.policies[key] = struct{}{} })
 }

@@ -113,8 +113,8 @@ func rules() map[string]rule {
 		},
 		"controllers/serving": {layer: edges, never: cluster},
 		"provider":            {layer: edges, never: metricsAPI},
-		"provider/answer":     {layer: edges, never: scaler, direct: true},
-		"provider/keda":       {layer: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
+		"provider/response":     {layer: edges, never: scaler, direct: true},
+		"provider/keda":       {layer: edges, beside: []string{"provider/response"}, never: scaler, direct: true},
 	}
 }
 
@@ -193,7 +193,7 @@ func reaches(path, prefix string) bool {
 // clocks are the files of pure packages with a clock, a context or goroutines: the poller, and the Source it calls.
 func clocks() []string {
 	return []string{
-		"backlog/poll/poller.go", "backlog/poll/implausible.go", "backlog/poll/source.go",
+		"backlog/poll/poller.go",
 	}
 }
 

@@ -114,7 +114,8 @@ const missingConsume = `permission missing: BROKER says "Unauthorized to validat
 
 // testRotation lets a token expire while it is in use, as projected tokens and rotated Secrets do.
 func testRotation(t *testing.T, s *secured) {
-	warm := s.reader(t, pulsar.Config{Token: s.token(t, "consume", time.Hour)}) // the first read of a broker is slow
+	// The first read of a broker is slow.
+	warm := s.reader(t, pulsar.Config{TokenFile: file(t, "token", s.token(t, "consume", time.Hour))})
 	require.NoError(t, s.fetch(t, warm, s.AdminURL(), ""))
 	// The token must be used twice before it ends, which a busy machine may need more time for.
 	var tokenFile string
@@ -208,8 +209,8 @@ func testCertificates(t *testing.T, s *secured) {
 		stranger, trusted := s.certificate(t, strangers, certificateRole), s.certificate(t, s.authority, certificateRole)
 		certFile, keyFile := file(t, "tls.crt", stranger.Certificate), file(t, "tls.key", stranger.Key)
 		source := s.reader(t, pulsar.Config{
-			AuthPlugin: "tls", AuthParams: "tlsCertFile:" + certFile + ",tlsKeyFile:" +
-				keyFile, CAFile: file(t, "ca.crt", s.authority.PEM()),
+			AuthPlugin: "tls", CAFile: file(t, "ca.crt", s.authority.PEM()),
+			AuthParamsFile: file(t, "params", "tlsCertFile:"+certFile+",tlsKeyFile:"+keyFile),
 		})
 		require.ErrorIs(t, s.fetch(t, source, s.https, ""), backlog.ErrUnauthenticated)
 		require.NoError(t, os.WriteFile(certFile, []byte(trusted.Certificate), 0o600))
@@ -276,7 +277,7 @@ func testRedirects(t *testing.T, s *secured) {
 	t.Cleanup(elsewhere.Close)
 	reader := func() *pulsar.Source { // a new one each time: it caches the owner of the topic
 		return s.reader(t, pulsar.Config{
-			Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{front.URL},
+			TokenFile: file(t, "token", s.token(t, "consume", time.Hour)), AllowedHosts: []string{front.URL},
 		})
 	}
 	to = s.AdminURL()

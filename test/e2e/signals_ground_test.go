@@ -95,20 +95,14 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	g.scraper, err = instances.New(instances.Config{Registerer: prometheus.NewRegistry(), Addresses: &g.pods})
-	if err != nil {
-		return err
-	}
+	g.scraper = instances.New(prometheus.NewRegistry(), &g.pods)
 	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
 		return err
 	}
-	poller, err := backlogpoll.New(backlogpoll.Config{
+	poller := backlogpoll.New(backlogpoll.Config{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
 		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: g.scraper, Workloads: 8,
 	})
-	if err != nil {
-		return err
-	}
 	g.group.Go(func() error { return poller.Run(ctx) })
 	return nil
 }

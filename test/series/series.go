@@ -38,6 +38,12 @@ func (r *Recorder) Register(c prometheus.Collector) error {
 	return r.Registry.Register(c)
 }
 
+// MustRegister implements prometheus.Registerer.
+func (r *Recorder) MustRegister(all ...prometheus.Collector) {
+	r.collectors = append(r.collectors, all...)
+	r.Registry.MustRegister(all...)
+}
+
 // ComparePage compares the part of docs/metrics.md about a program with what the program registers, or writes it.
 func (r *Recorder) ComparePage(t testing.TB, program string, update bool) {
 	t.Helper()

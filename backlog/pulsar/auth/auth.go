@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -68,7 +69,7 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.sessions.open(access, m)
+	s, err := c.sessions.open(m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,3 +139,116 @@ func (t *Transport) Redact(text string) string { return t.shown.redact(text) }
 
 // Refusal explains a 401 to these credentials, as the rest of a sentence about the broker.
 func (t *Transport) Refusal(now time.Time) string { return refusal(t.session.material, now) }
+
+const (
+	// maxSessions bounds the memory for credentials of users: a session has about 1 KB beside its secrets.
+	maxSessions = 5000
+	// maxConnections bounds the sets of connections, which differ in their certificates: about 10 KB each.
+	maxConnections = 1000
+	// sessionIdle is the time after which an unused session is dropped, with its cached token. Its connections to brokers
+	// and to an issuer end before that, as idle ones.
+	sessionIdle = 10 * time.Minute
+)
+
+// session is one set of credentials. It shares its connections with all that have the same certificates.
+type session struct {
+	material    material
+	auth        authenticator
+	connections *http.Transport
+	chain       http.RoundTripper
+}
+
+// authenticator creates the authorization of a request. Its errors are texts for users and contain no secret.
+type authenticator interface {
+	// authenticate may call an issuer, within ctx.
+	authenticate(ctx context.Context) (authorization, error)
+	// invalidate reports that Pulsar refused it: a cached token must be replaced soon.
+	invalidate(refused authorization)
+}
+
+// constant sends the same authorization with every request.
+type constant authorization
+
+func (c constant) authenticate(context.Context) (authorization, error) { return authorization(c), nil }
+
+func (constant) invalidate(authorization) {}
+
+func newSession(m material, connections *http.Transport, config Config) (*session, error) {
+	s := &session{material: m, connections: connections, chain: config.Chain(connections)}
+	var err error
+	switch m.Method {
+	case authparams.Token:
+		s.auth = constant(bearer(authparams.Token, m.Token.Content))
+	case authparams.Basic:
+		s.auth = constant(basic(m.User, m.Password))
+	case authparams.OAuth2:
+		if s.auth, err = newTokenSource(m, config); err != nil {
+			return nil, err
+		}
+	default:
+		s.auth = constant{method: m.Method}
+	}
+	return s, nil
+}
+
+// sessions keeps one session for each set of credentials, whatever its names.
+type sessions struct {
+	// build creates a session, and connect connections for certificates; both send nothing.
+	build   func(material, *http.Transport) (*session, error)
+	connect func(material) (*http.Transport, error)
+	now     func() time.Time
+
+	// mu makes a look-up and what it adds one step; the caches have locks of their own.
+	mu          sync.Mutex
+	byMaterial  *backlog.Cache[material, *session]
+	connections *backlog.Cache[material, *http.Transport] // by their certificates
+}
+
+func newSessions(build func(material, *http.Transport) (*session, error),
+	connect func(material) (*http.Transport, error),
+) *sessions {
+	return &sessions{
+		build: build, connect: connect, now: time.Now,
+		byMaterial:  backlog.NewCache[material, *session](sessionIdle, maxSessions),
+		connections: backlog.NewCache[material, *http.Transport](sessionIdle, maxConnections),
+	}
+}
+
+// open returns the session for credentials.
+func (s *sessions) open(m material) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, known := s.byMaterial.Get(m, s.now())
+	if !known {
+		connections, err := s.connectionsFor(m.certificates())
+		if err != nil {
+			return nil, err
+		}
+		if found, err = s.build(m, connections); err != nil {
+			return nil, err
+		}
+	}
+	s.byMaterial.Put(m, found, s.now())
+	s.connections.Put(m.certificates(), found.connections, s.now())
+	return found, nil
+}
+
+// connectionsFor returns the connections for certificates: tokens, users and passwords are headers of each request.
+func (s *sessions) connectionsFor(certificates material) (*http.Transport, error) {
+	if shared, known := s.connections.Get(certificates, s.now()); known {
+		return shared, nil
+	}
+	return s.connect(certificates)
+}
+
+// close closes the connections that are not in use.
+func (s *sessions) close() {
+	for _, open := range s.byMaterial.Values() {
+		if tokens, ok := open.auth.(*tokenSource); ok {
+			tokens.issuer.client.CloseIdleConnections()
+		}
+	}
+	for _, connections := range s.connections.Values() {
+		connections.CloseIdleConnections()
+	}
+}

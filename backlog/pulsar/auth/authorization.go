@@ -5,8 +5,10 @@ package auth
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
@@ -71,4 +73,62 @@ func bearer(method authparams.Method, token string) authorization {
 func basic(user, password string) authorization {
 	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 	return authorization{method: authparams.Basic, header: "Basic " + encoded, secrets: []string{encoded, password}}
+}
+
+// tokenEnd is the expiry that a token claims, which is not verified: brokers answer the same for an expired token and
+// for one with an invalid signature. It is false if the text is not a JSON Web Token or has no expiry.
+//
+// Source: RFC 7519 §4.1.4 (exp, in seconds, perhaps with a fraction).
+func tokenEnd(token string) (time.Time, bool) {
+	_, rest, _ := strings.Cut(token, ".")
+	claims, signature, found := strings.Cut(rest, ".")
+	if !found || strings.Contains(signature, ".") {
+		return time.Time{}, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(claims, "="))
+	if err != nil {
+		return time.Time{}, false
+	}
+	var claim struct {
+		Ends *float64 `json:"exp"`
+	}
+	const latest = 253402300799 // the last second that RFC 3339 can represent
+	if json.Unmarshal(text, &claim) != nil || claim.Ends == nil || *claim.Ends < 0 || *claim.Ends > latest {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(*claim.Ends), 0).UTC(), true
+}
+
+// refusal explains a 401, which a broker answers for all kinds of credentials. A token may show that it has expired.
+func refusal(shown material, now time.Time) string {
+	switch shown.Method {
+	case authparams.None:
+		if shown.named {
+			return "requires credentials and those that were named have none: name a Secret with a token"
+		}
+		return "requires credentials and none are configured: give the adapter a token"
+	case authparams.Basic:
+		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
+	case authparams.TLS:
+		return "does not accept the client certificate: " +
+			"is AuthenticationProviderTls among the brokers' authenticationProviders?"
+	case authparams.OAuth2:
+		return "does not accept the token of OAuth2 issuer " + shown.Issuer +
+			": do the brokers trust that issuer and the audience?"
+	default:
+		return tokenRefusal(shown.Token.Content, now)
+	}
+}
+
+// tokenRefusal explains a 401 to a token.
+func tokenRefusal(token string, now time.Time) string {
+	ends, known := tokenEnd(token)
+	switch {
+	case !known:
+		return "does not accept the token: is it expired, or signed with another key?"
+	case ends.After(now):
+		return "does not accept the token, which has not expired: is it signed with another key?"
+	default:
+		return "does not accept the token, which expired at " + ends.Format(time.RFC3339) + ": put a new one in its place"
+	}
 }

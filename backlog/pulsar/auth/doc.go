@@ -8,7 +8,7 @@
 //
 // Authenticate resolves a name to its current credentials, so a rotated file or Secret needs no restart. Equal
 // credentials share a session with the token of an issuer, and sessions with equal certificates share connections. A
-// session ends when no name refers to it, or after sessionIdle.
+// session ends after sessionIdle.
 //
 // Credentials from an object of a user never make this package read a file, or call an issuer that is not in
 // Config.AllowedIssuers. Those of the program's administrator may.

@@ -4,11 +4,13 @@
 package auth
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
@@ -56,16 +58,129 @@ func ReadFile(path string) (string, error) {
 	return string(content), nil
 }
 
-// IsSameFile reports whether a file is unchanged. Kubernetes replaces files of Secrets and ConfigMaps by changing a
-// symbolic link, so the file is another one then.
-func IsSameFile(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
-}
-
 func withoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err
 	}
 	return err
+}
+
+// File is a file that may change. It is read and decoded only after changes: reading the system's bundle of 200 KB for
+// each request would cost more than the request. It is safe for concurrent use.
+type File[T any] struct {
+	path   string
+	decode func(content string) (T, error)
+
+	// mu guards all below.
+	mu   sync.Mutex
+	seen fs.FileInfo
+	// valid is the last valid content, and trouble why the content that was seen is not valid; nil if it is.
+	valid   T
+	trouble error
+}
+
+// NewFile reads the file, which must be valid at the start; an empty path is for the zero value. Errors omit the path.
+func NewFile[T any](path string, decode func(content string) (T, error)) (*File[T], error) {
+	f := &File[T]{path: path, decode: decode}
+	if _, err := f.Current(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Current returns the last valid content, and why the file does not have it; nil if it does. Kubernetes replaces files
+// of Secrets and ConfigMaps by changing a symbolic link, so the file is another one then.
+func (f *File[T]) Current() (T, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == "" {
+		return f.valid, nil
+	}
+	now, err := os.Stat(f.path)
+	if err != nil {
+		return f.valid, withoutPath(err)
+	}
+	if before := f.seen; before != nil && os.SameFile(now, before) && now.ModTime().Equal(before.ModTime()) &&
+		now.Size() == before.Size() {
+		return f.valid, f.trouble
+	}
+	content, err := ReadFile(f.path)
+	if err != nil {
+		return f.valid, err
+	}
+	decoded, err := f.decode(content)
+	if f.seen, f.trouble = now, err; err == nil {
+		f.valid = decoded
+	}
+	return f.valid, err
+}
+
+// NewCAFile is a file of PEM certificates.
+func NewCAFile(path string) (*File[string], error) {
+	return NewFile(path, func(pem string) (string, error) {
+		if !x509.NewCertPool().AppendCertsFromPEM([]byte(pem)) {
+			return "", errors.New("it has no certificate: it must be PEM with at least one")
+		}
+		return pem, nil
+	})
+}
+
+// Own are the program's own credentials. Files are read for every request.
+type Own struct {
+	// TokenFile is a file with a token. At most one of TokenFile and Plugin is set.
+	TokenFile string
+	// Plugin is authPlugin of Pulsar's client.conf, and ParamsFile a file with its authParams.
+	Plugin, ParamsFile string
+	// CAFile has the PEM certificates of the brokers' CA; empty for the system's.
+	CAFile string
+}
+
+// own are credentials that may be in files.
+type own struct {
+	Own
+
+	roots *File[string]
+}
+
+func newOwn(config Own) (own, error) {
+	o := own{Own: config}
+	if _, err := o.params(); err != nil {
+		return own{}, err
+	}
+	var err error
+	if o.roots, err = NewCAFile(config.CAFile); err != nil {
+		return own{}, fmt.Errorf("caFile %q: %w", config.CAFile, err)
+	}
+	return o, nil
+}
+
+// params are the current parameters, complete except for files that they name.
+func (o own) params() (decoded authparams.Params, err error) {
+	switch {
+	case o.TokenFile != "":
+		return authparams.Params{Method: authparams.Token, Token: authparams.Value{Path: o.TokenFile}}, nil
+	case o.ParamsFile == "":
+		return authparams.Parse(o.Plugin, "")
+	}
+	text, err := ReadFile(o.ParamsFile)
+	if err == nil {
+		decoded, err = authparams.Parse(o.Plugin, text)
+	}
+	if err != nil {
+		return authparams.Params{}, fmt.Errorf("authParamsFile %s: %w", o.ParamsFile, err)
+	}
+	return decoded, nil
+}
+
+func (o own) material() (material, error) {
+	decoded, err := o.params()
+	if err == nil {
+		decoded, err = readParams(decoded)
+	}
+	if err != nil {
+		return material{}, err
+	}
+	roots, _ := o.roots.Current() // the last valid ones while the file is being replaced
+	return material{Params: decoded, roots: roots}, nil
 }

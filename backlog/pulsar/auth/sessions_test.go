@@ -34,9 +34,9 @@ func newTestSessions(t testing.TB) (sessions *sessions, built *int, at *clock) {
 	return sessions, built, at
 }
 
-func open(t testing.TB, sessions *sessions, access, token string) *session {
+func open(t testing.TB, sessions *sessions, token string) *session {
 	t.Helper()
-	opened, err := sessions.open(access, tokenOf(token))
+	opened, err := sessions.open(tokenOf(token))
 	require.NoError(t, err)
 	require.Equal(t, tokenOf(token), opened.material)
 	return opened
@@ -44,15 +44,16 @@ func open(t testing.TB, sessions *sessions, access, token string) *session {
 
 func TestEqualCredentialsShareASession(t *testing.T) {
 	sessions, built, _ := newTestSessions(t)
-	require.Same(t, open(t, sessions, "a", "one"), open(t, sessions, "b", "one"))
-	require.NotSame(t, open(t, sessions, "a", "one"), open(t, sessions, "c", "two"))
+	first := open(t, sessions, "one")
+	require.Same(t, first, open(t, sessions, "one"))
+	require.NotSame(t, first, open(t, sessions, "two"))
 	require.Equal(t, 2, *built)
 }
 
 func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
 	sessions, _, _ := newTestSessions(t)
 	connections := func(m material) *http.Transport {
-		opened, err := sessions.open(fmt.Sprint(m), m)
+		opened, err := sessions.open(m)
 		require.NoError(t, err)
 		return opened.connections
 	}
@@ -80,49 +81,36 @@ func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
 	require.Len(t, different, 6)
 }
 
-func TestAChangedNameClosesASessionWithoutAnotherName(t *testing.T) {
-	sessions, built, _ := newTestSessions(t)
-	shared := open(t, sessions, "a", "one")
-	open(t, sessions, "b", "one")
-	open(t, sessions, "a", "two")
-	require.Same(t, shared, open(t, sessions, "b", "one"))
-	open(t, sessions, "b", "two")
-	require.Len(t, sessions.byMaterial.Values(), 1)
-	require.NotSame(t, shared, open(t, sessions, "b", "one"))
-	require.Equal(t, 3, *built)
-}
-
 func TestUnusedSessionsAreDropped(t *testing.T) {
 	sessions, _, at := newTestSessions(t)
 	for i := range 10 {
-		open(t, sessions, fmt.Sprint(i), fmt.Sprint(i))
+		open(t, sessions, fmt.Sprint(i))
 	}
 	at.add(sessionIdle - time.Second)
-	kept := open(t, sessions, "3", "3")
+	kept := open(t, sessions, "3")
 	require.Len(t, sessions.byMaterial.Values(), 10)
 	at.add(time.Minute)
-	require.Same(t, kept, open(t, sessions, "3", "3"))
+	require.Same(t, kept, open(t, sessions, "3"))
 	require.Len(t, sessions.byMaterial.Values(), 1)
-	require.Len(t, sessions.byName.Values(), 1)
+	require.Len(t, sessions.connections.Values(), 1)
 }
 
 func TestSessionsAreBounded(t *testing.T) {
 	sessions, _, at := newTestSessions(t)
-	first := open(t, sessions, "first", "first")
+	first := open(t, sessions, "first")
 	for i := range maxSessions {
 		at.add(time.Millisecond)
-		open(t, sessions, "first", "first")
+		open(t, sessions, "first")
 		at.add(time.Millisecond)
-		open(t, sessions, fmt.Sprint(i), fmt.Sprint(i))
+		open(t, sessions, fmt.Sprint(i))
 	}
 	require.Len(t, sessions.byMaterial.Values(), maxSessions)
-	require.Same(t, first, open(t, sessions, "first", "first"), "the one that is used stays")
+	require.Same(t, first, open(t, sessions, "first"), "the one that is used stays")
 	_, held := sessions.byMaterial.Get(tokenOf("0"), at.now())
 	require.False(t, held)
 }
 
-// With concurrent opens, closes and changes, each caller gets the requested session, and no name refers to a session
-// that is not kept.
+// With concurrent opens, closes and changes, each caller gets the requested session.
 func TestSessionsUsedConcurrently(t *testing.T) {
 	at := &clock{at: time.Now()}
 	sessions := newSessions(func(m material, connections *http.Transport) (*session, error) {
@@ -135,7 +123,7 @@ func TestSessionsUsedConcurrently(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(hand)))
 			for range 500 {
 				want := tokenOf(fmt.Sprint(random.IntN(5)))
-				got, err := sessions.open(fmt.Sprint(random.IntN(4)), want)
+				got, err := sessions.open(want)
 				if err != nil || got.material != want {
 					return fmt.Errorf("opened %v: %w", got, err)
 				}
@@ -146,8 +134,4 @@ func TestSessionsUsedConcurrently(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	for _, named := range sessions.byName.Values() {
-		held, _ := sessions.byMaterial.Get(named.material, at.now())
-		require.Same(t, named, held)
-	}
 }

@@ -5,14 +5,12 @@ package connections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
@@ -21,70 +19,68 @@ import (
 // Connections are the Pulsar clusters that triggers may name, from --connections-file. The file may change: its last
 // valid content applies. It is the auth.Source of their credentials. It is safe for concurrent use.
 type Connections struct {
-	logger  *slog.Logger
-	now     func() time.Time
-	bundles bundles
+	logger *slog.Logger
+	path   string
+	file   *auth.File[map[string]connection]
 
-	// mu guards all below but file, which belongs to the goroutine that has set checking.
-	mu       sync.Mutex
-	byName   map[string]connection
-	checking bool
+	// mu guards all below.
+	mu sync.Mutex
 	// trouble is why the last change of the file does not apply, as logged; empty if it does.
 	trouble string
-	file    watchedFile
+	// bundles are files of certificates by path.
+	bundles map[string]*auth.File[string]
 }
 
 var _ auth.Source = (*Connections)(nil)
 
 // New reads the file, which must be valid at the start; an empty path means no connections.
-func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, error) {
-	c := &Connections{logger: logger, now: now, file: watchedFile{path: path}}
-	if path == "" {
-		return c, nil
-	}
-	content, err := c.file.changed(now())
-	if err == nil {
-		c.byName, err = decode([]byte(content))
-	}
+func New(path string, logger *slog.Logger) (*Connections, error) {
+	c := &Connections{logger: logger, path: path, bundles: map[string]*auth.File[string]{}}
+	file, err := auth.NewFile(path, func(text string) (map[string]connection, error) {
+		byName, err := decode([]byte(text))
+		if err == nil && c.file != nil {
+			logger.Info("read the file of connections", "path", path, "connections", len(byName))
+		}
+		return byName, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading --connections-file %s: %w", path, err)
 	}
+	c.file = file
 	return c, nil
 }
 
-// current returns the current connections. Callers must not change the map. It checks the file for changes from time to
-// time, while other callers get the previous content.
+// current returns the current connections, and logs why a change of the file does not apply. Callers must not change
+// the map.
 func (c *Connections) current() map[string]connection {
+	byName, err := c.file.Current()
+	trouble := ""
+	if err != nil {
+		trouble = err.Error()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.file.path == "" || c.checking {
-		return c.byName
+	if trouble != "" && trouble != c.trouble {
+		c.logger.Error("reading the file of connections failed, using its last valid content", "path", c.path,
+			"error", trouble)
 	}
-	c.checking = true
-	c.mu.Unlock()
-	content, err := c.file.changed(c.now())
-	var byName map[string]connection
-	if err == nil {
-		byName, err = decode([]byte(content))
-	}
-	c.mu.Lock()
-	c.checking = false
-	c.take(byName, err)
-	return c.byName
+	c.trouble = trouble
+	return byName
 }
 
-// take applies the content of the file if it is valid, and logs changes. mu is held.
-func (c *Connections) take(byName map[string]connection, err error) {
-	switch {
-	case errors.Is(err, errNoChange):
-	case err == nil:
-		c.byName, c.trouble = byName, ""
-		c.logger.Info("read the file of connections", "path", c.file.path, "connections", len(byName))
-	case err.Error() != c.trouble:
-		c.trouble = err.Error()
-		c.logger.Error("reading the file of connections failed, using its last valid content", "path", c.file.path,
-			"error", c.trouble)
+// roots returns the certificates in a file, the last valid ones while it is being replaced; empty without a path.
+func (c *Connections) roots(path string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bundles[path] == nil {
+		file, err := auth.NewCAFile(path)
+		if err != nil {
+			return "", err
+		}
+		c.bundles[path] = file
 	}
+	pem, _ := c.bundles[path].Current()
+	return pem, nil
 }
 
 // Resolve returns the cluster of a connection for a ScaledObject of the namespace, and its function worker if that runs
@@ -156,7 +152,7 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 		SkipHostnameVerification: found.TLSHostnameVerification != nil && !*found.TLSHostnameVerification,
 	}
 	var err error
-	if credentials.TrustCerts, err = c.bundles.read(found.CAFile); err != nil {
+	if credentials.TrustCerts, err = c.roots(found.CAFile); err != nil {
 		return backlog.Credentials{}, fmt.Errorf("caFile of connection %s: %s: %w", found.Name, found.CAFile, err)
 	}
 	switch {

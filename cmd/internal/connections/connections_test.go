@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -25,21 +24,20 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// connectionsWorld is a file of connections with a clock and a log.
+// connectionsWorld is a file of connections with a log.
 type connectionsWorld struct {
 	*Connections
 	t    *testing.T
 	path string
-	time time.Time
 	log  bytes.Buffer
 }
 
 func newConnectionsWorld(t *testing.T, text string) *connectionsWorld {
 	t.Helper()
-	w := &connectionsWorld{t: t, path: filepath.Join(t.TempDir(), "connections.yaml"), time: time.Unix(1_800_000_000, 0)}
+	w := &connectionsWorld{t: t, path: filepath.Join(t.TempDir(), "connections.yaml")}
 	w.write(w.path, text)
 	var err error
-	w.Connections, err = New(w.path, slog.New(slog.NewTextHandler(&w.log, nil)), func() time.Time { return w.time })
+	w.Connections, err = New(w.path, slog.New(slog.NewTextHandler(&w.log, nil)))
 	require.NoError(t, err)
 	return w
 }
@@ -81,7 +79,7 @@ func TestAConnectionIsForItsNamespaces(t *testing.T) {
 }
 
 func TestWithoutAFileThereAreNoConnections(t *testing.T) {
-	c, err := New("", slog.New(slog.DiscardHandler), time.Now)
+	c, err := New("", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	_, _, err = c.Resolve("east", "media")
 	require.ErrorContains(t, err, "which may use none")
@@ -90,13 +88,13 @@ func TestWithoutAFileThereAreNoConnections(t *testing.T) {
 
 func TestTheFileMustBeValidAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "connections.yaml")
-	_, err := New(path, slog.New(slog.DiscardHandler), time.Now)
+	_, err := New(path, slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(path, []byte("connections: [{name: A, adminURL: 'http://a'}]"), 0o600))
-	_, err = New(path, slog.New(slog.DiscardHandler), time.Now)
+	_, err = New(path, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "reading --connections-file "+path+`: connections[0].name is "A"`)
 	require.NoError(t, os.WriteFile(path, make([]byte, authparams.MaxBytes+1), 0o600))
-	_, err = New(path, slog.New(slog.DiscardHandler), time.Now)
+	_, err = New(path, slog.New(slog.DiscardHandler))
 	require.EqualError(t, err, "reading --connections-file "+path+": it is longer than 1048576 bytes")
 }
 
@@ -105,30 +103,24 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	const north = "connections: [{name: north, adminURL: 'http://north'}]"
 	knows := func(name string) bool { _, _, err := w.Resolve(name, "media"); return err == nil }
 	w.write(w.path, north)
-	require.True(t, knows("east"), "not looked at yet")
-	w.time = w.time.Add(checkAgain)
 	require.True(t, knows("north"))
 	require.False(t, knows("east"))
 	require.Equal(t, 1, w.lines(), w.log.String())
 
 	w.write(w.path, "connections: [{name: A}]")
 	for range 3 {
-		w.time = w.time.Add(checkAgain)
 		require.True(t, knows("north"), "a bad one changes nothing")
 	}
 	require.Equal(t, 2, w.lines(), "and is logged once: %s", w.log.String())
 	require.NoError(t, os.Remove(w.path))
 	for range 3 {
-		w.time = w.time.Add(checkAgain)
 		require.True(t, knows("north"), "nor does a missing one")
 	}
 	require.Equal(t, 3, w.lines(), w.log.String())
 	w.write(w.path, twoConnections)
-	w.time = w.time.Add(checkAgain)
 	require.True(t, knows("east"))
 	require.Equal(t, 4, w.lines(), w.log.String())
 	for range 3 {
-		w.time = w.time.Add(checkAgain)
 		require.True(t, knows("east"))
 	}
 	require.Equal(t, 4, w.lines(), "quiet when idle")
@@ -137,7 +129,6 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 func TestConnectionsAreReadConcurrently(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
 	w.write(w.path, strings.Replace(twoConnections, "west-2", "west-3", 1))
-	w.time = w.time.Add(checkAgain)
 	done := make(chan error)
 	for range 20 {
 		go func() {
@@ -193,7 +184,6 @@ func TestCredentialsAreNotSentToAFormerURL(t *testing.T) {
 	cluster, _, err := w.Resolve("east", "media")
 	require.NoError(t, err)
 	w.write(w.path, strings.Replace(twoConnections, "Pulsar.East", "elsewhere", 1))
-	w.time = w.time.Add(checkAgain)
 	_, err = w.Credentials(t.Context(), cluster.Access)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "or leads elsewhere now")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -111,4 +112,16 @@ func Redacted(text string) string {
 		return "not a URL"
 	}
 	return fmt.Sprintf("%q", u.Redacted())
+}
+
+// Version is the version that the Go toolchain wrote into the binary: that of the commit's tag, else a pseudo-version,
+// with +dirty for uncommitted changes; then the commit and the toolchain.
+func Version(info *debug.BuildInfo) string {
+	commit := ""
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			commit = "commit " + setting.Value + ", "
+		}
+	}
+	return fmt.Sprintf("%s (%s%s %s/%s)", info.Main.Version, commit, info.GoVersion, runtime.GOOS, runtime.GOARCH)
 }

@@ -6,8 +6,7 @@
 //
 // Layer 3, part of the programs. It never decides, and does not know what the readings are for.
 //
-//	options.go, validate.go, derive.go   sections "Pulsar" and "Measuring" of the flags, and their bounds
-//	poller.go                            flags -> clients -> poller
-//	metrics.go                           topics, late fetches and repeated fetches
-//	instances.go                         requests to instances in pods or at function workers
+//	options.go   sections "Pulsar" and "Measuring" of the flags, and their bounds
+//	poller.go    flags -> clients -> poller, and requests to instances in pods or at function workers
+//	metrics.go   topics, late fetches and repeated fetches
 package poller

@@ -4,12 +4,11 @@
 package poller
 
 import (
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
@@ -26,22 +25,20 @@ type fetches struct {
 	clusters map[string]bool
 }
 
-func newFetches(registerer prometheus.Registerer, store *backlog.Store) (*fetches, error) {
+func newFetches(registerer prometheus.Registerer, store *backlog.Store) *fetches {
 	f := &fetches{
 		store: store,
 		topics: prometheus.NewDesc("pulsar_autoscaler_topics", "Polled topics, by the admin URL of their cluster.",
 			[]string{"cluster"}, nil),
-		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		lateness: promauto.With(registerer).NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_poll_lateness_seconds",
 			Help:    "Delay of the fetch of a topic after its due time, by the admin URL of its cluster.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"cluster"}),
 		clusters: map[string]bool{},
 	}
-	if err := errors.Join(registerer.Register(f), registerer.Register(f.lateness)); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	return f, nil
+	registerer.MustRegister(f)
+	return f
 }
 
 // started counts a fetch that begins.
@@ -78,7 +75,7 @@ func (f *fetches) Collect(to chan<- prometheus.Metric) {
 }
 
 // registerImplausibleAnswers counts implausible answers, each of which is requested again.
-func registerImplausibleAnswers(registerer prometheus.Registerer, poller *poll.Poller) error {
+func registerImplausibleAnswers(registerer prometheus.Registerer, poller *poll.Poller) {
 	counts := map[string]func() int64{
 		"resolved":   func() int64 { return poller.ImplausibleAnswers().Resolved },
 		"unresolved": func() int64 { return poller.ImplausibleAnswers().Unresolved },
@@ -86,13 +83,10 @@ func registerImplausibleAnswers(registerer prometheus.Registerer, poller *poll.P
 	}
 	for result, count := range counts {
 		read := func() float64 { return float64(count()) }
-		if err := registerer.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		promauto.With(registerer).NewCounterFunc(prometheus.CounterOpts{
 			Name:        "pulsar_autoscaler_implausible_answers_total",
 			Help:        "Answers about a topic that contradicted what is known, by the result of requesting them again.",
 			ConstLabels: prometheus.Labels{"result": result},
-		}, read)); err != nil {
-			return fmt.Errorf("registering metrics: %w", err)
-		}
+		}, read)
 	}
-	return nil
 }

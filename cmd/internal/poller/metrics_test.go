@@ -19,8 +19,7 @@ func TestFetchesAreShownByCluster(t *testing.T) {
 	store, err := backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
-	f, err := newFetches(registry, store)
-	require.NoError(t, err)
+	f := newFetches(registry, store)
 	near, far := backlog.Cluster{AdminURL: "http://near:8080"}, backlog.Cluster{AdminURL: "http://far:8080", Access: "a"}
 	store.Track("one", backlog.NewSubscription(near, "s", "in", "more"))
 	store.Track("two", backlog.NewSubscription(far, "s", "in"))

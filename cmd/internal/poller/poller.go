@@ -4,12 +4,15 @@
 package poller
 
 import (
+	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
@@ -71,29 +74,28 @@ func New(config Config) (*Parts, error) {
 		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads,
 		Jitter: rand.Float64, Updated: config.Updated,
 	}
-	fetches, err := newFetches(config.Registerer, config.Store)
-	if err != nil {
-		return nil, err
-	}
-	polling.Started = fetches.started
+	polling.Started = newFetches(config.Registerer, config.Store).started
 	if o.WakeByPush {
 		polling.Watcher, polling.Watches = source, maxWatches
 	}
 	worker := source.Worker()
 	if config.Pods != nil {
-		pods, err := instance.New(instance.Config{Registerer: config.Registerer, Addresses: config.Pods})
-		if err != nil {
-			return nil, err
-		}
+		pods := instance.New(config.Registerer, config.Pods)
 		// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
-	poller, err := poll.New(polling)
-	if err != nil {
-		return nil, err
-	}
-	if err := registerImplausibleAnswers(config.Registerer, poller); err != nil {
-		return nil, err
-	}
+	poller := poll.New(polling)
+	registerImplausibleAnswers(config.Registerer, poller)
 	return &Parts{Poller: poller, Source: source, Worker: worker}, nil
+}
+
+// instances requests each workload's instances in pods or from a function worker.
+type instances struct{ pods, worker poll.InstanceSource }
+
+// FetchInstances implements poll.InstanceSource.
+func (i instances) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+	if strings.HasPrefix(workload, function.WorkerWorkload) {
+		return i.worker.FetchInstances(ctx, workload)
+	}
+	return i.pods.FetchInstances(ctx, workload)
 }

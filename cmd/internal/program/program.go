@@ -4,14 +4,20 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 )
@@ -59,4 +65,41 @@ func Run(ctx context.Context, parts Parts) error {
 		return parts.Serve(serving)
 	})
 	return group.Wait()
+}
+
+// LimitMemory keeps the garbage collector below nine tenths of the container's memory limit, unless GOMEMLIMIT is set:
+// by default the heap doubles before a collection, and the kernel kills the process first.
+func LimitMemory(logger *slog.Logger) {
+	limit, err := memlimit.Set()
+	if err != nil {
+		logger.Warn("the container's memory limit is unknown: set GOMEMLIMIT if it has one", "error", err)
+		return
+	}
+	logger.Info("memory is limited", "gomemlimit", limit)
+}
+
+// Registry has the metrics of a program.
+type Registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
+// BuildInfo is a metric with the version.
+func BuildInfo() prometheus.Collector {
+	var version, revision string
+	if info, found := debug.ReadBuildInfo(); found {
+		version = info.Main.Version
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				revision = setting.Value
+			}
+		}
+	}
+	const unknown = "unknown"
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pulsar_autoscaler_build_info", Help: "Version and build of the program. Always 1.",
+		ConstLabels: prometheus.Labels{
+			"version": cmp.Or(version, unknown), "revision": cmp.Or(revision, unknown), "go_version": runtime.Version(),
+		},
+	}, func() float64 { return 1 })
 }

@@ -10,7 +10,7 @@ import (
 	"unique"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 const (
@@ -41,19 +41,19 @@ const (
 	misconfigured
 )
 
-// lastAnswers are the last known samples of the requested triggers. They are safe for concurrent use.
-type lastAnswers struct {
+// lastSamples are the last known samples of the requested triggers. They are safe for concurrent use.
+type lastSamples struct {
 	holdFor time.Duration
 	now     func() time.Time
 
 	// mu makes reading and replacing an entry atomic; the cache has a lock of its own.
 	mu sync.Mutex
-	// answers are replaced and never changed.
-	answers *backlog.Cache[unique.Handle[Trigger], *lastAnswer]
+	// samples are replaced and never changed.
+	samples *backlog.Cache[unique.Handle[Trigger], *lastSample]
 }
 
-// lastAnswer is the last known sample of a trigger.
-type lastAnswer struct {
+// lastSample is the last known sample of a trigger.
+type lastSample struct {
 	trigger     unique.Handle[Trigger]
 	requestedAt time.Time
 	// sample was known last, at knownAt; both zero for none.
@@ -68,16 +68,16 @@ type lastAnswer struct {
 	state state
 }
 
-func newLastAnswers(holdFor time.Duration, most int, now func() time.Time) *lastAnswers {
-	return &lastAnswers{
+func newLastSamples(holdFor time.Duration, most int, now func() time.Time) *lastSamples {
+	return &lastSamples{
 		holdFor: holdFor, now: now, // the last moment needs the entry: then its hold ends
-		answers: backlog.NewCache[unique.Handle[Trigger], *lastAnswer](max(requestedWithin, holdFor)+1, most),
+		samples: backlog.NewCache[unique.Handle[Trigger], *lastSample](max(requestedWithin, holdFor)+1, most),
 	}
 }
 
 // of returns a copy of the entry of a trigger, if there is one.
-func (l *lastAnswers) of(t unique.Handle[Trigger], now time.Time) (last lastAnswer, found bool) {
-	kept, found := l.answers.Get(t, now)
+func (l *lastSamples) of(t unique.Handle[Trigger], now time.Time) (last lastSample, found bool) {
+	kept, found := l.samples.Get(t, now)
 	if found {
 		last = *kept
 	}
@@ -85,9 +85,9 @@ func (l *lastAnswers) of(t unique.Handle[Trigger], now time.Time) (last lastAnsw
 }
 
 // keep replaces the entry of a trigger and marks it as requested. mu is held.
-func (l *lastAnswers) keep(t unique.Handle[Trigger], last lastAnswer, now time.Time) {
+func (l *lastSamples) keep(t unique.Handle[Trigger], last lastSample, now time.Time) {
 	last.trigger, last.requestedAt = t, now
-	l.answers.Put(t, &last, now)
+	l.samples.Put(t, &last, now)
 }
 
 // resolved is the result of a trigger, in which the last known sample may replace an unknown one.
@@ -109,7 +109,7 @@ func (r resolved) isTransition() bool {
 // resolve keeps a known sample. In place of an unknown one it returns the last known, up to holdFor after that, or
 // misconfiguredFor if the user has to correct something. Without any, it returns found despite the error, if found is
 // active.
-func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
+func (l *lastSamples) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
 	key := unique.Make(t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 		return resolved{err: err} // not kept: invented triggers must not evict real ones
 	}
 	switch {
-	case !answer.IsMisconfigured(err):
+	case !response.IsMisconfigured(err):
 		last.misconfiguredSince = time.Time{}
 	case last.misconfiguredSince.IsZero():
 		last.misconfiguredSince = now
@@ -131,11 +131,11 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 	last, result := last.hold(found, err, now)
 	switch {
 	case result.state != held:
-	case answer.IsMisconfigured(err) && now.Sub(last.misconfiguredSince) >= misconfiguredFor:
+	case response.IsMisconfigured(err) && now.Sub(last.misconfiguredSince) >= misconfiguredFor:
 		result.state, result.sample, result.err = misconfigured, Sample{}, err
 	case now.Sub(result.since) >= l.holdFor:
 		result.state, result.sample = expired, Sample{}
-		result.err = answer.Errorf(answer.Unknown, "unknown for %s, longer than the last value is held (%s): %s; "+
+		result.err = response.Errorf(response.Unknown, "unknown for %s, longer than the last value is held (%s): %s; "+
 			"spec.fallback of the ScaledObject sets the replicas for this case",
 			now.Sub(result.since).Truncate(time.Second), l.holdFor, result.why)
 	}
@@ -145,7 +145,7 @@ func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time)
 }
 
 // stateAt is the state of the trigger; unseen if it was not requested for a while.
-func (a lastAnswer) stateAt(now time.Time) state {
+func (a lastSample) stateAt(now time.Time) state {
 	if now.Sub(a.requestedAt) >= requestedWithin {
 		return unseen
 	}
@@ -153,7 +153,7 @@ func (a lastAnswer) stateAt(now time.Time) state {
 }
 
 // hold returns the entry to keep, and the result: the last known sample if the new one is unknown.
-func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, resolved) {
+func (a lastSample) hold(found Sample, err error, now time.Time) (lastSample, resolved) {
 	switch {
 	case err != nil && a.knownAt.IsZero():
 		a.unknownSince = cmp.Or(a.unknownSince, now)
@@ -174,7 +174,7 @@ func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, re
 }
 
 // resolveSpec keeps a known spec, and returns the last known one in place of an unknown one.
-func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
+func (l *lastSamples) resolveSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
 	key := unique.Make(t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,9 +193,9 @@ func (l *lastAnswers) resolveSpec(t Trigger, spec Spec, err error, now time.Time
 }
 
 // held counts the triggers that are held.
-func (l *lastAnswers) held() (count int) {
+func (l *lastSamples) held() (count int) {
 	now := l.now()
-	for _, last := range l.answers.Values() {
+	for _, last := range l.samples.Values() {
 		if last.stateAt(now) == held {
 			count++
 		}

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package logs
+package program
 
 import (
 	"fmt"
@@ -17,34 +17,47 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 )
 
-// Options are the flags of the log.
-type Options struct {
+// LogOptions are the flags of the log.
+type LogOptions struct {
 	Level, Format string
 }
 
-// NewOptions returns the defaults.
-func NewOptions() Options { return Options{Level: "info", Format: "json"} }
+// NewLogOptions returns the defaults.
+func NewLogOptions() LogOptions { return LogOptions{Level: "info", Format: "json"} }
 
 func levels() []string { return []string{"debug", "info", "warn", "error"} }
 
 func formats() []string { return []string{"json", "text"} }
 
 // AddFlags adds --log-level and --log-format.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
+func (o *LogOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Level, "log-level", o.Level, "Least severity that is logged: "+strings.Join(levels(), ", ")+".")
 	fs.StringVar(&o.Format, "log-format", o.Format, "Form of log lines: "+strings.Join(formats(), ", ")+".")
 }
 
 // Check returns what is wrong with the flags.
-func (o *Options) Check() []error {
+func (o *LogOptions) Check() []error {
 	var p flags.Problems
 	p.OneOf("log-level", o.Level, levels()...)
 	p.OneOf("log-format", o.Format, formats()...)
 	return p
 }
 
-// Handler writes log lines as the options say.
-func (o *Options) Handler(out io.Writer) (slog.Handler, error) {
+// Logger is the log of the process, through wrap, also for klog and controller-runtime. Both keep it in a package
+// variable, so that only main calls this, once.
+func (o *LogOptions) Logger(out io.Writer, wrap func(slog.Handler) slog.Handler) (*slog.Logger, error) {
+	handler, err := o.handler(out)
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(wrap(handler))
+	klog.SetSlogLogger(logger)
+	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	return logger, nil
+}
+
+// handler writes log lines as the options say.
+func (o *LogOptions) handler(out io.Writer) (slog.Handler, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.Level)); err != nil {
 		return nil, fmt.Errorf("--log-level is %q: %w", o.Level, err)
@@ -54,11 +67,4 @@ func (o *Options) Handler(out io.Writer) (slog.Handler, error) {
 		return slog.NewTextHandler(out, options), nil
 	}
 	return slog.NewJSONHandler(out, options), nil
-}
-
-// Bridge sends the log lines of klog and controller-runtime to the log of the process. Both keep it in a package
-// variable, so only main calls it, once.
-func Bridge(logger *slog.Logger) {
-	klog.SetSlogLogger(logger)
-	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
 }

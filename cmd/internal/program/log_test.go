@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package logs
+package program
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ func TestLogLines(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Level: tt.level, Format: tt.format}
+			o := LogOptions{Level: tt.level, Format: tt.format}
 			var out bytes.Buffer
-			handler, err := o.Handler(&out)
+			handler, err := o.handler(&out)
 			require.NoError(t, err)
 			slog.New(handler).Info("something changed", slog.Int("replicas", 3))
 			if tt.want == "" {

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package answer
+package response
 
 import (
 	"context"
@@ -103,7 +103,7 @@ func TestHangingRequestsKeepTheirTurn(t *testing.T) {
 }
 
 func TestAPanicReachesTheRequest(t *testing.T) {
-	defer func() { require.Regexp(t, "(?s)^a bug\n.*limiter_test.go", recover()) }()
+	defer func() { require.Regexp(t, "(?s)^a bug\n.*requests_test.go", recover()) }()
 	_, _ = Do(t.Context(), NewLimiter("adapter"), func(context.Context) (int, error) { panic("a bug") })
 	require.Fail(t, "the panic was swallowed")
 }
