@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,10 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/deploy/crd"
 )
 
 // adapterName is the name of the adapter's Deployment, Service and ServiceAccount.
@@ -241,4 +244,49 @@ func (c checker) certificate(s *apiregistrationv1.APIService) checked {
 	found.Message += fmt.Sprintf(", and was not renewed: see kubectl -n %s logs deployment/%s, and docs/certificates.md",
 		c.adapter.Namespace, c.adapter.Name)
 	return found
+}
+
+// mostFields that a CRD lacks are named.
+const mostFields = 5
+
+// missingFields are fields of policies that this program knows and the CRD of the cluster does not have, as in an older
+// one. Other CRDs are not compared.
+func missingFields(live *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
+	var known apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(crd.AutoscalingPolicies, &known); err != nil {
+		return nil, fmt.Errorf("decoding the CRD of policies: %w", err)
+	}
+	if live.Name != known.Name {
+		return nil, nil
+	}
+	var missing []string
+	for _, v := range known.Spec.Versions {
+		at := slices.IndexFunc(live.Spec.Versions, func(other apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return other.Name == v.Name && other.Schema != nil
+		})
+		if at >= 0 {
+			other := live.Spec.Versions[at].Schema.OpenAPIV3Schema
+			missing = append(missing, absentFields("", v.Schema.OpenAPIV3Schema, other)...)
+		}
+	}
+	if more := len(missing) - mostFields; more > 0 {
+		missing = append(missing[:mostFields], fmt.Sprintf("and %d more", more))
+	}
+	return missing, nil
+}
+
+// absentFields are the paths of fields of a schema that the other does not have.
+func absentFields(path string, known, live *apiextensionsv1.JSONSchemaProps) (paths []string) {
+	for _, name := range slices.Sorted(maps.Keys(known.Properties)) {
+		field := known.Properties[name]
+		if other, found := live.Properties[name]; found {
+			paths = append(paths, absentFields(path+name+".", &field, &other)...)
+		} else {
+			paths = append(paths, path+name)
+		}
+	}
+	if known.Items != nil && known.Items.Schema != nil && live.Items != nil && live.Items.Schema != nil {
+		paths = append(paths, absentFields(path, known.Items.Schema, live.Items.Schema)...)
+	}
+	return paths
 }

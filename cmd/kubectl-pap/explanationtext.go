@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -259,24 +260,70 @@ func (e explanation) age(at metav1.Time) string {
 	return ago(at.Time, e.readAt) + " ago, at " + at.UTC().Format(time.RFC3339)
 }
 
-func number[T int32 | int64](value *T, unit string) string {
+// known is the text of a value that may be unknown.
+func known[T any](value *T, text func(T) string) string {
 	if value == nil {
 		return "unknown"
 	}
-	return strings.TrimRight(fmt.Sprintf("%d %s", *value, unit), " ")
+	return text(*value)
+}
+
+func number[T int32 | int64](value *T, unit string) string {
+	return known(value, func(n T) string { return strings.TrimRight(fmt.Sprintf("%d %s", n, unit), " ") })
 }
 
 func rate(perSecond *float64) string {
-	if perSecond == nil {
-		return "unknown"
-	}
-	return v1alpha1.NewRate(*perSecond).String() + " messages/s"
+	return known(perSecond, func(r float64) string { return v1alpha1.NewRate(r).String() + " messages/s" })
 }
 
 // decimal has four digits.
 func decimal(value *float64) string {
-	if value == nil {
-		return "unknown"
+	return known(value, func(d float64) string { return strconv.FormatFloat(d, 'g', 4, 64) })
+}
+
+// section is a part of an explanation.
+type section struct {
+	title, note string
+	lines       []line
+}
+
+// line is a labelled text.
+type line struct{ label, text string }
+
+func (s *section) add(label, format string, args ...any) {
+	s.lines = append(s.lines, line{label, fmt.Sprintf(format, args...)})
+}
+
+// Column widths of an explanation.
+const (
+	labelWidth   = 12
+	defaultWidth = 80
+	minWidth     = 40
+)
+
+// text wraps at width columns.
+func text(sections []section, width int) string {
+	var text strings.Builder
+	for _, s := range sections {
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(row(line{s.title, s.note}, "", width))
+		for _, l := range s.lines {
+			text.WriteString(row(l, "  ", width))
+		}
 	}
-	return strconv.FormatFloat(*value, 'g', 4, 64)
+	return text.String()
+}
+
+// row is a line, with its text wrapped beside the label.
+func row(l line, indent string, width int) string {
+	margin := labelWidth + 2 // of the indent
+	begin := fmt.Sprintf("%-*s", margin, indent+l.label)
+	if len(strings.TrimRight(begin, " ")) >= margin {
+		begin += "\n" + strings.Repeat(" ", margin)
+	}
+	beside := strings.Repeat(" ", margin)
+	lines := strings.TrimPrefix(output.Wrap(l.text, beside, beside, width), beside)
+	return strings.TrimRight(begin+lines, " ") + "\n"
 }

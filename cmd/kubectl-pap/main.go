@@ -4,19 +4,73 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 )
+
+// newRoot is kubectl pap with its commands.
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-pap",
+		Short: "See, check and try out autoscaling policies of Pulsar Functions, and move over to them",
+		Long: "See what autoscaling policies of Pulsar Functions do (AutoscalingPolicy, short name pap), check them, try " +
+			"them out before they scale anything, and move over to them from other autoscalers.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pap"},
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true,
+	}
+	if info, found := debug.ReadBuildInfo(); found {
+		root.Version = flags.Version(info)
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.AddCommand(newTop(streams), newExplain(streams), newCheck(streams), newMigrate(streams), newSimulate(streams),
+		newPlan(streams), newReport(streams), newBench(streams))
+	return root
+}
+
+// writeJSON writes a value for programs.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// confirmed asks a question: y and yes agree. The end of the input does not, and ends the line.
+func confirmed(in *bufio.Reader, out io.Writer, question string) (bool, error) {
+	if _, err := io.WriteString(out, output.Wrap(question+" [y/N]", "", "  ", textWidth(out))+" "); err != nil {
+		return false, err
+	}
+	answer, err := in.ReadString('\n')
+	switch {
+	case errors.Is(err, io.EOF):
+		_, _ = io.WriteString(out, "\n")
+	case err != nil:
+		return false, fmt.Errorf("reading the answer: %w", err)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
