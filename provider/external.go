@@ -30,9 +30,9 @@ type ExternalMetrics struct{ custom *CustomMetrics }
 // External serves the same metrics as external metrics.
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
-// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError. The selector is policy=<name>,
-// or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value at most: a
-// HorizontalPodAutoscaler would use the sum.
+// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError. The selector is
+// policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value
+// at most: a HorizontalPodAutoscaler would use the sum.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {
