@@ -9,6 +9,7 @@ KEEP    ?=
 COUNT   ?= 6
 SEED    ?= 1
 SEEDS   ?= 1 2 3
+RUNS    ?= 3
 TIMEOUT ?= 30m
 # Tests of a package on real parts at once: they wait more than they work, so it is more than there are processors.
 PARALLEL     ?= 6
@@ -215,12 +216,21 @@ bench-replay: ## Real runs beside simulated ones, 65 minutes and no part of benc
 	  -out bench/out/replay.json
 
 .PHONY: bench-keda
-bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 40 minutes and no part of bench: two scenarios, and 300 targets
+bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 30 minutes and no part of bench: an outage, and 300 targets
 	@mkdir -p bench/out
-	@for one in keda outage; do \
-	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local \
-	    --html bench/out/$$one.html || exit 1; done
+	PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/outage.yaml --local --html bench/out/outage.html
 	$(GO) run ./bench/policies -contenders direct,direct_push,ours,ours_push,keda_pulsar -out bench/out/keda.json
+
+.PHONY: bench-queues
+bench-queues: ## Beside KEDA's scaler with receive queues of 10 and 1,000, 45 minutes for each of RUNS=<number> and no part of bench
+	@mkdir -p bench/out/queues
+	@for one in keda wave; do for queue in 10 1000; do for run in $$(seq $(RUNS)); do \
+	  variant=bench/out/queues/$$one-$$queue; \
+	  sed "s/{name: $$one}/{name: $$one-$$queue}/; s/^function: {/&receiverQueueSize: $$queue, /" \
+	    examples/bench/$$one.yaml > $$variant.yaml; \
+	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f $$variant.yaml --local -o json \
+	    > $$variant-$$run.json || [ -s $$variant-$$run.json ] || exit 1; done; done; done
+	@jq -srf docs/queues.jq bench/out/queues/*.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD, deep copies, docs/api.md and docs/metrics.md
