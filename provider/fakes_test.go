@@ -132,7 +132,9 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 	if config.Registerer == nil {
 		config.Registerer = prometheus.NewRegistry()
 	}
-	return New(config)
+	provider, err := New(config)
+	require.NoError(t, err)
+	return provider
 }
 
 func functions() schema.GroupResource {
@@ -159,4 +161,9 @@ func requireStatus(t testing.TB, err error, code int32, text string) {
 	require.Nil(t, status.ErrStatus.Details)
 	_, waits := apierrors.SuggestsClientDelay(err)
 	require.False(t, waits)
+}
+
+func TestNewNamesMissingFields(t *testing.T) {
+	_, err := New(Config{})
+	require.EqualError(t, err, "provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
 }

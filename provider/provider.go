@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -63,8 +64,12 @@ type CustomMetrics struct {
 	limiter  *response.Limiter
 }
 
-// New registers the metrics.
-func New(config Config) *CustomMetrics {
+// New validates the configuration and registers the metrics.
+func New(config Config) (*CustomMetrics, error) {
+	if config.Policies == nil || config.Signals == nil || config.DecisionMaker == nil ||
+		config.Now == nil || config.Registerer == nil {
+		return nil, errors.New("provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
+	}
 	requests := response.NewMetrics(config.Registerer, response.MetricsConfig{
 		Subsystem:    "provider",
 		RequestsHelp: "Requests for custom and external metrics, by result.",
@@ -84,7 +89,7 @@ func New(config Config) *CustomMetrics {
 	for _, kind := range describedKinds() {
 		c.kinds[kind.resource] = kind
 	}
-	return c
+	return c, nil
 }
 
 // GetMetricByName returns one metric of one object, or a *StatusError of statusError.

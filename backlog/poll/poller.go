@@ -62,8 +62,22 @@ type Config struct {
 	Watches int
 }
 
-// New returns a Poller, which Run starts.
-func New(config Config) *Poller { return &Poller{config: config} }
+// New validates the configuration. Run starts the Poller.
+func New(config Config) (*Poller, error) {
+	switch {
+	case config.Store == nil || config.Source == nil || config.Jitter == nil || config.Updated == nil:
+		return nil, errors.New("poller: Store, Source, Jitter and Updated must be set")
+	case config.Interval < time.Second || config.Interval > 5*time.Minute:
+		return nil, fmt.Errorf("poller: Interval is %s, must be from 1s to 5m", config.Interval)
+	case config.Timeout <= 0 || config.Timeout > time.Minute:
+		return nil, fmt.Errorf("poller: Timeout is %s, must be above 0 and at most 1m", config.Timeout)
+	case config.PerCluster < 1 || config.PerCluster > 1000:
+		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
+	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
+		return nil, fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
+	}
+	return &Poller{config: config}, nil
+}
 
 // maxBackoff bounds the backoff of a failing job, so that a recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second

@@ -101,7 +101,8 @@ func polling(t *testing.T, store *backlog.Store, source poll.Source, body func(*
 // run runs a poller until the body returns.
 func run(t *testing.T, config poll.Config, body func(*poll.Poller)) {
 	t.Helper()
-	poller := poll.New(config)
+	poller, err := poll.New(config)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return poller.Run(ctx) })
@@ -218,4 +219,43 @@ func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
 		})
 		require.ErrorContains(t, stopped.Alive(time.Now().Add(11*time.Second)), "poll loop last ran 11s ago")
 	})
+}
+
+func TestNewPollerNamesTheViolatedBound(t *testing.T) {
+	good := poll.Config{
+		Store: newStore(t), Source: newFakeSource(), Interval: time.Second, Timeout: time.Second, PerCluster: 1,
+		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {},
+	}
+	tests := map[string]struct {
+		change func(*poll.Config)
+		want   string
+	}{
+		"no store": {
+			func(c *poll.Config) { c.Store = nil },
+			"poller: Store, Source, Jitter and Updated must be set",
+		},
+		"interval too big": {
+			func(c *poll.Config) { c.Interval = time.Hour },
+			"poller: Interval is 1h0m0s, must be from 1s to 5m",
+		},
+		"no timeout": {
+			func(c *poll.Config) { c.Timeout = 0 },
+			"poller: Timeout is 0s, must be above 0 and at most 1m",
+		},
+		"no place": {
+			func(c *poll.Config) { c.PerCluster = 0 },
+			"poller: PerCluster is 0, must be from 1 to 1000",
+		},
+		"no place for instances": {
+			func(c *poll.Config) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := good
+			test.change(&config)
+			_, err := poll.New(config)
+			require.EqualError(t, err, test.want)
+		})
+	}
 }

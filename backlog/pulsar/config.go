@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,8 +40,7 @@ const (
 	maxCounts     = 500_000
 )
 
-// Config configures the connection to Pulsar. Zero values mean the defaults. The programs check the bounds of their
-// flags.
+// Config configures the connection to Pulsar. Zero values mean the defaults.
 type Config struct {
 	// Registerer registers the metrics; required.
 	Registerer prometheus.Registerer
@@ -72,9 +73,12 @@ type Config struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// New returns a Source, or an error that names the invalid key and its value. It registers the metrics.
+// New returns a Source, or an error that names the invalid key, its value and its bound. It registers the metrics.
 func New(config Config) (*Source, error) {
 	config.setDefaults()
+	if err := config.check(); err != nil {
+		return nil, err
+	}
 	hosts, err := parseAllowedHosts(config.AllowedHosts)
 	if err != nil {
 		return nil, err
@@ -136,4 +140,22 @@ func (c *Config) setDefaults() {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
 	c.MaxConnsPerHost = cmp.Or(c.MaxConnsPerHost, DefaultMaxConnsPerHost)
 	c.MaxRequestsPerSecondPerHost = cmp.Or(c.MaxRequestsPerSecondPerHost, DefaultMaxRequestsPerSecondPerHost)
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Registerer == nil:
+		return errors.New("registerer is missing: metrics need one")
+	case c.RequestTimeout < 10*time.Millisecond || c.RequestTimeout > time.Minute:
+		return fmt.Errorf("requestTimeout is %s: it must be from 10ms to 1m", c.RequestTimeout)
+	case c.MaxConnsPerHost < 1 || c.MaxConnsPerHost > 1024:
+		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
+	case c.MaxRequestsPerSecondPerHost < 1 || c.MaxRequestsPerSecondPerHost > 100_000:
+		return fmt.Errorf("maxRequestsPerSecondPerHost is %d: it must be from 1 to 100000", c.MaxRequestsPerSecondPerHost)
+	case c.AuthPlugin != "" && c.TokenFile != "":
+		return fmt.Errorf("authPlugin %q is set together with tokenFile: only one may be", c.AuthPlugin)
+	case c.AuthPlugin == "" && c.AuthParamsFile != "":
+		return errors.New("authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
+	}
+	return nil
 }

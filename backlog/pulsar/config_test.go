@@ -26,6 +26,30 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		text   string
 	}{
+		"no registerer": {
+			func(c *Config) { c.Registerer = nil },
+			"registerer is missing: metrics need one",
+		},
+		"too short a timeout": {
+			func(c *Config) { c.RequestTimeout = time.Millisecond },
+			"requestTimeout is 1ms: it must be from 10ms to 1m",
+		},
+		"negative connections": {
+			func(c *Config) { c.MaxConnsPerHost = -1 },
+			"maxConnsPerHost is -1: it must be from 1 to 1024",
+		},
+		"too many requests": {
+			func(c *Config) { c.MaxRequestsPerSecondPerHost = 100_001 },
+			"maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000",
+		},
+		"a token and a plugin": {
+			func(c *Config) { c.TokenFile, c.AuthPlugin = "/t", "basic" },
+			`authPlugin "basic" is set together with tokenFile: only one may be`,
+		},
+		"parameters without a plugin": {
+			func(c *Config) { c.AuthParamsFile = "/p" },
+			"authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2",
+		},
 		"bad parameters": {
 			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", bad },
 			"authParamsFile " + bad + `: parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`,

@@ -73,10 +73,13 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		return nil, err
 	}
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
-	answering := provider.New(provider.Config{
+	answering, err := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
+	if err != nil {
+		return nil, err
+	}
 	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.readyChecks())
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -132,7 +133,9 @@ func (env *environment) config() Config {
 
 func (env *environment) server(t testing.TB) *Server {
 	t.Helper()
-	return New(env.config())
+	server, err := New(env.config())
+	require.NoError(t, err)
+	return server
 }
 
 const (

@@ -44,7 +44,8 @@ func serve(t *testing.T, change func(c *ServeConfig)) *servedScaler {
 	config := env.config()
 	registry := prometheus.NewRegistry()
 	config.Registerer, config.Now = registry, time.Now
-	server := New(config)
+	server, err := New(config)
+	require.NoError(t, err)
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

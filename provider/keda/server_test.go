@@ -16,6 +16,28 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
+func TestConfigIsChecked(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(c *Config)
+		says   string
+	}{
+		"sources of observed must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
+		"a logger must be there":            {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
+		"nothing is held for a second": {
+			func(c *Config) { c.HoldFor = time.Second },
+			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
+		},
+		"nothing is held for a week": {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := newEnvironment().config()
+			test.change(&config)
+			_, err := New(config)
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+}
+
 // value requests the metric of the trigger as KEDA does: by the name that GetMetricSpec returned.
 func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
 	t.Helper()

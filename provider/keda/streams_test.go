@@ -94,7 +94,8 @@ func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server,
 		env := newEnvironment()
 		config := env.config()
 		config.Now = time.Now
-		s := New(config)
+		s, err := New(config)
+		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {

@@ -43,7 +43,8 @@ func TestTriggersWithoutAPolicyAreShown(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	config := env.config()
 	config.Registerer = registry
-	server := New(config)
+	server, err := New(config)
+	require.NoError(t, err)
 	request := func(metadata ...string) {
 		t.Helper()
 		_, err := server.IsActive(t.Context(), ref(metadata...))

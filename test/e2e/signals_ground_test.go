@@ -99,10 +99,13 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
 		return err
 	}
-	poller := backlogpoll.New(backlogpoll.Config{
+	poller, err := backlogpoll.New(backlogpoll.Config{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
 		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: g.scraper, Workloads: 8,
 	})
+	if err != nil {
+		return err
+	}
 	g.group.Go(func() error { return poller.Run(ctx) })
 	return nil
 }

@@ -59,10 +59,11 @@ func pollRarely(t *testing.T, f *fakeBroker, topics []string, body func(a *admin
 	subscription.Pace = backlog.Waking
 	store.Track("shop/f", subscription)
 	a, r := &admin{requests: map[string]time.Time{}}, New(f.dial, timeout)
-	poller := poll.New(poll.Config{
+	poller, err := poll.New(poll.Config{
 		Store: store, Source: a, Interval: 5 * time.Minute, Timeout: timeout, PerCluster: 16,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher{r}, Watches: len(topics),
 	})
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return poller.Run(ctx) })

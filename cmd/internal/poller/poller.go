@@ -84,7 +84,10 @@ func New(config Config) (*Parts, error) {
 		// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
-	poller := poll.New(polling)
+	poller, err := poll.New(polling)
+	if err != nil {
+		return nil, err
+	}
 	registerImplausibleAnswers(config.Registerer, poller)
 	return &Parts{Poller: poller, Source: source, Worker: worker}, nil
 }
