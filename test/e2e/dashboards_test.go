@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/dashboards"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/prometheus"
@@ -43,6 +44,7 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, StartDelay: time.Second})
 	p := newPolicy(name)
 	p.Spec.MaxReplicas, p.Spec.LatencyObjective.Duration = 4, 5*time.Second
+	p.Spec.ObjectivePercent = new(int32(99))
 	from := time.Now()
 	addPolicy(t, p)
 	calm := addFunction(t, stage.FunctionConfig{Name: "charted-calm", ServiceTime: 10 * time.Millisecond})
@@ -58,10 +60,16 @@ func TestObservabilityDashboardsAnswerEachQuery(t *testing.T) {
 	rate.turn(100)
 	awaitSample(t, f, `pulsar_autoscaler_policy_limited{by="maxReplicas", `+labels+"}", is(1))
 	awaitSample(t, f, "pulsar_autoscaler_policy_objective_met{"+labels+"}", is(0))
+	awaitSample(t, f, "pulsar_autoscaler_policy_objective_burn_rate{"+labels+"}",
+		func(value float64) bool { return value > 1 })
 	rate.turn(6)
 	awaitSample(t, f, "min_over_time(pulsar_autoscaler_policy_objective_met{"+labels+"}[5s])", is(1))
 	awaitSample(t, f, "pulsar_autoscaler_policy_running_replicas{"+labels+"}",
 		func(value float64) bool { return value < 4 })
+	f.AwaitPolicy(t, "a budget that is spent", func(p *v1alpha1.AutoscalingPolicy) bool {
+		a := p.Status.Attainment
+		return a != nil && a.Percent < 99 && a.BudgetLeftPercent == 0
+	})
 
 	found, err := dashboards.Read("../../deploy/monitoring/dashboards")
 	require.NoError(t, err)
