@@ -207,7 +207,7 @@ bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SE
 	$(GO) run ./bench/sim -seed $(SEED) -ablate all -controller '^capacity$$' -out bench/out/ablate.json
 
 .PHONY: bench-replay
-bench-replay: ## Real runs beside simulated ones, 65 minutes and no part of bench (SCENARIOS="<name of examples/bench> ...")
+bench-replay: ## Real runs beside simulated ones, 55 minutes and no part of bench (SCENARIOS="<name of examples/bench> ...")
 	@mkdir -p bench/out/replay
 	@for one in $(SCENARIOS); do \
 	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local -o json \

@@ -6,7 +6,7 @@
 // consumers. This command simulates each contender of those scenarios with the same messages, and compares
 // replica-hours and late messages. Those of a pipeline are of all its stages.
 //
-//	make bench-replay                         five scenarios, about 65 minutes
+//	make bench-replay                         five scenarios, about 55 minutes
 //	go run ./bench/replay -results bench/out/replay -scenarios examples/bench/step.yaml
 //
 // When polls and syncs happen influences a run as much as the policy does, and a real run does not tell it. So each

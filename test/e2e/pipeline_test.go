@@ -16,8 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestASecondFunctionOrdersItsReplicasWithThoseOfTheFirst: replicas of the first start slowly, so that the second has to
-// order its own for messages that are not published yet.
+// TestASecondFunctionOrdersItsReplicasWithThoseOfTheFirst: replicas of the first start slowly, so that the second has
+// to order its own for messages that are not published yet.
 func TestASecondFunctionOrdersItsReplicasWithThoseOfTheFirst(t *testing.T) {
 	t.Parallel()
 	const low, high, perReplica = 5, 80, 20
