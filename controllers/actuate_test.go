@@ -41,6 +41,8 @@ func (env *testEnv) scaled(ctx context.Context, c client.Client, object client.O
 	if err := json.Unmarshal(data, &scale); err != nil {
 		return err
 	}
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	env.writes = append(env.writes, fmt.Sprintf("scale %d", *scale.Spec.Replicas))
 	if env.scaleFails != nil {
 		return env.scaleFails
@@ -194,10 +196,13 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 			if actuator == v1alpha1.ActuatorHPA {
 				require.Equal(t, []string{"patch status", fmt.Sprint("scale ", env.written[1])}, writes,
 					"the metric has to say so by then")
+				env.after(soon)
 				env.reconcile()
 				status, message = env.condition(v1alpha1.ConditionReady)
 				require.Equal(t, "True/Scaling", status, "the condition of zero has ended: %s", message)
 			}
+			env.after(soon)
+			env.reconcile()
 			require.Equal(t, env.written[1], int64(*env.policy().Status.DesiredReplicas))
 		})
 	}

@@ -16,7 +16,8 @@
 //	report.Status(observed, history, decision, state, result)  one patch, or none
 //
 // A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
-// data of an input topic, and after a poll interval. A reconcile without a change writes nothing. It waits for no
+// data of an input topic, which comes first for a target at zero, and after a poll interval. A reconcile without a
+// change writes nothing, and one that wakes a target leaves the report to one two seconds later. It waits for no
 // watch: until the cache has the policy that it wrote last, it continues from the API server's answer to that write.
 //
 // Package controllers/policyset creates the policies of an AutoscalingPolicySet, which are reconciled like any other.
@@ -31,7 +32,7 @@
 //	pulsar_autoscaler_actuation_lag_seconds{actuator}                  from a decision until an autoscaler set it
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something), waiting
-// (for the first response of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,
-// refused and error; of a scale scaled and error; of a patch patched and error. Durations are controller-runtime's. The
-// series of each policy are in package controllers/metrics.
+// (for the first response of Pulsar), paused, suspending, restoring, pending, woken (the report comes soon), gone and
+// error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and error.
+// Durations are controller-runtime's. The series of each policy are in package controllers/metrics.
 package controllers

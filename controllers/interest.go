@@ -4,13 +4,12 @@
 package controllers
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -29,7 +28,9 @@ type interest struct {
 	users      map[backlog.Topic]map[types.NamespacedName]struct{}
 	// matchers are the policies with patterns that may match topics of the namespace.
 	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// priorities other than 0 in the queue.
+	priorities map[types.NamespacedName]int
+	queue      priorityqueue.PriorityQueue[reconcile.Request]
 }
 
 func newInterest(store *backlog.Store) *interest {
@@ -39,6 +40,7 @@ func newInterest(store *backlog.Store) *interest {
 		namespaces: map[types.NamespacedName][]backlog.Namespace{},
 		users:      map[backlog.Topic]map[types.NamespacedName]struct{}{},
 		matchers:   map[backlog.Namespace]map[types.NamespacedName]struct{}{},
+		priorities: map[types.NamespacedName]int{},
 	}
 }
 
@@ -61,6 +63,10 @@ func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscr
 	defer i.mu.Unlock()
 	relist(i.users, i.inputs, key, inputs)
 	relist(i.matchers, i.namespaces, key, namespaces)
+	delete(i.priorities, key)
+	if subscription != nil && subscription.Pace.Wakes() {
+		i.priorities[key] = wakePriority
+	}
 }
 
 // relist moves the policy from its old lists to the new ones.
@@ -85,7 +91,7 @@ func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[
 }
 
 // setQueue sets the queue of notify.
-func (i *interest) setQueue(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (i *interest) setQueue(queue priorityqueue.PriorityQueue[reconcile.Request]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.queue = queue
@@ -95,25 +101,31 @@ func (i *interest) setQueue(queue workqueue.TypedRateLimitingInterface[reconcile
 // seconds, and a reconcile reads them all.
 const patternNewsDelay = time.Second
 
+// wakePriority takes targets at zero before everything else in the queue.
+const wakePriority = 1
+
 // notify enqueues the policies with the input: a topic, or a pattern by its text.
 func (i *interest) notify(input backlog.Topic) {
 	i.mu.Lock()
-	queue := i.queue
-	users := slices.Collect(maps.Keys(i.users[input]))
-	var matchers []types.NamespacedName
-	if len(i.matchers) > 0 {
-		matchers = slices.Collect(maps.Keys(i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)]))
-	}
-	i.mu.Unlock()
-	if queue == nil {
+	defer i.mu.Unlock()
+	if i.queue == nil {
 		return
 	}
-	for _, key := range users {
-		queue.Add(reconcile.Request{NamespacedName: key})
+	for key := range i.users[input] {
+		i.add(key, 0)
 	}
-	for _, key := range matchers {
-		queue.AddAfter(reconcile.Request{NamespacedName: key}, patternNewsDelay)
+	if len(i.matchers) == 0 {
+		return
 	}
+	for key := range i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)] {
+		i.add(key, patternNewsDelay)
+	}
+}
+
+// add enqueues a policy, without blocking. mu is held.
+func (i *interest) add(key types.NamespacedName, after time.Duration) {
+	i.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: new(i.priorities[key])},
+		reconcile.Request{NamespacedName: key})
 }
 
 // owner is the owner of a policy's topics in the store.

@@ -38,6 +38,8 @@ type policyMemory struct {
 	followedAt time.Time
 	// pace is how often the last decision needs its topics.
 	pace backlog.Pace
+	// wokeAt is when the controller last wrote replicas to a target at zero.
+	wokeAt time.Time
 	// cleanupAttempts counts the attempts to restore after the policy was deleted, and cleanedUpAt is when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
@@ -58,6 +60,20 @@ type decided struct {
 // undecided records why a reconcile ended without a decision.
 func (m *policyMemory) undecided(why error) {
 	m.decided.Store(&decided{m.decided.Load().at, why.Error()})
+}
+
+// woke reports whether the target woke from zero lately. The report waits: where many targets wake at once, all have
+// replicas before the first status. A leader that dies meanwhile leaves replicas that the next one finds.
+func (m *policyMemory) woke(o plan.Observed, actions plan.Actions, result plan.Result,
+	unwritten v1alpha1.AutoscalingPolicyStatus,
+) bool {
+	if result.ApplyFailed != nil || result.ScaleFailed != nil || result.Violation != nil {
+		return false
+	}
+	if actions.Wakes(o) {
+		m.wokeAt, m.reported = o.Now, m.reported.Woke(unwritten)
+	}
+	return o.Now.Sub(m.wokeAt) < soon
 }
 
 // absentFor is how long the subscription of a missing target stays tracked. Pulsar's function worker deletes and

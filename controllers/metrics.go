@@ -26,8 +26,10 @@ const (
 	resultRestoring  = "restoring"
 	// resultPending: a function worker has not answered yet.
 	resultPending = "pending"
-	resultGone    = "gone"
-	resultError   = "error"
+	// resultWoken: replicas were just written to a target at zero, and the report waits.
+	resultWoken = "woken"
+	resultGone  = "gone"
+	resultError = "error"
 )
 
 // Results of applies.

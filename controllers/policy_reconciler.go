@@ -122,10 +122,10 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	switch result {
 	case resultGone:
 		return reconcile.Result{}, nil
-	case resultSuspending, resultRestoring, resultPending:
-		return reconcile.Result{RequeueAfter: soon}, nil
+	case resultSuspending, resultRestoring, resultPending, resultWoken:
+		return reconcile.Result{RequeueAfter: soon, Priority: new(0)}, nil
 	}
-	return reconcile.Result{RequeueAfter: r.config.PollInterval}, nil
+	return reconcile.Result{RequeueAfter: r.config.PollInterval, Priority: new(0)}, nil
 }
 
 // reconcile returns its result as a label value.
@@ -190,6 +190,10 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	// The status includes failed writes: the existing autoscaler follows the new decision even so.
 	status := report.Status(observed, memory.reported, decision, state, result)
+	if memory.woke(observed, actions, result, status) {
+		r.metrics.record(observed, memory, decision, status)
+		return resultWoken, nil
+	}
 	err = r.report(ctx, observed, memory, decision, status)
 	if err == nil {
 		memory.decided.Store(&decided{at: observed.Now})
@@ -246,34 +250,6 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 		r.interest.follow(client.ObjectKeyFromObject(observed.Policy), memory.follow(observed))
 	}
 	return &decision, after
-}
-
-// reportFailure writes why nothing was decided, even after the reconcile's timeout; nothing while the process ends.
-func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
-	why error,
-) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
-	defer cancel()
-	return r.report(ctx, observed, memory, nil, report.Failed(observed, why))
-}
-
-// report updates the metrics, and writes the status if that is due.
-func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
-	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
-) error {
-	record := memory.record.Load().Next(observed, decision, after, memory.reported.Late())
-	memory.record.Store(record)
-	if took, by, done := record.Actuated(); done {
-		r.metrics.actuation.WithLabelValues(by).Observe(took.Seconds())
-	}
-	var err error
-	if memory.reported, err = r.status.write(ctx, observed, memory.reported, after); err != nil {
-		memory.undecided(err)
-	}
-	return err
 }
 
 // Alive fails when reconciles run and none has begun or ended for stuckAfter: they hang in spite of reconcileTimeout.

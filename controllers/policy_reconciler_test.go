@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -162,7 +162,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	topic := backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}
 	env.reconciler.Notify(topic) // no queue: not the leader
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := priorityqueue.New[reconcile.Request]("news")
 	t.Cleanup(queue.ShutDown)
 	require.NoError(t, notifications{interest: env.reconciler.interest}.Start(t.Context(), queue))
 	env.reconcile()
@@ -171,8 +171,21 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env.reconciler.Notify(topic)
 	env.reconciler.Notify(topic)
 	require.Equal(t, 1, queue.Len())
-	request, _ := queue.Get()
+	request, priority, _ := queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName)
+	require.Zero(t, priority)
+	queue.Done(request)
+
+	function := fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(0)
+	idle := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
+	require.NoError(t, notifications{interest: idle.reconciler.interest}.Start(t.Context(), queue))
+	idle.firstDecision(0)
+	queue.Add(reconcile.Request{NamespacedName: testLease()})
+	idle.reconciler.Notify(topic)
+	request, priority, _ = queue.GetWithPriority()
+	require.Equal(t, fixture.Key(), request.NamespacedName, "targets at zero come first")
+	require.Equal(t, wakePriority, priority)
 }
 
 func TestTheAutoscalersConditionIsMirrored(t *testing.T) {

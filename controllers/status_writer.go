@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,9 +13,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
+
+// reportFailure writes why nothing was decided, even after the reconcile's timeout; nothing while the process ends.
+func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Observed, memory *policyMemory,
+	why error,
+) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	return r.report(ctx, observed, memory, nil, report.Failed(observed, why))
+}
+
+// record updates the series of a policy.
+func (m *controllerMetrics) record(observed plan.Observed, memory *policyMemory, decision *policy.Decision,
+	after v1alpha1.AutoscalingPolicyStatus,
+) {
+	record := memory.record.Load().Next(observed, decision, after, memory.reported.Late())
+	memory.record.Store(record)
+	if took, by, done := record.Actuated(); done {
+		m.actuation.WithLabelValues(by).Observe(took.Seconds())
+	}
+}
+
+// report updates the metrics, and writes the status if that is due.
+func (r *PolicyReconciler) report(ctx context.Context, observed plan.Observed, memory *policyMemory,
+	decision *policy.Decision, after v1alpha1.AutoscalingPolicyStatus,
+) error {
+	r.metrics.record(observed, memory, decision, after)
+	var err error
+	if memory.reported, err = r.status.write(ctx, observed, memory.reported, after); err != nil {
+		memory.undecided(err)
+	}
+	return err
+}
 
 // statusWriter writes the status of a policy, and records what changed.
 type statusWriter struct {

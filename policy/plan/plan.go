@@ -44,6 +44,15 @@ type Actions struct {
 	StatusFirst bool
 }
 
+// Wakes reports whether Replicas wake a target that was at zero by decision.
+func (a Actions) Wakes(o Observed) bool {
+	if a.Replicas == nil || *o.Target.Replicas != 0 || o.CreatesChild() {
+		return false
+	}
+	reported := o.Policy.Status.DesiredReplicas
+	return a.StatusFirst || reported != nil && *reported == 0
+}
+
 // Result is the result of the actions.
 type Result struct {
 	// Autoscaler and ScaledObject are ours after the writes; nil if they do not exist.

@@ -43,6 +43,8 @@ type Event struct {
 type eventHistory struct {
 	// raise is the hold that keeps replicas below what the load needs.
 	raise policy.Hold
+	// woke is the status of a wake until it is reported; nil for none.
+	woke *v1alpha1.AutoscalingPolicyStatus
 	// reported by subject, which is the type of a condition or subjectRaise.
 	reported map[string]reportedProblem
 }
@@ -75,8 +77,13 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 	before := o.Policy.Status
 	var all []Event
 	if from, to, changed := desiredChange(before, after); changed {
-		all = append(all, desiredReplicasChanged(from, to, after.Decision))
+		why := after.Decision
+		if woke := h.events.woke; woke != nil && *woke.DesiredReplicas == to {
+			why = woke.Decision // the last decision holds what that one woke
+		}
+		all = append(all, desiredReplicasChanged(from, to, why))
 	}
+	h.events.woke = nil
 	if !equality.Semantic.DeepEqual(before.Limits, after.Limits) {
 		all = append(all, limitsChanged(o))
 	}
@@ -98,6 +105,14 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 		}
 	}
 	return all, h
+}
+
+// Woke is the history after a wake that a later status reports.
+func (h History) Woke(unwritten v1alpha1.AutoscalingPolicyStatus) History {
+	if unwritten.DesiredReplicas != nil {
+		h.events.woke = &unwritten
+	}
+	return h
 }
 
 // with is the history after a report. Earlier histories share the map, so it is copied.
