@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -22,30 +24,38 @@ import (
 func Transform(object any) (any, error) {
 	if fields, err := meta.Accessor(object); err == nil {
 		fields.SetManagedFields(nil)
+		dropLastApplied(fields)
 	}
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		switch kind := u.GetKind(); {
-		case slices.Contains(cluster.WorkloadKinds(), kind):
-			transformWorkload(u)
-		case kind == cluster.KindStatefulSet:
-			transformStatefulSet(u)
-		case kind == cluster.KindDeployment:
-			transformDeployment(u)
-		case kind == cluster.KindFunctionMesh:
-			transformMesh(u)
-		case kind == cluster.KindScaledObject || kind == cluster.KindVerticalPodAutoscaler:
-			transformOtherAutoscaler(u)
-		case kind == cluster.KindAutoscaler:
-			transformAutoscaler(u)
-		}
+	switch o := object.(type) {
+	case *autoscalingv2.HorizontalPodAutoscaler: // of its status only conditions are read; a sync changes the metrics
+		o.Status = autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: o.Status.Conditions}
+	case *unstructured.Unstructured:
+		transformUnstructured(o)
 	}
 	return object, nil
+}
+
+func transformUnstructured(u *unstructured.Unstructured) {
+	switch kind := u.GetKind(); {
+	case slices.Contains(cluster.WorkloadKinds(), kind):
+		transformWorkload(u)
+	case kind == cluster.KindStatefulSet:
+		transformStatefulSet(u)
+	case kind == cluster.KindDeployment:
+		transformDeployment(u)
+	case kind == cluster.KindFunctionMesh:
+		transformMesh(u)
+	case kind == cluster.KindScaledObject || kind == cluster.KindVerticalPodAutoscaler:
+		transformOtherAutoscaler(u)
+	case kind == cluster.KindAutoscaler:
+		transformAutoscaler(u)
+	}
 }
 
 // transformWorkload drops what workload does not decode. Labels stay, because Objects selects by them.
 func transformWorkload(u *unstructured.Unstructured) {
 	status := picked(u.Object["status"], "pendingChange", "observedGeneration")
-	dropStatus(u)
+	delete(u.Object, "status")
 	if pending, _ := status["pendingChange"].(string); pending != "" {
 		status["pendingChange"] = changePending
 	}
@@ -62,7 +72,7 @@ const changePending = "not cached"
 
 // transformMesh keeps of each entry the fields that the cache keeps of a workload: an entry is the spec of one.
 func transformMesh(u *unstructured.Unstructured) {
-	dropStatus(u)
+	delete(u.Object, "status")
 	spec, ok := u.Object["spec"].(map[string]any)
 	if !ok {
 		return
@@ -106,17 +116,11 @@ func transformOtherAutoscaler(u *unstructured.Unstructured) {
 	u.SetAnnotations(annotations)
 }
 
-// dropStatus drops the status, and what dropLastApplied does.
-func dropStatus(u *unstructured.Unstructured) {
-	delete(u.Object, "status")
-	dropLastApplied(u)
-}
-
 // dropLastApplied drops the copy of an object that kubectl writes into an annotation.
-func dropLastApplied(u *unstructured.Unstructured) {
-	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+func dropLastApplied(fields metav1.Object) {
+	if annotations := fields.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		u.SetAnnotations(annotations)
+		fields.SetAnnotations(annotations)
 	}
 }
 

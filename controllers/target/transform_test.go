@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,12 +127,32 @@ func TestTransformOtherAutoscalers(t *testing.T) {
 	}
 }
 
-func TestTransformDropsManagedFields(t *testing.T) {
+func TestTransformDropsWhatRepeatsAnObject(t *testing.T) {
 	p := fixture.Policy()
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	p.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "note": "n"}
 	kept, err := Transform(p)
 	require.NoError(t, err)
-	require.Equal(t, fixture.Policy(), kept)
+	want := fixture.Policy()
+	want.Annotations = map[string]string{"note": "n"}
+	require.Equal(t, want, kept)
 	_, err = Transform("no object")
 	require.NoError(t, err)
+}
+
+func TestTransformKeepsTheConditionsOfAnAutoscaler(t *testing.T) {
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 7},
+		Status: autoscalingv2.HorizontalPodAutoscalerStatus{
+			Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{
+				Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "ScalingDisabled", Message: "at zero",
+			}},
+			CurrentMetrics: []autoscalingv2.MetricStatus{{Type: autoscalingv2.ObjectMetricSourceType}}, DesiredReplicas: 3,
+		},
+	}
+	want := hpa.DeepCopy()
+	want.Status.CurrentMetrics, want.Status.DesiredReplicas = nil, 0
+	kept, err := Transform(hpa)
+	require.NoError(t, err)
+	require.Equal(t, want, kept)
 }
