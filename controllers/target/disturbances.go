@@ -136,8 +136,7 @@ func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbanc
 		all = append(all, plan.Disturbance{Reason: v1alpha1.ReasonRolloutPaused, Message: paused.Message})
 	}
 	if set != nil && w.Kind != "" {
-		restarted, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations",
-			cluster.AnnotationRestartedAt)
+		restarted := restartedAt(set)
 		if restarted != "" && w.Spec.Pod.Annotations[cluster.AnnotationRestartedAt] != restarted {
 			all = append(all, plan.Disturbance{
 				Reason: v1alpha1.ReasonRestartUndone,
@@ -199,7 +198,22 @@ func updating(set *unstructured.Unstructured) bool {
 	next, _, _ := unstructured.NestedString(set.Object, "status", "updateRevision")
 	replicas, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas")
 	updated, _, _ := unstructured.NestedInt64(set.Object, "status", "updatedReplicas")
-	strategy, _, _ := unstructured.NestedString(set.Object, "spec", "updateStrategy", "type")
-	partition, _, _ := unstructured.NestedInt64(set.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-	return current != "" && next != "" && current != next && updated < replicas && strategy != "OnDelete" && partition == 0
+	kind, partition := updateStrategy(set)
+	return current != "" && next != "" && current != next && updated < replicas && kind != onDelete && partition == 0
+}
+
+// onDelete is the update strategy that waits for a user.
+const onDelete = "OnDelete"
+
+func updateStrategy(set *unstructured.Unstructured) (kind string, partition int64) {
+	kind, _, _ = unstructured.NestedString(set.Object, "spec", "updateStrategy", "type")
+	partition, _, _ = unstructured.NestedInt64(set.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	return kind, partition
+}
+
+// restartedAt is when a user last restarted the pods of a StatefulSet; empty for never.
+func restartedAt(set *unstructured.Unstructured) string {
+	at, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations",
+		cluster.AnnotationRestartedAt)
+	return at
 }

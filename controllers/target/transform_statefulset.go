@@ -16,36 +16,34 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 	if _, ok := u.Object["spec"].(map[string]any); !ok {
 		return // decodeStatefulSet reports it to the readers of the object
 	}
-	mesh, _ := cluster.WorkloadOf(u.GetName())
-	ours := IsOfWorker(u)
-	kept := map[string]any{
-		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
-		"metadata": identity(u),
-		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector", "updateStrategy")),
+	metadata, spec := identity(u), picked(u.Object["spec"], "replicas", "selector")
+	if kind, partition := updateStrategy(u); kind == onDelete || partition != 0 { // rarely; updating reads no other
+		spec["updateStrategy"] = picked(u.Object["spec"], "updateStrategy")["updateStrategy"]
+	}
+	switch mesh, _ := cluster.WorkloadOf(u.GetName()); {
+	case IsOfWorker(u):
+		metadata, spec["template"] = identity(u, "labels", "annotations"), instanceTemplate(u)
+	case mesh == "":
+		spec = withGracePeriod(u, spec)
+	case restartedAt(u) != "":
+		spec["template"] = map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{cluster.AnnotationRestartedAt: restartedAt(u)},
+		}}
+	}
+	u.Object = map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": metadata, "spec": spec,
 		"status": picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration",
-			"currentRevision",
-			"updateRevision"),
+			"currentRevision", "updateRevision"),
 	}
-	if ours || mesh != "" {
-		kept["metadata"] = identity(u, "labels", "annotations")
-		kept["spec"] = transformStatefulSetSpec(u, ours)
-	}
-	u.Object = kept
-	dropLastApplied(u)
 }
 
-func transformStatefulSetSpec(u *unstructured.Unstructured, command bool) map[string]any {
-	spec := picked(u.Object["spec"], "replicas", "selector", "template", "updateStrategy")
-	template, ok := spec["template"].(map[string]any)
-	if !ok {
-		return spec
+// instanceTemplate keeps of a pod template what says which function of a worker it runs.
+func instanceTemplate(u *unstructured.Unstructured) map[string]any {
+	metadata, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "metadata")
+	containers, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "containers")
+	return map[string]any{
+		"metadata": picked(metadata, "annotations"), "spec": map[string]any{"containers": commands(containers)},
 	}
-	kept := map[string]any{"metadata": picked(template["metadata"], "annotations")}
-	if pod, ok := template["spec"].(map[string]any); ok && command {
-		kept["spec"] = map[string]any{"containers": commands(pod["containers"])}
-	}
-	spec["template"] = kept
-	return spec
 }
 
 // commands keeps the commands of the containers.

@@ -5,6 +5,7 @@ package target
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,7 +40,7 @@ func TestTransformStatefulSet(t *testing.T) {
 	}
 	for _, stays := range []string{
 		`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`,
-		`"updateStrategy"`, cluster.AnnotationPort,
+		cluster.AnnotationPort,
 	} {
 		require.Contains(t, text, stays)
 	}
@@ -52,10 +53,15 @@ func TestTransformStatefulSet(t *testing.T) {
 		Name: "resize", UID: "1", Controller: &yes,
 	}})
 	_, text = keep(mesh)
-	require.NotContains(t, text, "--function_details")
-	require.Contains(t, text, `"updateStrategy"`)
+	for _, gone := range []string{"--function_details", `"labels"`, `"annotations"`, `"template"`, `"updateStrategy"`} {
+		require.NotContains(t, text, gone)
+	}
 	require.Contains(t, text, `"replicas"`)
 	require.Contains(t, text, `"ownerReferences"`)
+	require.NoError(t, unstructured.SetNestedField(mesh.Object, "noon", "spec", "template", "metadata", "annotations",
+		cluster.AnnotationRestartedAt))
+	kept, _ = keep(mesh)
+	require.Equal(t, "noon", restartedAt(&unstructured.Unstructured{Object: kept}))
 
 	database := ours.DeepCopy()
 	database.SetName("postgres")
@@ -72,4 +78,26 @@ func TestTransformStatefulSet(t *testing.T) {
 	}}
 	kept, _ = keep(other)
 	require.Equal(t, "no object", kept["spec"])
+}
+
+func TestTransformKeepsAnUpdateStrategyThatWaits(t *testing.T) {
+	for name, strategy := range map[string]map[string]any{
+		"for a user":             {"type": "OnDelete"},
+		"at a partition":         {"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(2)}},
+		"for nothing":            {"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}},
+		"for nothing, unwritten": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+			fixture.Spec(set)["updateStrategy"] = strategy
+			set.Object["status"] = map[string]any{
+				"currentRevision": "a", "updateRevision": "b", "replicas": int64(2), "updatedReplicas": int64(1),
+			}
+			before := updating(set)
+			_, err := Transform(set)
+			require.NoError(t, err)
+			require.Equal(t, before, updating(set))
+			require.Equal(t, strings.HasPrefix(name, "for nothing"), before)
+		})
+	}
 }
