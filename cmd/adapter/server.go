@@ -8,14 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -84,6 +87,8 @@ func newServer(config serverConfig) (*server, error) {
 	settings.GenericConfig.ShutdownDelayDuration = o.ShutdownDelay
 	settings.GenericConfig.RequestTimeout = requestTimeout
 	settings.GenericConfig.EnableProfiling = false
+	settings.GenericConfig.OpenAPIConfig.GetDefinitions = served(settings.GenericConfig.OpenAPIConfig.GetDefinitions)
+	settings.GenericConfig.OpenAPIV3Config.GetDefinitions = served(settings.GenericConfig.OpenAPIV3Config.GetDefinitions)
 	api, err := base.Server()
 	if err != nil {
 		return nil, fmt.Errorf("building the metrics API server: %w", err)
@@ -93,6 +98,19 @@ func newServer(config serverConfig) (*server, error) {
 		return nil, fmt.Errorf("adding probes: %w", err)
 	}
 	return s, s.mergeMetrics(config.Registry)
+}
+
+// served drops the definitions of what the metrics APIs do not serve. The library adds all kinds of core/v1, keeps what
+// is defined in memory, and refers to only one of them.
+func served[Ref, Definition any](all func(Ref) map[string]Definition) func(Ref) map[string]Definition {
+	const core = "io.k8s.api."
+	return func(ref Ref) map[string]Definition {
+		definitions := all(ref)
+		maps.DeleteFunc(definitions, func(name string, _ Definition) bool {
+			return strings.HasPrefix(name, core) && name != corev1.ObjectReference{}.OpenAPIModelName()
+		})
+		return definitions
+	}
 }
 
 func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
