@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -75,22 +74,24 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 // applyAutoscaler applies the wanted autoscaler if the live one differs or the apply is forced, and returns the live
 // one or why the API server refuses.
 func (a applier) applyAutoscaler(ctx context.Context,
-	wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
-	live *autoscalingv2.HorizontalPodAutoscaler, force bool,
+	wanted, live *autoscalingv2.HorizontalPodAutoscaler, force bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
-	name := *wanted.Name
-	current, err := plan.AutoscalerIsCurrent(live, wanted)
-	if err != nil || (current && !force) {
+	name, current := wanted.Name, plan.AutoscalerIsCurrent(live, wanted)
+	if current && !force {
+		return live, nil, nil
+	}
+	fields, err := plan.ApplyConfiguration(wanted)
+	if err != nil {
 		return live, nil, err
 	}
-	err = a.client.Apply(ctx, wanted, client.FieldOwner(plan.FieldManager))
+	err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager))
 	switch {
 	case err == nil:
 		a.metrics.applies.WithLabelValues(applyDone).Inc()
 		if !current {
 			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 		}
-		applied, err := plan.DecodeAutoscaler(wanted) // the API server's response
+		applied, err := plan.DecodeAutoscaler(fields) // the API server's response
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		a.metrics.applies.WithLabelValues(applyConflict).Inc()

@@ -36,10 +36,7 @@ func keepsTolerance(ctx context.Context, server creator, namespace string) (bool
 	target := &plan.Target{Ref: v1alpha1.ScaleTargetRef{
 		APIVersion: WorkloadGVK(KindFunction).GroupVersion().String(), Kind: KindFunction, Name: "probe",
 	}}
-	hpa, err := plan.DecodeAutoscaler(plan.HorizontalPodAutoscaler(p, target))
-	if err != nil {
-		return false, err
-	}
+	hpa := plan.HorizontalPodAutoscaler(p, target)
 	hpa.Name, hpa.GenerateName, hpa.OwnerReferences = "", "pap-probe-", nil
 	if err := server.Create(ctx, hpa, client.DryRunAll, client.FieldOwner(plan.FieldManager)); err != nil {
 		return false, fmt.Errorf("creating a HorizontalPodAutoscaler in namespace %s as a dry run: %w", namespace, err)

@@ -13,8 +13,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -47,31 +47,37 @@ func AutoscalerName(policy string) string {
 // controller, and as a second writer.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
-func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
-) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
-	gv, ref := v1alpha1.GroupVersion().String(), target.Ref
-	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
-		WithLabels(ownLabels(p)).
-		WithOwnerReferences(acmetav1.OwnerReference().
-			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).
-			WithName(p.Name).WithUID(p.UID).WithController(true)).
-		WithSpec(acautoscalingv2.HorizontalPodAutoscalerSpec().
-			WithScaleTargetRef(acautoscalingv2.CrossVersionObjectReference().
-				WithAPIVersion(ref.APIVersion).WithKind(ref.Kind).WithName(ref.Name)).
-			WithMinReplicas(max(1, policy.MinReplicas(p.Spec))).
-			WithMaxReplicas(p.Spec.MaxReplicas).
-			WithMetrics(acautoscalingv2.MetricSpec().
-				WithType(autoscalingv2.ObjectMetricSourceType).
-				WithObject(acautoscalingv2.ObjectMetricSource().
-					WithDescribedObject(acautoscalingv2.CrossVersionObjectReference().
-						WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).WithName(p.Name)).
-					WithMetric(acautoscalingv2.MetricIdentifier().WithName(served.MetricDesiredReplicas)).
-					WithTarget(acautoscalingv2.MetricTarget().
-						WithType(autoscalingv2.AverageValueMetricType).
-						WithAverageValue(resource.MustParse("1"))))).
-			WithBehavior(acautoscalingv2.HorizontalPodAutoscalerBehavior().
-				WithScaleUp(following(policy.ScaleUpDisabled(p.Spec))).
-				WithScaleDown(following(policy.ScaleDownDisabled(p.Spec)))))
+func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *autoscalingv2.HorizontalPodAutoscaler {
+	gv, ref, one := v1alpha1.GroupVersion().String(), target.Ref, resource.MustParse("1")
+	up, down := followingRules(policy.ScaleUpDisabled(p.Spec)), followingRules(policy.ScaleDownDisabled(p.Spec))
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: kindAutoscaler,
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Namespace, Name: AutoscalerName(p.Name), Labels: ownLabels(p),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID, Controller: new(true),
+			}},
+		},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name,
+			},
+			MinReplicas: new(max(1, policy.MinReplicas(p.Spec))), MaxReplicas: p.Spec.MaxReplicas,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ObjectMetricSourceType,
+				Object: &autoscalingv2.ObjectMetricSource{
+					DescribedObject: autoscalingv2.CrossVersionObjectReference{
+						APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name,
+					},
+					Metric: autoscalingv2.MetricIdentifier{Name: served.MetricDesiredReplicas},
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
+				},
+			}},
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down},
+		},
+	}
 }
 
 // ownLabels are the labels of the objects that the controller creates for a policy.
@@ -95,55 +101,55 @@ func followingRules(disabled bool) autoscalingv2.HPAScalingRules {
 	}
 }
 
-// following is followingRules as an apply configuration.
-func following(disabled bool) *acautoscalingv2.HPAScalingRulesApplyConfiguration {
-	rules := followingRules(disabled)
-	return acautoscalingv2.HPAScalingRules().
-		WithStabilizationWindowSeconds(*rules.StabilizationWindowSeconds).
-		WithSelectPolicy(*rules.SelectPolicy).
-		WithTolerance(*rules.Tolerance).
-		WithPolicies(acautoscalingv2.HPAScalingPolicy().
-			WithType(rules.Policies[0].Type).WithValue(
-			rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
-}
-
 // AutoscalerIsCurrent reports whether applying would change nothing. A server before 1.35 drops the tolerance: another
 // apply fixes that only after an upgrade.
-func AutoscalerIsCurrent(
-	live *autoscalingv2.HorizontalPodAutoscaler, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
-) (bool, error) {
+func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler) bool {
 	if live == nil {
-		return false, nil
+		return false
 	}
-	want, err := DecodeAutoscaler(wanted)
-	if err != nil {
-		return false, err
-	}
+	want := wanted.Spec
 	if !ToleranceHonoured(live) {
-		want.Spec.Behavior.ScaleUp.Tolerance = nil
-		want.Spec.Behavior.ScaleDown.Tolerance = nil
+		up, down := *want.Behavior.ScaleUp, *want.Behavior.ScaleDown
+		up.Tolerance, down.Tolerance = nil, nil
+		want.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 	}
-	for key, value := range want.Labels {
+	for key, value := range wanted.Labels {
 		if live.Labels[key] != value {
-			return false, nil
+			return false
 		}
 	}
-	return equality.Semantic.DeepEqual(want.Spec, live.Spec), nil
+	return equality.Semantic.DeepEqual(want, live.Spec)
 }
 
-// DecodeAutoscaler converts an apply configuration, to apply or returned by the API server, into the object.
+// ApplyConfiguration has the fields of an autoscaler that the controller owns.
+func ApplyConfiguration(hpa *autoscalingv2.HorizontalPodAutoscaler) (
+	*acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration, error,
+) {
+	var fields acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
+	err := convert(hpa, &fields)
+	fields.Status = nil
+	return &fields, err
+}
+
+// DecodeAutoscaler converts the answer to an apply, which the API server writes into the configuration.
 func DecodeAutoscaler(
-	configuration *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
+	answer *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 ) (*autoscalingv2.HorizontalPodAutoscaler, error) {
-	text, err := json.Marshal(configuration)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the autoscaler: %w", err)
-	}
 	var decoded autoscalingv2.HorizontalPodAutoscaler
-	if err := json.Unmarshal(text, &decoded); err != nil {
-		return nil, fmt.Errorf("decoding the autoscaler: %w", err)
+	err := convert(answer, &decoded)
+	return &decoded, err
+}
+
+// convert fills an autoscaler from another type with the same fields.
+func convert(from, to any) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
 	}
-	return &decoded, nil
+	if err != nil {
+		return fmt.Errorf("converting an autoscaler: %w", err)
+	}
+	return nil
 }
 
 // ToleranceHonoured reports whether the server kept the tolerance. Without it the HPA ignores changes of up to 10 %.

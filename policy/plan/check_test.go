@@ -148,14 +148,12 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			w := world()
 			live := applied(t, w)
 			test.change(live)
-			current, err := plan.AutoscalerIsCurrent(live, plan.HorizontalPodAutoscaler(w.Policy, w.Target))
-			require.NoError(t, err)
-			require.Equal(t, test.want, current)
+			wanted := plan.HorizontalPodAutoscaler(w.Policy, w.Target)
+			require.Equal(t, test.want, plan.AutoscalerIsCurrent(live, wanted))
+			require.Equal(t, plan.HorizontalPodAutoscaler(w.Policy, w.Target), wanted, "it is applied as it was")
 		})
 	}
-	current, err := plan.AutoscalerIsCurrent(nil, plan.HorizontalPodAutoscaler(world().Policy, world().Target))
-	require.NoError(t, err)
-	require.False(t, current)
+	require.False(t, plan.AutoscalerIsCurrent(nil, plan.HorizontalPodAutoscaler(world().Policy, world().Target)))
 }
 
 func TestAutoscalerNamesAreValidAndDistinct(t *testing.T) {

@@ -83,8 +83,7 @@ func TestAnAutoscalerHasTheDirectionThatIsDisabled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := world()
 			w.Policy.Spec.Behavior = test.behavior
-			hpa, err := plan.DecodeAutoscaler(plan.HorizontalPodAutoscaler(w.Policy, w.Target))
-			require.NoError(t, err)
+			hpa := plan.HorizontalPodAutoscaler(w.Policy, w.Target)
 			require.Equal(t, test.want, selected(hpa.Spec.Behavior))
 			require.Len(t, hpa.Spec.Behavior.ScaleUp.Policies, 1)
 			require.Equal(t, int32(1), hpa.Spec.Behavior.ScaleUp.Policies[0].PeriodSeconds)

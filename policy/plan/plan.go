@@ -10,7 +10,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
-	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -20,7 +19,7 @@ import (
 // Actions are the writes for a policy. Nil fields are not written.
 type Actions struct {
 	// Autoscaler to apply.
-	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
+	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	// RemoveAutoscaler deletes our HorizontalPodAutoscaler.
 	RemoveAutoscaler bool
 	// ScaledObject to apply.

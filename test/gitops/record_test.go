@@ -51,10 +51,7 @@ func observed(t *testing.T) plan.Observed {
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the cluster supports it"},
 		Measured: plan.Measured{Reading: &r, FreshFor: 3 * every},
 	}
-	text, err := yaml.Marshal(plan.HorizontalPodAutoscaler(p, o.Target))
-	require.NoError(t, err)
-	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
-	require.NoError(t, yaml.UnmarshalStrict(text, o.Autoscaler))
+	o.Autoscaler = plan.HorizontalPodAutoscaler(p, o.Target)
 	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound",
 		Message: "the HPA was able to successfully calculate a replica count",

@@ -5,7 +5,6 @@ package baseline
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,10 +88,7 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	if in.Unknown == nil {
 		o.Reading = &in.Reading
 	}
-	text, err := json.Marshal(plan.HorizontalPodAutoscaler(o.Policy, o.Target))
-	require.NoError(t, err)
-	o.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{}
-	require.NoError(t, json.Unmarshal(text, o.Autoscaler))
+	o.Autoscaler = plan.HorizontalPodAutoscaler(o.Policy, o.Target)
 	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
 	}
