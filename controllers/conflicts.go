@@ -51,7 +51,7 @@ func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed)
 	})
 	slices.Sort(observed.OtherScaledObjects)
 	live := autoscalingv2.HorizontalPodAutoscaler{}
-	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
+	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
@@ -143,7 +143,7 @@ func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observe
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	p := observed.Policy
 	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
-		client.MatchingFields{target.IndexScaleTarget: key}); err != nil {
+		client.MatchingFields{target.IndexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
 	for i := range list.Items {

@@ -119,7 +119,7 @@ func workloadTarget(kind, name string) string {
 func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingFields{target.IndexScaleTarget: key}); err != nil {
+		client.MatchingFields{target.IndexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
