@@ -107,18 +107,12 @@ func (a applier) applyAutoscaler(ctx context.Context,
 
 // fieldConflict quotes the API server, which names the other manager and the fields.
 func fieldConflict(what string, err error) *plan.Violation {
-	return &plan.Violation{
-		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonFieldConflict,
-		Message: fmt.Sprintf("another field manager owns fields of %s: delete it and the controller recreates it: %s",
-			what, err),
-	}
+	return plan.ScalingProblem(v1alpha1.ReasonFieldConflict,
+		"another field manager owns fields of %s: delete it and the controller recreates it: %s", what, err)
 }
 
 func applyIsRefused(what string, err error) *plan.Violation {
-	return &plan.Violation{
-		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
-		Message: fmt.Sprintf("the API server refuses %s: %s", what, err),
-	}
+	return plan.ScalingProblem(v1alpha1.ReasonRefused, "the API server refuses %s: %s", what, err)
 }
 
 // isRefused reports whether the API server rejects the object, so that a retry does not help.

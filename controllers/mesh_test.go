@@ -57,7 +57,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	env.restart()
 	found, err := env.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, fixture.ComponentPolicy().Spec)
 	require.NoError(t, err)
-	require.NotNil(t, found.Target)
+	require.NotNil(t, found)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in").WithPatterns()
 	subscription.Workload = "Function/media/etl-resize"
 	require.Equal(t, plan.Target{
@@ -72,7 +72,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 		},
 		Replicas: new(int32(3)), Subscription: subscription, SubscriptionType: backlog.Shared,
 		Component: "public/default/resize", UnmanagedBy: "Function etl-resize",
-	}, *found.Target)
+	}, *found)
 }
 
 func TestProblemsOfAComponentBecomeConditions(t *testing.T) {
@@ -165,8 +165,8 @@ func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
 	env := newTestEnv(t, mesh, fixture.ConfigMap())
 	found, err := env.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
 	require.NoError(t, err)
-	require.True(t, found.Target.NeverZero)
-	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
+	require.True(t, found.NeverZero)
+	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Subscription.Name)
 }
 
 func TestAutoscalersOfAChildConflictWithItsComponent(t *testing.T) {

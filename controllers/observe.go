@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,13 +42,14 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, no
 	if observed.AllPaused, err = o.allPaused(ctx); err != nil {
 		return observed, err
 	}
-	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
-	if err != nil {
+	observed.Target, err = o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
+	if err != nil && !errors.As(err, &observed.Unfit) {
 		return observed, fmt.Errorf("finding the target: %w", err)
 	}
-	observed.Unsupported = found.Unsupported
-	if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
-		return observed, fmt.Errorf("describing the target: %w", err)
+	if observed.Unfit == nil {
+		if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, observed.Target); err != nil {
+			return observed, fmt.Errorf("describing the target: %w", err)
+		}
 	}
 	if err := o.observeConflicts(ctx, &observed); err != nil {
 		return observed, err

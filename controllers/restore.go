@@ -35,10 +35,7 @@ func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restora
 	}
 	if err != nil {
 		result.ApplyFailed = err
-		result.Violation = &plan.Violation{
-			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRestoring,
-			Message: "retrying after an error: " + err.Error(),
-		}
+		result.Violation = plan.ScalingProblem(v1alpha1.ReasonRestoring, "retrying after an error: %s", err)
 		return result
 	}
 	result.Restored = !back.RemoveOurs

@@ -108,12 +108,9 @@ func scaledObjectRefused(name string, err error) *plan.Violation {
 		return fieldConflict(cluster.KindScaledObject+" "+name, err)
 	case applyRefused:
 		if isUndeclared(err) {
-			return &plan.Violation{
-				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
-				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its "+
-					"CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
-					cluster.KindScaledObject, name, err),
-			}
+			return plan.ScalingProblem(v1alpha1.ReasonRefused, "this KEDA does not know a field of %s %s, which 2.21 does: "+
+				"update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
+				cluster.KindScaledObject, name, err)
 		}
 		return applyIsRefused(cluster.KindScaledObject+" "+name, err)
 	default:

@@ -50,10 +50,8 @@ func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspe
 	}
 	if err != nil {
 		result.ApplyFailed = fmt.Errorf("suspending %s: %w", step, err)
-		result.Violation = &plan.Violation{
-			Condition: o.Violation.Condition, Reason: v1alpha1.ReasonTakeOverFailed,
-			Message: fmt.Sprintf("retrying after an error: suspending %s: %s", step, err),
-		}
+		result.Violation = plan.ScalingProblem(v1alpha1.ReasonTakeOverFailed,
+			"retrying after an error: suspending %s: %s", step, err)
 		return result
 	}
 	recordEvent(ctx, s.recorder, o.Policy, report.Event{

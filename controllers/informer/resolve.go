@@ -67,7 +67,7 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	return wanted, troubled
 }
 
-// subscriptionOf returns the object's subscription: NotFound when the object is gone, an InvalidError, or an error
+// subscriptionOf returns the object's subscription: NotFound when the object is gone, a plan.Violation, or an error
 // worth a retry.
 func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subscription, error) {
 	if k.component != (function.Component{}) {
@@ -98,11 +98,11 @@ func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subs
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err
-	case found.Unsupported == "" && found.Target == nil && kind != "":
+	case found == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(k.resource, k.key.Name)
-	case found.Target != nil && found.Target.Invalid == "" && found.Target.Owner != "":
-		return backlog.Subscription{}, target.Invalidf("%s", plan.Controlled(found.Target))
+	case found != nil && found.Owner != "":
+		return backlog.Subscription{}, plan.Controlled(found)
 	default:
-		return found.Subscription(k.key.Namespace, spec)
+		return target.Consumed(found, k.key.Namespace, spec)
 	}
 }

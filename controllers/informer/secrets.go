@@ -15,21 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // ownToken is in messages about credentials of the adapter.
 const ownToken = "--pulsar-token-file (value pulsar.credentials of the chart)"
 
-// unreadableError is an InvalidError in place of which the adapter's own credentials may be used: the adapter cannot
+// unreadableError is a plan.Violation in place of which the adapter's own credentials may be used: the adapter cannot
 // read what is named, but it is not wrong.
-type unreadableError struct{ target.InvalidError }
+type unreadableError struct{ *plan.Violation }
 
-func (e unreadableError) Unwrap() error { return e.InvalidError }
+func (e unreadableError) Unwrap() error { return e.Violation }
 
 func unreadable(format string, args ...any) error {
-	return unreadableError{target.InvalidError{Message: fmt.Sprintf(format, args...)}}
+	return unreadableError{plan.TargetProblem(v1alpha1.ReasonTargetInvalid, format, args...)}
 }
 
 // secretKey names the keys of a Secret that are read.

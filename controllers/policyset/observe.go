@@ -27,9 +27,9 @@ var errUnseen = errors.New("the last writes of the set are not in the cache")
 func (r *Reconciler) observe(ctx context.Context, policySet *v1alpha1.AutoscalingPolicySet, memory *setMemory) (
 	set.Observed, error,
 ) {
-	selector, violation := set.Selector(policySet)
-	if violation != nil {
-		return set.Observed{Set: policySet, Violation: violation}, nil
+	selector, problem := set.Selector(policySet)
+	if problem != nil {
+		return set.Observed{Set: policySet, Violation: problem}, nil
 	}
 	objects, err := r.selectables(ctx, policySet.Namespace, selector)
 	if err != nil {

@@ -81,14 +81,14 @@ func TestNoPolicyWaitsForAFunctionWorker(t *testing.T) {
 		synctest.Wait()
 		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, spec)
 		require.NoError(t, err)
-		require.Equal(t, int32(3), *found.Target.Replicas)
+		require.Equal(t, int32(3), *found.Replicas)
 		stop()
 		ends.Wait()
 
 		time.Sleep(workerLookupTTL)
 		found, err = targets.Finder.Find(t.Context(), fixture.Namespace, spec)
 		require.NoError(t, err, "the last answer stays until the next")
-		require.Equal(t, int32(3), *found.Target.Replicas)
+		require.Equal(t, int32(3), *found.Replicas)
 	})
 }
 

@@ -50,7 +50,7 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 	return c
 }
 
-// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default. An InvalidError is
+// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default. A plan.Violation is
 // what the user has to fix, any other is worth a retry.
 func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnection, configMap types.NamespacedName) (
 	backlog.Cluster, error,
@@ -123,8 +123,8 @@ func (c *clusters) read(ctx context.Context, key types.NamespacedName) (string, 
 	return address, nil
 }
 
-// resolve returns the cluster of an object in the namespace, with its credentials. An InvalidError is what the user has
-// to fix, any other is worth a retry.
+// resolve returns the cluster of an object in the namespace, with its credentials. A plan.Violation is what the user
+// has to fix, any other error is worth a retry.
 func (c *clusters) resolve(ctx context.Context, namespace string, pulsar PulsarSpec,
 	connection *v1alpha1.PulsarConnection,
 ) (cluster backlog.Cluster, err error) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -66,7 +67,7 @@ func TestInvalidConfigMapNameIsReported(t *testing.T) {
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
 		_, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
 			types.NamespacedName{Namespace: "media", Name: name})
-		require.ErrorAs(t, err, new(InvalidError))
+		require.ErrorAs(t, err, new(*plan.Violation))
 		require.ErrorContains(t, err,
 			fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
 	}
@@ -96,7 +97,6 @@ func TestUnusedConfigMapsExpire(t *testing.T) {
 	target, err := targets.Finder.target(t.Context(), fixture.Function().Object,
 		fixture.Policy().Spec.ScaleTargetRef, v1alpha1.AutoscalingPolicySpec{})
 	require.NoError(t, err)
-	require.Empty(t, target.Invalid)
 	targets.Invalidate(target.Subscription.Cluster)
 	require.Len(t, targets.clusters.addresses.known, 1)
 	now = now.Add(lookupUnusedTTL)

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// declared is the subscription that a policy names, without a cluster yet, or an InvalidError.
+// declared is the subscription that a policy names, without a cluster yet, or a plan.Violation.
 func declared(s *v1alpha1.Subscription) (backlog.Subscription, backlog.SubscriptionType, error) {
 	var topics []string
 	for _, topic := range s.Topics {
@@ -34,13 +34,13 @@ func declared(s *v1alpha1.Subscription) (backlog.Subscription, backlog.Subscript
 	return subscription, kind, nil
 }
 
-// SubscriptionOf is the subscription that a policy names, without a cluster, or an InvalidError.
+// SubscriptionOf is the subscription that a policy names, without a cluster, or a plan.Violation.
 func SubscriptionOf(s *v1alpha1.Subscription) (backlog.Subscription, error) {
 	subscription, _, err := declared(s)
 	return subscription, err
 }
 
-// Declared is the subscription that a policy names, with its cluster. An InvalidError is what the user has to fix, any
+// Declared is the subscription that a policy names, with its cluster. A plan.Violation is what the user has to fix, any
 // other is worth a retry. It reads the target only when that may name its Pulsar: a Function, Sink or Source.
 func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
 	backlog.Subscription, error,
@@ -50,7 +50,7 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
-		return found.Subscription(namespace, spec)
+		return Consumed(found, namespace, spec)
 	}
 	subscription, err := SubscriptionOf(spec.Subscription)
 	if err != nil {
@@ -60,18 +60,12 @@ func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.A
 	return subscription, err
 }
 
-// Subscription is that of the target which the policy names, or an InvalidError.
-func (f Found) Subscription(namespace string, spec v1alpha1.AutoscalingPolicySpec) (backlog.Subscription, error) {
-	switch target := f.Target; {
-	case f.Unsupported != "":
-		return backlog.Subscription{}, Invalidf("%s", f.Unsupported)
-	case target == nil:
+// Consumed is the subscription of the target that the policy names, or a problem if there is none.
+func Consumed(found *plan.Target, namespace string, spec v1alpha1.AutoscalingPolicySpec) (backlog.Subscription, error) {
+	if found == nil {
 		return backlog.Subscription{}, Invalidf("%s does not exist in namespace %s", plan.Name(spec), namespace)
-	case target.Invalid != "":
-		return backlog.Subscription{}, Invalidf("%s", target.Invalid)
-	default:
-		return target.Subscription, nil
 	}
+	return found.Subscription, nil
 }
 
 // RunsInstances reports whether the object is a Function, Sink or Source of Function Mesh.

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -74,6 +75,14 @@ func kept(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstruc
 	return object
 }
 
+// problemOf is what a user has to fix.
+func problemOf(t *testing.T, err error) *plan.Violation {
+	t.Helper()
+	var problem *plan.Violation
+	require.ErrorAs(t, err, &problem)
+	return problem
+}
+
 func TestFindConsumer(t *testing.T) {
 	set := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
 	set.SetName("resize")
@@ -90,7 +99,8 @@ func TestFindConsumer(t *testing.T) {
 		scales  *fakeScales
 		without []string
 		want    plan.Target
-		unknown string
+		// unknown is why there is no target of a kind, or with a reason why it is not read.
+		unknown, reason string
 	}{
 		"a Deployment": {
 			policy: deploymentPolicy(), object: fixture.Deployment(),
@@ -141,20 +151,17 @@ func TestFindConsumer(t *testing.T) {
 		},
 		"a Rollout that may not be read": {
 			policy: rolloutPolicy(), scales: &fakeScales{err: apierrors.NewForbidden(rollouts(), "resize", errors.New("no"))},
-			want: plan.Target{
-				InvalidReason: v1alpha1.ReasonPermissionMissing,
-				Invalid: "Rollout resize may not be read: grant the adapter get and patch on rollouts/scale of API group " +
-					"argoproj.io in a ClusterRole, as rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for Deployments",
-			},
+			reason: v1alpha1.ReasonPermissionMissing,
+			unknown: "Rollout resize may not be read: grant the adapter get and patch on rollouts/scale of API group " +
+				"argoproj.io in a ClusterRole, as rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for " +
+				"Deployments",
 		},
 		"a Rollout without replicas": {
 			policy: rolloutPolicy(), scales: &fakeScales{err: apierrors.NewInternalError(errors.New(
 				`the spec replicas field ".spec.replicas" does not exist`))},
-			want: plan.Target{
-				InvalidReason: v1alpha1.ReasonReplicasUnset,
-				Invalid: `Rollout resize does not set its replicas, and scaling starts from them (Internal error ` +
-					`occurred: the spec replicas field ".spec.replicas" does not exist): set them`,
-			},
+			reason: v1alpha1.ReasonReplicasUnset,
+			unknown: `Rollout resize does not set its replicas, and scaling starts from them (Internal error ` +
+				`occurred: the spec replicas field ".spec.replicas" does not exist): set them`,
 		},
 	}
 	for name, test := range tests {
@@ -171,18 +178,24 @@ func TestFindConsumer(t *testing.T) {
 				}
 			})
 			found, err := targets.Finder.Find(t.Context(), test.policy.Namespace, test.policy.Spec)
-			require.NoError(t, err)
-			if test.unknown != "" {
-				require.Contains(t, found.Unsupported, test.unknown)
-				return
-			}
 			want, ref := test.want, test.policy.Spec.ScaleTargetRef
 			want.Ref, want.Scaled = ref, []v1alpha1.ScaleTargetRef{ref}
-			if want.Invalid == "" && want.Owner == "" {
+			if test.unknown != "" {
+				require.ErrorContains(t, err, test.unknown)
+				require.Equal(t, cmp.Or(test.reason, v1alpha1.ReasonTargetKindUnsupported), problemOf(t, err).Reason)
+				if test.reason == "" {
+					require.Nil(t, found)
+				} else {
+					require.Equal(t, &want, found)
+				}
+				return
+			}
+			require.NoError(t, err)
+			if want.Owner == "" {
 				want.Subscription = backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
 				want.SubscriptionType = backlog.Shared
 			}
-			require.Equal(t, &want, found.Target)
+			require.Equal(t, &want, found)
 		})
 	}
 }
@@ -193,7 +206,7 @@ func TestFindMissingConsumer(t *testing.T) {
 	for _, p := range []*v1alpha1.AutoscalingPolicy{deploymentPolicy(), rolloutPolicy()} {
 		found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 		require.NoError(t, err)
-		require.Equal(t, Found{}, found)
+		require.Nil(t, found)
 	}
 	broken := newTestTargets(t, nil, func(c *Config) { c.Scales = &fakeScales{err: errors.New("no route to host")} })
 	_, err := broken.Finder.Find(t.Context(), fixture.Namespace, rolloutPolicy().Spec)
@@ -246,19 +259,17 @@ func TestDeclaredSubscription(t *testing.T) {
 			p := deploymentPolicy()
 			test.change(&p.Spec)
 			targets := newTestTargets(t, []client.Object{kept(t, fixture.Deployment())})
-			found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
-			require.NoError(t, err)
+			found, wrong := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 			subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
 			if test.want != "" {
-				require.ErrorAs(t, err, new(InvalidError))
-				require.EqualError(t, err, found.Target.Invalid)
+				require.Equal(t, problemOf(t, err), problemOf(t, wrong))
 				require.ErrorContains(t, err, test.want)
 				return
 			}
 			require.NoError(t, err)
-			require.Empty(t, found.Target.Invalid)
+			require.NoError(t, wrong)
 			require.Equal(t, []string{"persistent://public/default/in-.*"}, subscription.Patterns)
-			require.Equal(t, subscription, found.Target.Subscription)
+			require.Equal(t, subscription, found.Subscription)
 		})
 	}
 }
@@ -272,10 +283,9 @@ func TestSubscriptionOfAPolicyTakesPrecedence(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{function, fixture.ConfigMap()})
 	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
-	require.Empty(t, found.Target.Invalid)
-	require.True(t, found.Target.OwnAutoscaler, "the other fields of the Function count")
+	require.True(t, found.OwnAutoscaler, "the other fields of the Function count")
 	want := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
-	require.Equal(t, want, found.Target.Subscription)
+	require.Equal(t, want, found.Subscription)
 	subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
 	require.Equal(t, want, subscription)
@@ -291,7 +301,7 @@ func TestDeploymentRollout(t *testing.T) {
 		p := deploymentPolicy()
 		found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 		require.NoError(t, err)
-		described, err := targets.Finder.Describe(t.Context(), p.Namespace, found.Target)
+		described, err := targets.Finder.Describe(t.Context(), p.Namespace, found)
 		require.NoError(t, err)
 		require.Equal(t, want, described.Updating)
 		require.Empty(t, described.Disturbances)

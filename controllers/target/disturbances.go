@@ -22,7 +22,7 @@ import (
 
 // Describe returns the target with its rollouts and the side effects of a change of its replicas.
 func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Target) (*plan.Target, error) {
-	if target == nil || target.Invalid != "" || target.Scaling == plan.ByWorker {
+	if target == nil || target.Scaling == plan.ByWorker {
 		return target, nil
 	}
 	var w workload

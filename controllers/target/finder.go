@@ -6,7 +6,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,31 +26,9 @@ type Finder struct {
 	waits bool
 }
 
-// Found is the result of a search for a target.
-type Found struct {
-	// Target is nil when it does not exist.
-	Target *plan.Target
-	// Unsupported is why the kind cannot be scaled; empty when it can.
-	Unsupported string
-}
-
-// Find returns what a policy in the namespace scales: the target and the connection of its spec. Found says what the
-// user has to fix; an error is worth a retry.
-func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
-	target, err := f.find(ctx, namespace, spec)
-	var wrong InvalidError
-	switch {
-	case !errors.As(err, &wrong):
-		return Found{Target: target}, err
-	case wrong.Reason == v1alpha1.ReasonTargetKindUnsupported:
-		return Found{Unsupported: wrong.Message}, nil
-	}
-	target.Invalid, target.InvalidReason = wrong.Message, wrong.Reason
-	return Found{Target: target}, nil
-}
-
-// find is Find. The target is nil if it does not exist; with an InvalidError it has what is known.
-func (f *Finder) find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
+// Find returns what a policy in the namespace scales: the target and the connection of its spec. The target is nil if
+// it does not exist. With a plan.Violation it has what is known; any other error is worth a retry.
+func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
 	error,
 ) {
 	ref := spec.ScaleTargetRef
@@ -96,7 +73,13 @@ func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.A
 
 // unsupported is why a kind cannot be scaled.
 func unsupported(format string, args ...any) error {
-	return InvalidError{Message: fmt.Sprintf(format, args...), Reason: v1alpha1.ReasonTargetKindUnsupported}
+	return plan.TargetProblem(v1alpha1.ReasonTargetKindUnsupported, format, args...)
+}
+
+// isUnsupported reports whether a kind cannot be scaled, so that there is no target.
+func isUnsupported(err error) bool {
+	var problem *plan.Violation
+	return errors.As(err, &problem) && problem.Reason == v1alpha1.ReasonTargetKindUnsupported
 }
 
 // notInstalled says that a kind of Function Mesh does not exist, with the fix.

@@ -22,7 +22,7 @@ func TestWorkloadKeyNeedsInstanceMetrics(t *testing.T) {
 				func(c *Config) { c.InstanceMetrics = mode })
 			found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.Policy().Spec)
 			require.NoError(t, err)
-			require.Equal(t, want, found.Target.Subscription.Workload)
+			require.Equal(t, want, found.Subscription.Workload)
 		})
 	}
 }

@@ -40,7 +40,7 @@ type Lookups[K comparable, V any] struct {
 
 type lookup[V any] struct {
 	value V
-	// invalid is an InvalidError, or nil.
+	// invalid is a plan.Violation, or nil.
 	invalid error
 	// readAt is when it was read, until when it expires, usedAt when a caller last requested it.
 	readAt, until, usedAt time.Time
@@ -58,7 +58,7 @@ func NewShortLookups[K comparable, V any](now func() time.Time, ttl time.Duratio
 	return l
 }
 
-// Find returns the cached value, or reads it. A troubled value and an InvalidError expire sooner, and another error,
+// Find returns the cached value, or reads it. A troubled value and a plan.Violation expire sooner, and another error,
 // which is transient, is not cached.
 func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	read func(context.Context) (value V, troubled bool, err error),

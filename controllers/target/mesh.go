@@ -171,7 +171,7 @@ func entryLists() []string {
 	return lists
 }
 
-// FindEntry returns the entry of that name. An InvalidError is why there is not exactly one. Function Mesh does not
+// FindEntry returns the entry of that name. A plan.Violation is why there is not exactly one. Function Mesh does not
 // check that names are unique, and two entries of a name would share one child.
 func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, err error) {
 	list := plan.MeshList(component.Kind)

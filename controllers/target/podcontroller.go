@@ -4,11 +4,18 @@
 package target
 
 import (
+	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // podController has the fields of a Deployment or StatefulSet that scaling needs, and all that the cache keeps of a
@@ -61,4 +68,58 @@ func transformDeployment(u *unstructured.Unstructured) {
 		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector")),
 		"status":   picked(u.Object["status"], "replicas", "updatedReplicas"),
 	}
+}
+
+// javaWaits is how long a Java instance waits for its call before it closes.
+//
+// Source: org.apache.pulsar.functions.runtime.thread.ThreadRuntime.stop, 4.0.8: interrupt and join.
+const javaWaits = 10 * time.Second
+
+// mostUsefulGrace is the longest time that the replicas use to finish a call; zero for no limit.
+func (w workload) mostUsefulGrace() time.Duration {
+	if w.function().Runtime == function.Java {
+		return javaWaits
+	}
+	return 0
+}
+
+// gracePeriod is how long the pods of the target may take to end; nil if that is unknown, or if the user cannot set it:
+// a function worker writes 0.
+func (r *Reader) gracePeriod(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, w workload) (
+	*time.Duration, error,
+) {
+	if RunsInstances(ref) {
+		if seconds := w.Spec.Pod.TerminationGracePeriodSeconds; seconds != nil {
+			return graceOf(*seconds), nil
+		}
+		return graceOf(corev1.DefaultTerminationGracePeriodSeconds), nil
+	}
+	if !isKind(ref, cluster.KindStatefulSet) && !isKind(ref, cluster.KindDeployment) {
+		return nil, nil //nolint:nilnil // unknown
+	}
+	object, err := r.Object(ctx, ref.Kind, namespace, ref.Name)
+	if err != nil || object == nil || IsOfWorker(object) {
+		return nil, err
+	}
+	return graceOf(templateGracePeriod(object)), nil
+}
+
+func graceOf(seconds int64) *time.Duration { return new(time.Duration(seconds) * time.Second) }
+
+// templateGracePeriod is that of the pod template of a Deployment or StatefulSet, in seconds.
+func templateGracePeriod(object *unstructured.Unstructured) int64 {
+	seconds, found, err := unstructured.NestedInt64(object.Object, "spec", "template", "spec",
+		"terminationGracePeriodSeconds")
+	if !found || err != nil {
+		return corev1.DefaultTerminationGracePeriodSeconds
+	}
+	return seconds
+}
+
+// withGracePeriod adds it to what the cache keeps of a spec, unless it is the default, as for nearly all objects.
+func withGracePeriod(u *unstructured.Unstructured, spec map[string]any) map[string]any {
+	if seconds := templateGracePeriod(u); spec != nil && seconds != corev1.DefaultTerminationGracePeriodSeconds {
+		spec["template"] = map[string]any{"spec": map[string]any{"terminationGracePeriodSeconds": seconds}}
+	}
+	return spec
 }

@@ -13,32 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // CacheTimeout bounds a read from a cache that may not have synced yet.
 const CacheTimeout = 100 * time.Millisecond
 
-// InvalidError is what the user has to fix.
-type InvalidError struct {
-	Message string
-	// Reason is that of condition TargetFound; empty for TargetInvalid.
-	Reason string
-}
-
-func (e InvalidError) Error() string { return e.Message }
-
-// Invalidf is an InvalidError.
+// Invalidf is a problem with what the target or the policy says.
 func Invalidf(format string, args ...any) error {
-	return InvalidError{Message: fmt.Sprintf(format, args...)}
+	return plan.TargetProblem(v1alpha1.ReasonTargetInvalid, format, args...)
 }
-
-// Unwrap says that waiting does not help: the user has to correct it.
-func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
 
 // IsInvalid reports whether the user has to fix something; any other error is worth a retry.
-func IsInvalid(err error) bool { return errors.As(err, new(InvalidError)) }
+func IsInvalid(err error) bool { return errors.As(err, new(*plan.Violation)) }
 
 // Reader reads objects from the cache, of kinds that may not be installed. Callers must not modify what it returns.
 type Reader struct {
@@ -82,7 +72,7 @@ func (r *Reader) List(
 	return list.Items, nil
 }
 
-// Measurable fails with an API server's NotFound when there is no such object in the cache, and with an InvalidError
+// Measurable fails with an API server's NotFound when there is no such object in the cache, and with a plan.Violation
 // for a StatefulSet that the function worker did not create.
 func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	if !r.installed(kind) {

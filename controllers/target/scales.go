@@ -60,6 +60,8 @@ func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 		return scale, scale == nil, err
 	})
 	switch {
+	case isUnsupported(err):
+		return nil, err
 	case err != nil:
 		return newScaled(ref, ""), err
 	case scale == nil:
@@ -91,12 +93,11 @@ func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // none is a result
 	case apierrors.IsForbidden(err):
-		return nil, InvalidError{
-			fmt.Sprintf("%s %s may not be read: %s", ref.Kind, ref.Name, GrantScale(resource)), v1alpha1.ReasonPermissionMissing,
-		}
+		return nil, plan.TargetProblem(v1alpha1.ReasonPermissionMissing, "%s %s may not be read: %s", ref.Kind, ref.Name,
+			GrantScale(resource))
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "spec replicas field"):
-		return nil, InvalidError{fmt.Sprintf("%s %s does not set its replicas, and scaling starts from them (%s): set them",
-			ref.Kind, ref.Name, err), v1alpha1.ReasonReplicasUnset}
+		return nil, plan.TargetProblem(v1alpha1.ReasonReplicasUnset,
+			"%s %s does not set its replicas, and scaling starts from them (%s): set them", ref.Kind, ref.Name, err)
 	case err != nil:
 		return nil, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}

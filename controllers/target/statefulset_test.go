@@ -21,7 +21,9 @@ import (
 )
 
 // findStatefulSet finds the target of a policy among the objects as the cache keeps them.
-func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) Found {
+func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) (*plan.Target,
+	error,
+) {
 	t.Helper()
 	var kept []client.Object
 	for _, object := range objects {
@@ -33,9 +35,7 @@ func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*un
 		kept = append(kept, one)
 	}
 	targets := newTestTargets(t, kept, func(c *Config) { c.InstanceMetrics = PodInstanceMetrics })
-	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
-	require.NoError(t, err)
-	return found
+	return targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 }
 
 func TestFindStatefulSetOfWorker(t *testing.T) {
@@ -89,15 +89,14 @@ func TestFindStatefulSetOfWorker(t *testing.T) {
 	require.Len(t, tests, len(recorded), "all recorded ones")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found := findStatefulSet(t, fixture.StatefulSetPolicy(name), recorded[name])
-			require.Empty(t, found.Unsupported)
-			require.NotNil(t, found.Target)
+			found, err := findStatefulSet(t, fixture.StatefulSetPolicy(name), recorded[name])
+			require.NotNil(t, found)
 			if test.invalid != "" {
-				require.Contains(t, found.Target.Invalid, "StatefulSet "+name+" cannot be scaled: "+test.invalid)
+				require.ErrorContains(t, err, "StatefulSet "+name+" cannot be scaled: "+test.invalid)
 				return
 			}
-			require.Empty(t, found.Target.Invalid)
-			target := *found.Target
+			require.NoError(t, err)
+			target := *found
 			require.Equal(t, test.want, consumption{
 				component: target.Component, name: target.Subscription.Name, kind: target.SubscriptionType,
 				topics:   target.Subscription.Topics,
@@ -158,13 +157,13 @@ func TestOtherStatefulSetsAreRefused(t *testing.T) {
 			if test.policy != nil {
 				test.policy(p)
 			}
-			found := findStatefulSet(t, p, object)
+			found, err := findStatefulSet(t, p, object)
+			require.NotNil(t, found)
 			if test.policy == nil {
-				require.Contains(t, found.Target.Invalid, "StatefulSet "+object.GetName()+" cannot be scaled: ")
+				require.ErrorContains(t, err, "StatefulSet "+object.GetName()+" cannot be scaled: ")
 			}
-			require.Contains(t, found.Target.Invalid, test.invalid)
-			v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
-			require.Equal(t, v1alpha1.ReasonTargetInvalid, v.Reason)
+			require.ErrorContains(t, err, test.invalid)
+			require.Equal(t, v1alpha1.ReasonTargetInvalid, problemOf(t, err).Reason)
 		})
 	}
 }
@@ -179,8 +178,9 @@ func TestStatefulSetOfFunctionMeshHasAnOwner(t *testing.T) {
 		).GroupVersion().String(), Kind: cluster.KindFunction, Name: "resize", UID: "1", Controller: &yes,
 	}})
 	p := fixture.StatefulSetPolicy("resize-function")
-	found := findStatefulSet(t, p, object)
-	v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
+	found, err := findStatefulSet(t, p, object)
+	require.NoError(t, err)
+	v := plan.Check(plan.Observed{Policy: p, Target: found})
 	require.Equal(t, v1alpha1.ReasonOwnedByAnotherController, v.Reason)
 	require.Equal(t,
 		"StatefulSet resize-function is controlled by Function resize, which resets its replicas: set "+
@@ -191,7 +191,9 @@ func TestStatefulSetOfFunctionMeshHasAnOwner(t *testing.T) {
 func TestInstancesWithoutMetricsAreNotScraped(t *testing.T) {
 	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
-	require.Empty(t, findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object).Target.Subscription.Workload)
+	found, err := findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object)
+	require.NoError(t, err)
+	require.Empty(t, found.Subscription.Workload)
 }
 
 func TestWindowThatNeverAcknowledges(t *testing.T) {
@@ -210,13 +212,15 @@ func TestWindowThatNeverAcknowledges(t *testing.T) {
 			fixture.SetCommand(t, object,
 				[]any{"java", "--function_details", `{"tenant":"public","namespace":"default","name":"resize",` +
 					`"processingGuarantees":"MANUAL","userConfig":` + string(config) + `,"source":{"inputSpecs":{"in":{}}}}`})
-			target := findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object).Target
-			require.Empty(t, target.Invalid)
+			target, err := findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object)
+			require.NoError(t, err)
 			require.Equal(t, test.never, target.NeverAcknowledges)
 		})
 	}
 }
 
 func TestFindMissingStatefulSet(t *testing.T) {
-	require.Equal(t, Found{}, findStatefulSet(t, fixture.StatefulSetPolicy("pf-public-default-resize")))
+	found, err := findStatefulSet(t, fixture.StatefulSetPolicy("pf-public-default-resize"))
+	require.NoError(t, err)
+	require.Nil(t, found)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // configMaps is an API server with at most one ConfigMap. It counts the reads.
@@ -107,7 +108,7 @@ func TestFindCluster(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorAs(t, err, new(InvalidError))
+			require.ErrorAs(t, err, new(*plan.Violation))
 			require.ErrorContains(t, err, test.invalid)
 			require.NotContains(t, err.Error(), "hunter2")
 		})
@@ -164,7 +165,7 @@ func TestConfigMapCacheIsBounded(t *testing.T) {
 	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	for i := range maxLookups + 10 {
 		_, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
-		require.ErrorAs(t, err, new(InvalidError))
+		require.ErrorAs(t, err, new(*plan.Violation))
 		require.LessOrEqual(t, len(c.addresses.known), maxLookups)
 	}
 	require.Len(t, c.addresses.known, 10)

@@ -93,9 +93,8 @@ func unfollowedBy(t *testing.T, p *v1alpha1.AutoscalingPolicy, unread string, ob
 	}).Finder
 	found, err := finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
-	require.NotNil(t, found.Target, found.Unsupported)
-	require.Empty(t, found.Target.Invalid)
-	described, err := finder.Describe(t.Context(), p.Namespace, found.Target)
+	require.NotNil(t, found)
+	described, err := finder.Describe(t.Context(), p.Namespace, found)
 	require.NoError(t, err)
 	return described.Unfollowed
 }

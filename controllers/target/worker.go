@@ -45,7 +45,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	}
 	if cluster.Access == "" {
 		if refused := f.workers.refused(ref); refused != "" {
-			return target, InvalidError{refused, v1alpha1.ReasonCredentialsMissing}
+			return target, plan.TargetProblem(v1alpha1.ReasonCredentialsMissing, "%s", refused)
 		}
 	}
 	run, err := f.workers.find(ctx, namespace, component, f.waits)
@@ -55,7 +55,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
 		return nil, nil //nolint:nilnil // none is a result
 	case !run.known:
-		return target, InvalidError{run.trouble.Error(), report.UnknownReason(run.trouble)}
+		return target, plan.TargetProblem(report.UnknownReason(run.trouble), "%s", run.trouble)
 	}
 	parallelism := int32(min(run.config.Parallelism, maxInstances)) //nolint:gosec // bounded just there
 	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
@@ -70,7 +70,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 // maxInstances exceeds any maxReplicas.
 const maxInstances = 1 << 20
 
-// Component is the reference as the function worker of the cluster names it. The error is an InvalidError.
+// Component is the reference as the function worker of the cluster names it. The error is a plan.Violation.
 func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (function.Component, error) {
 	component := function.Component{
 		Cluster: cluster, Kind: functionKind(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction))),

@@ -30,8 +30,8 @@ func TestWorkloadKeyOfAWorkerFunction(t *testing.T) {
 		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
 		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
 		require.NoError(t, err)
-		require.Equal(t, workload, found.Target.Subscription.Workload)
-		require.True(t, found.Target.NeverZero)
+		require.Equal(t, workload, found.Subscription.Workload)
+		require.True(t, found.NeverZero)
 	}
 }
 

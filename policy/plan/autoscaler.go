@@ -6,9 +6,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math"
-	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,20 +24,6 @@ const FieldManager = "pulsar-autoscaler"
 
 // LabelPolicy names the policy on the objects that the controller creates for it.
 const LabelPolicy = v1alpha1.Group + "/policy"
-
-// AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It ends in a hash, so it never equals that of a
-// Function, Sink or Source (<cr>, <cr>-function): Function Mesh would delete or adopt it. The hash covers the whole
-// policy name, so that long names stay distinct.
-func AutoscalerName(policy string) string {
-	const prefix, longest = "pap-", 63
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(policy)) // a hash.Hash never fails
-	suffix := fmt.Sprintf("-%08x", hash.Sum32())
-	if most := longest - len(prefix) - len(suffix); len(policy) > most {
-		policy = strings.TrimRight(policy[:most], "-.")
-	}
-	return prefix + policy + suffix
-}
 
 // HorizontalPodAutoscaler is the autoscaler to apply for a policy: an Object metric on the policy itself with
 // AverageValue 1, so that the HPA sets exactly the decided number. It has no tolerance and no windows, since the
@@ -157,17 +141,4 @@ func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 	behavior := live.Spec.Behavior
 	return behavior != nil && behavior.ScaleUp != nil && behavior.ScaleUp.Tolerance != nil &&
 		behavior.ScaleDown != nil && behavior.ScaleDown.Tolerance != nil
-}
-
-// FunctionMeshName is the name of the StatefulSet and the autoscaler that Function Mesh creates for an object.
-func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
-	return ref.Name + "-" + strings.ToLower(ref.Kind)
-}
-
-// LabelValue shortens a name to the length of a label value.
-func LabelValue(name string) string {
-	if len(name) > 63 {
-		name = strings.TrimRight(name[:63], "-.")
-	}
-	return name
 }

@@ -28,7 +28,8 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 		"all is well": {change: func(*plan.Observed) {}},
 		"the kind cannot be scaled": {
 			func(w *plan.Observed) {
-				w.Target, w.Unsupported = nil, "kind Deployment is not supported: use Function"
+				w.Target = nil
+				w.Unfit = plan.TargetProblem(v1alpha1.ReasonTargetKindUnsupported, "kind Deployment is not supported: use Function")
 			},
 			v1alpha1.ConditionTargetFound, "TargetKindUnsupported", "kind Deployment is not supported: use Function",
 		},
@@ -38,7 +39,9 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 			"Function resize does not exist in namespace media: create it or correct spec.scaleTargetRef",
 		},
 		"its inputs are unknown": {
-			func(w *plan.Observed) { w.Target.Invalid = "spec.input names no topics" },
+			func(w *plan.Observed) {
+				w.Unfit = plan.TargetProblem(v1alpha1.ReasonTargetInvalid, "spec.input names no topics")
+			},
 			v1alpha1.ConditionTargetFound, "TargetInvalid", "spec.input names no topics",
 		},
 		"it has no replicas field": {
@@ -99,12 +102,12 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := world()
 			test.change(&w)
-			violation := plan.Check(w)
+			problem := plan.Check(w)
 			if test.reason == "" {
-				require.Nil(t, violation)
+				require.Nil(t, problem)
 				return
 			}
-			require.Equal(t, &plan.Violation{Condition: test.condition, Reason: test.reason, Message: test.message}, violation)
+			require.Equal(t, &plan.Violation{Condition: test.condition, Reason: test.reason, Message: test.message}, problem)
 		})
 	}
 }
@@ -186,5 +189,5 @@ func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	require.Nil(t, plan.CheckForAuto(w), "the policy would suspend it")
 	w.Target.MeshOwner = "photos"
-	require.NotNil(t, plan.Check(w), "violations of the target itself count in every mode")
+	require.NotNil(t, plan.Check(w), "problems of the target itself count in every mode")
 }

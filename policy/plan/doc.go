@@ -8,10 +8,10 @@
 // server, logs, or starts a goroutine. The same input always gives the same plan. Read it in this order:
 //
 //	observed.go       what the controller read: the target, the reading, other autoscalers
-//	check.go          Check; conflicts.go, keda.go and mesh.go have its checks of other autoscalers and of meshes
-//	input.go          Input of the decision
-//	plan.go           New -> Actions, and Result, which is what came of them
-//	capabilities.go   Choose: HPA, KEDA or Direct
+//	check.go          Check: what a user must fix, such as another autoscaler; keda.go for KEDA
+//	names.go          what targets, autoscalers and children of a FunctionMesh are called
+//	plan.go           Input of the decision; New -> Actions, and Result, which is what came of them
+//	actuator.go       Choose: HPA, KEDA or Direct, and Direct where the autoscaler lags
 //	autoscaler.go     the HorizontalPodAutoscaler to apply; scaledobject.go the ScaledObject
 //	suspend.go        how a conflicting autoscaler is suspended; restore.go how it is restored
 //	history.go        what earlier reconciles wrote

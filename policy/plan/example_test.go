@@ -10,16 +10,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// A policy with a missing target: the violation has the condition to report and the fix.
+// A policy with a missing target: the problem has the condition to report and the fix.
 func ExampleCheck() {
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = "media", "resize"
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
 	}
-	violation := plan.Check(plan.Observed{Policy: p})
-	fmt.Println(violation.Condition, violation.Reason)
-	fmt.Println(violation.Message)
+	problem := plan.Check(plan.Observed{Policy: p})
+	fmt.Println(problem.Condition, problem.Reason)
+	fmt.Println(problem.Message)
 
 	// Output:
 	// TargetFound TargetNotFound

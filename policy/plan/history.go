@@ -50,7 +50,7 @@ type History struct {
 
 // failure is a write that failed and is tried again later. A change of the policy or of what it wrote is tried at once.
 type failure struct {
-	violation Violation
+	problem Violation
 	// of identifies what was written.
 	of         string
 	generation int64
@@ -69,7 +69,7 @@ func (f *failure) pausing(o Observed, of string) *Violation {
 	if !f.same(o, of) || o.Now.Sub(f.at) >= f.wait {
 		return nil
 	}
-	return &f.violation
+	return &f.problem
 }
 
 // After is the history after the actions.

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,29 +24,30 @@ func (o Observed) OwnScaledObject() *LiveScaledObject {
 // HorizontalPodAutoscaler, which KEDA deletes later.
 func (o Observed) kedaRemains() bool { return o.OwnScaledObject() != nil || o.KEDAAutoscaler != nil }
 
-// kedaProblem is why KEDA cannot scale the target for the policy; no reason if it can, or if it is not chosen. An
+// kedaProblem is why KEDA cannot scale the target for the policy; nil if it can, or if it is not chosen. An
 // actuator that is named has no fallback.
-func kedaProblem(o Observed) (reason, message string) {
+func kedaProblem(o Observed) *Violation {
 	known := o.Capabilities
 	switch named := o.Policy.Spec.Actuator == v1alpha1.ActuatorKEDA; {
 	case named && known.Scaler.Address == "":
-		return v1alpha1.ReasonScalerUnknown, "actuator is KEDA, and the adapter does not know the address of its scaler: " +
-			"deploy the scaler and set --" + FlagScalerAddress + " (value scaler.enabled of the chart), or set actuator: Auto"
+		return ScalingProblem(v1alpha1.ReasonScalerUnknown, "actuator is KEDA, and the adapter does not know the address of "+
+			"its scaler: deploy the scaler and set --%s (value scaler.enabled of the chart), or set actuator: Auto",
+			FlagScalerAddress)
 	case named && !known.KEDA:
-		return v1alpha1.ReasonKEDAMissing, "actuator is KEDA, and the adapter finds no ScaledObjects in this cluster: " +
-			"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto"
+		return ScalingProblem(v1alpha1.ReasonKEDAMissing, "actuator is KEDA, and the adapter finds no ScaledObjects in this "+
+			"cluster: install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto")
 	case o.Choose().Type != v1alpha1.ActuatorKEDA:
 	case o.ScaledObject != nil && o.OwnScaledObject() == nil:
-		return v1alpha1.ReasonNameTaken, fmt.Sprintf("%s %s exists and is not this policy's: rename or delete it",
+		return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it",
 			kindScaledObject, o.ScaledObject.Name)
 	case len(o.OtherScaledObjects) > 0:
 		// KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused (KEDA 2.21,
 		// apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects).
-		return v1alpha1.ReasonOtherScaledObject, fmt.Sprintf("%s %s scales the same target, and KEDA admits only one for a "+
-			"target, paused or not: delete it, or set actuator: HPA or Direct", kindScaledObject,
+		return ScalingProblem(v1alpha1.ReasonOtherScaledObject, "%s %s scales the same target, and KEDA admits only one for "+
+			"a target, paused or not: delete it, or set actuator: HPA or Direct", kindScaledObject,
 			strings.Join(o.OtherScaledObjects, ", "))
 	}
-	return "", ""
+	return nil
 }
 
 // planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales only from 0 to 1, so
@@ -102,23 +102,19 @@ const kedaFinalizerTimeout = time.Minute
 // one; nil if it may not. Its reason is ReasonScaledObjectStays once a user has to act.
 func KEDARemoval(o Observed) *Violation {
 	live := o.OwnScaledObject()
-	v := &Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonPending}
 	switch wanted := o.Actuator.Type == v1alpha1.ActuatorKEDA && MayHaveScaledObject(o); {
 	case live != nil && live.DeletionTimestamp != nil && o.Now.Sub(live.DeletionTimestamp.Time) > kedaFinalizerTimeout:
-		v.Reason = v1alpha1.ReasonScaledObjectStays
-		v.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and still exists, so KEDA may still scale the target: "+
-			"check that KEDA's operator runs, or if KEDA is uninstalled remove its finalizer finalizer.keda.sh",
-			live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
+		return ScalingProblem(v1alpha1.ReasonScaledObjectStays, "ScaledObject %s was deleted at %s and still exists, so "+
+			"KEDA may still scale the target: check that KEDA's operator runs, or if KEDA is uninstalled remove its "+
+			"finalizer finalizer.keda.sh", live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
-		v.Message = fmt.Sprintf("waiting until KEDA finalizes ScaledObject %s", live.Name)
+		return ScalingProblem(v1alpha1.ReasonPending, "waiting until KEDA finalizes ScaledObject %s", live.Name)
 	case o.KEDAAutoscaler != nil && (live == nil || !wanted):
-		v.Message = fmt.Sprintf(
-			"waiting until KEDA's HorizontalPodAutoscaler %s is deleted, which follows its ScaledObject; "+
-				"if KEDA is uninstalled and it stays, delete it", o.KEDAAutoscaler.Name)
+		return ScalingProblem(v1alpha1.ReasonPending, "waiting until KEDA's HorizontalPodAutoscaler %s is deleted, which "+
+			"follows its ScaledObject; if KEDA is uninstalled and it stays, delete it", o.KEDAAutoscaler.Name)
 	default:
 		return nil
 	}
-	return v
 }
 
 // stuckScaledObject reports a ScaledObject that KEDA does not finalize; nil for none.

@@ -209,7 +209,7 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"Direct waits for KEDA's HPA":         {3, 7, changes{direct, left}, " gone"},
 		"the HPA waits for the ScaledObject":  {0, 7, changes{hpa, mayBeZero}, " gone"},
 		"the HPA waits for KEDA's HPA":        {3, 7, changes{hpa, left}, " gone"},
-		"a violation freezes":                 {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
+		"a problem freezes":                   {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
 		"a policy that takes precedence":      {3, 7, changes{violated(v1alpha1.ReasonOlderPolicy)}, "remove gone"},
 		"Recommend has none":                  {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
 		"Off has none":                        {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove gone"},

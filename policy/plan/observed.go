@@ -4,8 +4,6 @@
 package plan
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -32,8 +30,8 @@ type Observed struct {
 	Capabilities Capabilities
 	// Target is nil when it does not exist.
 	Target *Target
-	// Unsupported is why the kind of the target cannot be scaled; empty if it can.
-	Unsupported string
+	// Unfit is why the target cannot be scaled, by its own fields and those of the policy; nil if it can.
+	Unfit *Violation
 	// Measured is the backlog and the state of the replicas, as far as known.
 	Measured
 	// Ours are the policy's own autoscalers, and Others what else scales or consumes.
@@ -152,10 +150,6 @@ type Target struct {
 	NeverAcknowledges bool
 	// NeverZero is true for targets that always need a replica: batch sources, and functions of a worker.
 	NeverZero bool
-	// Invalid is why its inputs or its Pulsar cluster are unknown; empty if they are known.
-	Invalid string
-	// InvalidReason is the reason of the condition; empty for ReasonTargetInvalid.
-	InvalidReason string
 	// OwnAutoscaler is true if the target's operator creates an autoscaler of its own, up to MaxReplicas
 	// (spec.maxReplicas).
 	OwnAutoscaler bool
@@ -184,6 +178,24 @@ type Target struct {
 	MostUsefulGrace time.Duration
 	// Disturbances are why a change of the replicas restarts the running ones, or changes what was learned about them.
 	Disturbances []Disturbance
+}
+
+// MissingChild is an entry of a FunctionMesh without its child.
+type MissingChild struct {
+	Component v1alpha1.MeshComponent
+	// AtZero is true if the entry has 0 replicas: Function Mesh's webhook then refuses to create the child.
+	AtZero bool
+}
+
+// OwnChildMissing reports whether the target itself does not exist yet.
+func (t *Target) OwnChildMissing(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return t.MissingChild != nil && t.MissingChild.Component == spec.ScaleTargetRef.Component
+}
+
+// CreatesChild reports whether the controller keeps at least one replica in the entry, so that Function Mesh can create
+// the child. It does so only where it scales.
+func (o Observed) CreatesChild() bool {
+	return o.Target.OwnChildMissing(o.Policy.Spec) && Scales(o)
 }
 
 // Disturbance is a reason and a message with the fix, for condition ScalesWithoutRestart.
@@ -229,41 +241,4 @@ type ConflictingAutoscaler struct {
 	Terminating bool
 	// Manifest recreates it; empty if it is too large for a status, or was not requested.
 	Manifest v1alpha1.Manifest
-}
-
-// Name is what the policy scales, for a sentence: Function resize, Function resize of FunctionMesh etl, or function
-// public/default/resize of the function worker.
-func Name(spec v1alpha1.AutoscalingPolicySpec) string {
-	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {
-	case ours.Name != "":
-		return fmt.Sprintf("%s %s of the function worker", strings.ToLower(string(ours.Kind)), ours.FullName())
-	case ref.Component.Name != "":
-		return fmt.Sprintf("%s %s of FunctionMesh %s", ref.Component.Kind, ref.Component.Name, ref.Name)
-	default:
-		return ref.Kind + " " + ref.Name
-	}
-}
-
-// ShortName is what the policy scales, for a column: Function/resize, FunctionMesh/etl:Function/resize or
-// function:public/default/resize.
-func ShortName(spec v1alpha1.AutoscalingPolicySpec) string {
-	switch ref, ours := spec.ScaleTargetRef, spec.PulsarFunctionRef; {
-	case ours.Name != "":
-		return strings.ToLower(string(ours.Kind)) + ":" + ours.FullName()
-	case ref.Component.Name != "":
-		return fmt.Sprintf("%s/%s:%s/%s", ref.Kind, ref.Name, ref.Component.Kind, ref.Component.Name)
-	default:
-		return ref.Kind + "/" + ref.Name
-	}
-}
-
-// Shorten cuts a text to a number of bytes, as the API counts, without splitting a character.
-func Shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most]
 }

@@ -75,7 +75,7 @@ func Unwritten(o Observed, actions Actions) Result {
 	return Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
 }
 
-// New plans the writes. A violation freezes the target and our autoscaler: without ours, a conflicting autoscaler that
+// New plans the writes. A problem freezes the target and our autoscaler: without ours, a conflicting autoscaler that
 // ignores the backlog would take over. One exception: a policy defers to one that takes precedence, which would
 // otherwise wait forever.
 //
@@ -90,13 +90,13 @@ func New(o Observed, decision *policy.Decision) Actions {
 		restoration := Restore(o)
 		return o.History.pacedHandover(o, Actions{Restore: &restoration, Violation: stuckScaledObject(o)})
 	}
-	step, violation := NextSuspension(o)
+	step, problem := NextSuspension(o)
 	if step != nil {
 		return o.History.pacedHandover(o, Actions{Suspend: step})
 	}
-	o.Violation = violation
+	o.Violation = problem
 	actions := planWrites(o, decision)
-	actions.Violation = violation
+	actions.Violation = problem
 	return withoutRefused(o, actions)
 }
 
@@ -215,4 +215,60 @@ func Frozen(o Observed) *policy.Hold {
 // Scales reports whether the policy changes the target's replicas.
 func Scales(o Observed) bool {
 	return o.Applies() && o.Violation == nil && Frozen(o) == nil
+}
+
+// Input is the input of a decision. The target has replicas: Check ensures it.
+func Input(o Observed) policy.Input {
+	in := policy.Input{
+		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
+		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
+		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
+		Own: o.OwnReplicas(o.Pods), Upstream: o.Upstream,
+		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
+	}
+	if o.Reading != nil {
+		in.Reading = *o.Reading
+	}
+	if o.Actuator.Lag != nil && o.Actuator.Type != v1alpha1.ActuatorDirect {
+		in.Lag = o.Actuator.Lag.Duration
+	}
+	return in
+}
+
+// Waiting reports whether a policy with a decision waits for its first answer from Pulsar, after a change of the leader
+// or of its topics. The status is not written for that second or two, which saves a write for every policy. A changed
+// spec is reported at once, since a slow Pulsar may take minutes.
+func (o Observed) Waiting() bool {
+	return o.Violation == nil && o.Paused() == "" && errors.Is(o.Unknown, backlog.ErrNoData) &&
+		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
+}
+
+// Subscription is the subscription to read and to decide on; nil if the target is missing or cannot be scaled. With a
+// conflicting autoscaler the status still shows decisions.
+func (o Observed) Subscription() *backlog.Subscription {
+	if o.NothingToDecide() {
+		return nil
+	}
+	return &o.Target.Subscription
+}
+
+// OwnReplicas is the number of replicas of the target that may consume: its running pods, which include terminating
+// ones and those of a rollout, or else its replicas. Nil for a target without spec.subscription: the names of other
+// consumers identify them.
+func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
+	switch {
+	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:
+		return nil
+	case pods != nil && pods.Running != nil:
+		return pods.Running
+	case o.Target.Reported != nil:
+		return new(max(*o.Target.Replicas, *o.Target.Reported))
+	default:
+		return o.Target.Replicas
+	}
+}
+
+// NothingToDecide reports whether no target can be scaled.
+func (o Observed) NothingToDecide() bool {
+	return o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound
 }

@@ -84,9 +84,9 @@ func TestNewPlansWrites(t *testing.T) {
 			changes{disabled, atZero},
 			"apply(min 1) status replicas=1",
 		},
-		"a violation freezes":                          {3, 7, changes{violated}, ""},
-		"a violation freezes Direct":                   {3, 7, changes{violated, byDirect}, ""},
-		"a violation freezes at zero":                  {0, 7, changes{violated, mayBeZero}, ""},
+		"a problem freezes":                            {3, 7, changes{violated}, ""},
+		"a problem freezes Direct":                     {3, 7, changes{violated, byDirect}, ""},
+		"a problem freezes at zero":                    {0, 7, changes{violated, mayBeZero}, ""},
 		"frozen within bounds it keeps its autoscaler": {3, 3, changes{frozen}, "apply(min 1)"},
 		"frozen out of bounds it has no autoscaler":    {80, 80, changes{frozen}, "remove"},
 		"no write to a missing target": {
@@ -94,11 +94,11 @@ func TestNewPlansWrites(t *testing.T) {
 			changes{func(o *plan.Observed) { o.Target = nil }},
 			"",
 		},
-		"Recommend deletes our autoscaler":         {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove"},
-		"Recommend deletes it despite a violation": {3, 7, changes{mode(v1alpha1.ModeRecommend), violated}, "remove"},
-		"Recommend with Direct writes nothing":     {3, 7, changes{mode(v1alpha1.ModeRecommend), byDirect}, "remove"},
-		"Paused deletes our autoscaler":            {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove"},
-		"Paused with Direct writes nothing":        {0, 7, changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero}, "remove"},
+		"Recommend deletes our autoscaler":       {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove"},
+		"Recommend deletes it despite a problem": {3, 7, changes{mode(v1alpha1.ModeRecommend), violated}, "remove"},
+		"Recommend with Direct writes nothing":   {3, 7, changes{mode(v1alpha1.ModeRecommend), byDirect}, "remove"},
+		"Paused deletes our autoscaler":          {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove"},
+		"Paused with Direct writes nothing":      {0, 7, changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero}, "remove"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOnlyBoundsChangeReplicasWithoutAReading(t *testing.T) {
 		if actions.Replicas == nil {
 			continue
 		}
-		require.Equal(t, held, *actions.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas,
+		require.Equal(t, held, *actions.Replicas, "of %d, unknown %v, frozen %v, problem %v", in.CurrentReplicas,
 			in.Unknown,
 			in.Frozen, o.Violation)
 	}

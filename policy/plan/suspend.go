@@ -60,7 +60,7 @@ func (s Suspension) String() string {
 // maxTakenOver is the number of objects of a kind that a status holds.
 const maxTakenOver = 4
 
-// takesOver reports whether conflictPolicy TakeOver resolves the violation.
+// takesOver reports whether conflictPolicy TakeOver resolves the problem.
 func takesOver(spec v1alpha1.AutoscalingPolicySpec, v *Violation) bool {
 	return v != nil && spec.ConflictPolicy == v1alpha1.ConflictTakeOver && slices.Contains([]string{
 		v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
@@ -68,8 +68,8 @@ func takesOver(spec v1alpha1.AutoscalingPolicySpec, v *Violation) bool {
 	}, v.Reason)
 }
 
-// NextSuspension is the next object or field to suspend, or nil and the remaining violation. The controller suspends
-// nothing for a policy without a decision, or with another violation.
+// NextSuspension is the next object or field to suspend, or nil and the remaining problem. The controller suspends
+// nothing for a policy without a decision, or with another problem.
 //
 // Function Mesh v0.27.2 recreates its autoscaler within 11 ms while maxReplicas is set. So the controller first clears
 // maxReplicas, and then deletes the orphaned autoscaler.
@@ -88,13 +88,12 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	if why := cannotTakeOver(o); why != "" {
 		return nil, keep(why)
 	}
-	step, violation := nextStep(o)
+	step, problem := nextStep(o)
 	if step != nil && o.History.suspendedAgain(o, *step) {
-		return nil, &Violation{v.Condition, v1alpha1.ReasonRecreated, fmt.Sprintf(
-			"%s was suspended and recreated: first stop the tool that writes it, such as a GitOps controller. %s", step,
-			v.Message)}
+		return nil, ScalingProblem(v1alpha1.ReasonRecreated, "%s was suspended and recreated: first stop the tool that "+
+			"writes it, such as a GitOps controller. %s", step, v.Message)
 	}
-	return step, violation
+	return step, problem
 }
 
 // nextStep is the next step of a takeover.
@@ -124,10 +123,7 @@ func nextStep(o Observed) (*Suspension, *Violation) {
 		}, nil
 	}
 	r := o.Conflicting[0]
-	return nil, &Violation{
-		v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonTakingOver,
-		r.String() + " still: " + conflictFix(r),
-	}
+	return nil, ScalingProblem(v1alpha1.ReasonTakingOver, "%s still: %s", r, conflictFix(r))
 }
 
 // cannotTakeOver is what the user must fix before the controller can take over; empty for nothing.

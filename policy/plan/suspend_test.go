@@ -145,17 +145,17 @@ func TestNextSuspension(t *testing.T) {
 				test.change(&w)
 			}
 			w.Violation, w.Unknown = plan.Check(w), test.unknown
-			step, violation := plan.NextSuspension(w)
+			step, problem := plan.NextSuspension(w)
 			if test.action == 0 {
 				require.Nil(t, step)
 				if test.reason == "" {
-					require.Nil(t, violation)
+					require.Nil(t, problem)
 					return
 				}
-				require.Equal(t, test.reason, violation.Reason)
+				require.Equal(t, test.reason, problem.Reason)
 				return
 			}
-			require.Nil(t, violation)
+			require.Nil(t, problem)
 			require.Equal(t, test.action, step.Action)
 			require.Equal(t, test.name, step.Name)
 			require.Equal(t, test.record, step.Record)

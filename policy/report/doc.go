@@ -9,8 +9,8 @@
 //
 //	status.go        Status: conditions, decision, signals, capacity, checkpoint
 //	conditions.go    the conditions, and those of the target and of our autoscaler; keda.go those with KEDA
-//	backlog.go       BacklogKnown; subscription.go SubscriptionVerified; objective.go ObjectiveMet and -Achievable
-//	start.go         where the time of a start goes, for ObjectiveAchievable
+//	backlog.go       BacklogKnown and SubscriptionVerified; objective.go ObjectiveMet and -Achievable
+//	replicas.go      where the time of a start goes, and what a scale-down interrupts
 //	ready.go         Ready, which is the first condition that is not True, ScalingLimited, ScalingActive and Stalled
 //	findings.go      History: for how long the target has not followed, and messages have met the objective
 //	due.go           Due: whether a status is worth a write

@@ -77,7 +77,7 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 		},
 		"a target that cannot be scaled": {
 			change: func(o *plan.Observed) {
-				o.Target.Invalid = "no topics"
+				o.Unfit = plan.TargetProblem(v1alpha1.ReasonTargetInvalid, "no topics")
 				o.Violation = plan.Check(*o)
 			},
 			want: "Unknown/NotChecked",

@@ -78,10 +78,7 @@ func Of(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 func Selector(set *v1alpha1.AutoscalingPolicySet) (labels.Selector, *plan.Violation) {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
-		return nil, &plan.Violation{
-			Condition: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonSelectorInvalid,
-			Message: "correct spec.selector: " + err.Error(),
-		}
+		return nil, plan.TargetProblem(v1alpha1.ReasonSelectorInvalid, "correct spec.selector: %s", err)
 	}
 	return selector, nil
 }
@@ -96,9 +93,9 @@ type Neighbors struct {
 // precedence, whatever its age and mode; of two sets, the older.
 func Observe(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects []Selectable) Observed {
 	observed := Observed{Set: set}
-	selector, violation := Selector(set)
-	if violation != nil {
-		observed.Violation = violation
+	selector, problem := Selector(set)
+	if problem != nil {
+		observed.Violation = problem
 		return observed
 	}
 	claims := newClaims(set, neighbors)
@@ -181,7 +178,7 @@ func newClaims(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors) claims {
 		if other.Name == set.Name || other.DeletionTimestamp != nil || ByAge(other, set) > 0 {
 			continue
 		}
-		if selector, violation := Selector(other); violation == nil { // a set with an invalid selector governs nothing
+		if selector, problem := Selector(other); problem == nil { // a set with an invalid selector governs nothing
 			c.older = append(c.older, olderSet{other, selector})
 		}
 	}
